@@ -1,0 +1,42 @@
+package configfile
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
+	const secret = "s3cret"
+	tests := []struct{ name, content, want string }{
+		{"a field that is not known", "tokne: " + secret, "tokne: is no field that is known here"},
+		{"a field twice", "token: " + secret + "\ntoken: b", "line 2: is not YAML, or has a field twice"},
+		{"what is not YAML", "token: [" + secret, "line 1: is not YAML, or has a field twice"},
+		{"a value of another type", "count: " + secret, "count: is of type string, want int"},
+		{"a value under a wrong tag", "count: !!int " + secret, "it is not YAML with the fields that are known"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var into struct {
+				Token string `json:"token"`
+				Count int    `json:"count"`
+			}
+			err := Decode([]byte(tt.content), &into)
+			if err == nil || err.Error() != tt.want || strings.Contains(err.Error(), secret) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDecodeReadsYAML(t *testing.T) {
+	var into struct {
+		Token string `json:"token"`
+	}
+	if err := Decode([]byte("# where it is\ntoken: a\n"), &into); err != nil || into.Token != "a" {
+		t.Errorf("got %q, %v", into.Token, err)
+	}
+}

@@ -1,0 +1,52 @@
+package events
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+func TestCarrierWritesLowerCase(t *testing.T) {
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	header := nats.Header{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), Carrier(header))
+	if _, there := header["traceparent"]; !there || len(header) != 1 {
+		t.Errorf("the header is %v", header)
+	}
+	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), Carrier(header)))
+	if got.TraceID() != span.TraceID() || got.SpanID() != span.SpanID() {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCarrierReadsAnyCase(t *testing.T) {
+	carrier := Carrier{"Traceparent": {"a"}, "empty": nil}
+	if got := carrier.Get("traceparent"); got != "a" {
+		t.Errorf("got %q", got)
+	}
+	if got := carrier.Get("empty"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	carrier.Set("TraceParent", "b")
+	if got := carrier.Get("traceparent"); got != "b" {
+		t.Errorf("the sender's own case wins over what was set: %q", got)
+	}
+	keys := carrier.Keys()
+	slices.Sort(keys)
+	if !slices.Equal(keys, []string{"Traceparent", "empty", "traceparent"}) {
+		t.Errorf("got %v", keys)
+	}
+}
+
+func TestTraceContextGoesBothWays(t *testing.T) {
+	if got := TraceFrom(t.Context()); got != (TraceContext{}) {
+		t.Errorf("got %v without a span", got)
+	}
+	want := change().Trace
+	if got := TraceFrom(want.Context(t.Context())); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,184 @@
+package events
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// Event makes the CloudEvent of the change. A change that ParseChange would not read is refused with a RejectError, so
+// that nothing is published which no consumer takes.
+func (c Change) Event() (event.Event, error) {
+	if err := c.validate(); err != nil {
+		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
+	}
+	return c.envelope().event(c)
+}
+
+// ParseChange reads the change from a CloudEvent of the watcher. It refuses others with a RejectError.
+func ParseChange(e event.Event) (Change, error) {
+	var c Change
+	v, err := parseEnvelope(e, watcher, &c)
+	if err != nil {
+		return Change{}, err
+	}
+	if v.kind == KindRollout || v.kind == KindCluster {
+		return Change{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
+	}
+	c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
+	c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
+	c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
+	if err := c.validate(); err != nil {
+		return Change{}, &RejectError{Reason: ReasonMalformed, Err: err}
+	}
+	if err := v.matches(c.envelope()); err != nil {
+		return Change{}, err
+	}
+	return c, nil
+}
+
+// Validate checks that the change is of the object which the subject it was published on names. Publishing rights are
+// given by subject, so this is what keeps one cluster's events from speaking of another.
+func Validate(subject string, c Change) error {
+	if _, err := ParseSubject(subject); err != nil {
+		return err
+	}
+	if Subject(c.Cluster, c.Source) != subject {
+		return rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
+	}
+	return nil
+}
+
+func (c Change) envelope() envelope {
+	return envelope{
+		cluster: c.Cluster, component: watcher, kind: c.Source.Kind, verb: c.Verb,
+		id: c.ID(), selfLink: c.Source.SelfLink(), uid: c.UID, time: c.Time, trace: c.Trace,
+		extensions: map[string]string{
+			extNamespace:       c.Source.Namespace,
+			extName:            c.Source.Name,
+			extResourceVersion: c.ResourceVersion,
+			extFingerprint:     c.Fingerprint,
+		},
+	}
+}
+
+func (c Change) validate() error {
+	switch {
+	case !isLabel(c.Cluster):
+		return errors.New("the cluster is not a DNS label")
+	case c.Source.Kind == KindRollout || c.Source.Kind == KindCluster:
+		return errors.New("the kind is not that of a source")
+	case !hasVerb(c.Source.Kind, c.Verb):
+		return errors.New("the kind has no such verb")
+	case !isUID(c.UID):
+		return errors.New("the uid is not one of Kubernetes")
+	case !isVersion(c.ResourceVersion):
+		return errors.New("the resourceversion is not a decimal number")
+	case !isFingerprint(c.Fingerprint):
+		return errors.New("the fingerprint is not k<key id>:<32 hex digits>")
+	case c.Previous != "" && !isFingerprint(c.Previous):
+		return errors.New("the previous fingerprint is not k<key id>:<32 hex digits>")
+	case c.ChangedAt != "" && !isVersion(c.ChangedAt):
+		return errors.New("changedAt is not a decimal number")
+	case c.CreatedAt != "" && !isVersion(c.CreatedAt):
+		return errors.New("createdAt is not a decimal number")
+	case c.Time.IsZero():
+		return errors.New("the time is missing")
+	}
+	if err := c.validateKind(); err != nil {
+		return err
+	}
+	for name, key := range c.Keys {
+		switch {
+		case !isDataKey(name):
+			return errors.New("a data key has a name that Kubernetes does not allow")
+		case key.Fingerprint != "" && !isFingerprint(key.Fingerprint):
+			return errors.New("a data key's fingerprint is not k<key id>:<32 hex digits>")
+		case key.ChangedAt != "" && !isVersion(key.ChangedAt):
+			return errors.New("a data key's changedAt is not a decimal number")
+		}
+	}
+	for _, name := range c.Changed {
+		if !isDataKey(name) {
+			return errors.New("a changed key has a name that Kubernetes does not allow")
+		}
+	}
+	return nil
+}
+
+// validateKind checks what is different from kind to kind.
+func (c Change) validateKind() error {
+	hasStatus := c.Source.Kind == KindExternalSecret || c.Source.Kind == KindCertificate
+	switch {
+	case c.Cause != nil && c.Source.Kind != KindSecret && c.Source.Kind != KindExternalSecret:
+		return errors.New("a cause belongs to events of Secrets and ExternalSecrets only")
+	case c.Status != nil && !hasStatus, c.Status == nil && hasStatus && c.Verb != VerbDeleted:
+		return errors.New("a status belongs to events of ExternalSecrets and Certificates, and to them only")
+	case c.Source.Kind == KindOpenBao:
+		return c.validateStore()
+	case c.Store != nil:
+		return errors.New("the state of a store belongs to events of its secrets only")
+	case !isSubdomain(c.Source.Namespace) || !isSubdomain(c.Source.Name):
+		return errors.New("the namespace or the name is not one of Kubernetes")
+	}
+	return nil
+}
+
+func (c Change) validateStore() error {
+	path, err := c.Source.StorePath()
+	switch {
+	case err != nil:
+		return err
+	case c.Source.Namespace != "" || c.UID != path.Store:
+		return errors.New("the namespace or the uid is not that of a secret in a store")
+	case c.Store == nil:
+		return errors.New("the state of the store is missing")
+	}
+	return c.Store.validate()
+}
+
+// isFingerprint tells whether the text is k<key id>:<hex>, with the 128 bits that are kept of an HMAC. An unkeyed digest,
+// which would give a short value away, does not pass.
+func isFingerprint(text string) bool {
+	id, digits, ok := strings.Cut(text, ":")
+	if !ok || !strings.HasPrefix(id, "k") || !isWord(id[1:]) || len(digits) != 32 {
+		return false
+	}
+	for _, c := range []byte(digits) {
+		if !isHex(c) || c >= 'A' && c <= 'F' {
+			return false
+		}
+	}
+	return true
+}
+
+// isVersion tells whether the text is a resourceVersion that can be compared: a decimal number of 64 bits.
+func isVersion(text string) bool {
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 20
+}
+
+// isUID tells whether the text can be the uid of an object. Kubernetes makes UUIDs; a '/' would be taken for a separator.
+func isUID(text string) bool {
+	for _, c := range []byte(text) {
+		if !isAlnum(c) && c != '-' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxLabel
+}
+
+// isDataKey tells whether the text can be a key of a Secret or ConfigMap.
+func isDataKey(text string) bool {
+	for _, c := range []byte(text) {
+		if !isAlnum(c) && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxName
+}

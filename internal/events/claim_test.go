@@ -1,0 +1,161 @@
+package events
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const otherUID = "0d3c1b0f-6c1d-4f6e-9a53-5f0c2a4e7a11"
+
+func claim() Claim {
+	return Claim{Cluster: testCluster, UID: testUID, Time: testTime, Replaces: otherUID}
+}
+
+func TestClaimSurvivesTheWire(t *testing.T) {
+	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
+		e := throughTheWire(t, mustEvent(t, want.Event), ClaimSubject(testCluster))
+		got, err := ParseClaim(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := ParseChange(e); !isReject(err, ReasonUnknownType) {
+			t.Errorf("read as a change: got %v, want it refused", err)
+		}
+	}
+	if _, err := ParseClaim(mustEvent(t, change().Event)); !isReject(err, ReasonUnknownType) {
+		t.Errorf("a change read as a claim: got %v, want it refused", err)
+	}
+}
+
+func isReject(err error, reason string) bool {
+	var reject *RejectError
+	return errors.As(err, &reject) && reject.Reason == reason
+}
+
+func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
+	b := startServer(t).bus()
+	ctx := t.Context()
+	if err := b.CheckClaim(ctx, testUID, ""); err != nil {
+		t.Errorf("a name that nobody has claimed: %v", err)
+	}
+	for range 2 {
+		if err := b.Claim(ctx, testUID, ""); err != nil {
+			t.Fatalf("claiming it, and once more after a restart: %v", err)
+		}
+	}
+	if err := b.CheckClaim(ctx, testUID, ""); err != nil {
+		t.Errorf("one's own name: %v", err)
+	}
+	refused := func(what string, err error, uid string) {
+		t.Helper()
+		if !errors.Is(err, ErrClaimed) {
+			t.Fatalf("%s: got %v, want it refused", what, err)
+		}
+		for _, want := range []string{`"prod-eu"`, "UID " + uid, "--cluster", "--replaces-cluster=" + uid} {
+			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %q, want one line with %q", what, err, want)
+			}
+		}
+	}
+	refused("another cluster claims it", b.Claim(ctx, otherUID, ""), testUID)
+	refused("another cluster checks it", b.CheckClaim(ctx, otherUID, ""), testUID)
+	refused("another cluster replaces a third", b.Claim(ctx, otherUID, "a-third"), testUID)
+
+	if err := b.CheckClaim(ctx, otherUID, testUID); err != nil {
+		t.Errorf("its actuator starts before its watcher has taken the name over: %v", err)
+	}
+	if err := b.Claim(ctx, otherUID, testUID); err != nil {
+		t.Fatalf("a rebuilt cluster takes its name over: %v", err)
+	}
+	refused("the one that was replaced is back", b.Claim(ctx, testUID, ""), otherUID)
+	if err := b.Claim(ctx, testUID, otherUID); err != nil {
+		t.Fatalf("and takes it back within the window of duplicates: %v", err)
+	}
+	if err := b.Claim(ctx, otherUID, testUID); err != nil {
+		t.Fatalf("and again: %v", err)
+	}
+	stored, err := b.Last(ctx, ClaimSubject(testCluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := stored.Claim()
+	if err != nil || got.UID != otherUID || got.Replaces != testUID {
+		t.Errorf("the claim is %+v, %v", got, err)
+	}
+	if told := readHistory(t, b, HistoryQuery{Kind: KindCluster}); len(told) != 4 {
+		t.Errorf("the history has %q, want each of the four claims", told)
+	}
+}
+
+func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {
+	s := startServer(t)
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		b := s.bus()
+		uid := []string{testUID, otherUID}[i%2]
+		wg.Go(func() { errs[i] = b.Claim(t.Context(), uid, "") })
+	}
+	wg.Wait()
+	refused := map[int]int{}
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, ErrClaimed):
+			refused[i%2]++
+		case err != nil:
+			t.Error(err)
+		}
+	}
+	if len(refused) != 1 || refused[0]+refused[1] != len(errs)/2 {
+		t.Errorf("refused of each of the two: %v, want all of the one and none of the other", refused)
+	}
+}
+
+func TestAClaimThatCannotBeReadIsSuperseded(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	if _, err := s.jetstream().Publish(t.Context(), ClaimSubject(testCluster), []byte("rubbish")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.CheckClaim(t.Context(), testUID, ""); err != nil {
+		t.Error(err)
+	}
+	if err := b.Claim(t.Context(), testUID, ""); err != nil {
+		t.Error(err)
+	}
+	if err := b.CheckClaim(t.Context(), otherUID, ""); !errors.Is(err, ErrClaimed) {
+		t.Errorf("got %v, want ErrClaimed", err)
+	}
+}
+
+func FuzzParseClaim(f *testing.F) {
+	seed := claim()
+	f.Add(seed.Cluster, seed.UID, seed.ID(), []byte(`{"replaces":"`+otherUID+`"}`))
+	f.Add(seed.Cluster, seed.UID, seed.UID+"/claimed", []byte(`{}`))
+	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
+		e := mustEvent(t, seed.Event)
+		e.SetID(id)
+		e.SetSource(sourceURI(cluster, watcher))
+		e.SetExtension(extCluster, cluster)
+		e.SetExtension(extPartitionKey, cluster+"/"+uid)
+		e.DataEncoded = data
+		parsed, err := ParseClaim(e)
+		if err != nil {
+			return
+		}
+		again, err := ParseClaim(mustEvent(t, parsed.Event))
+		if err != nil {
+			t.Fatalf("what was read cannot be written and read again: %v", err)
+		}
+		if diff := cmp.Diff(parsed, again); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

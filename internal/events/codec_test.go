@@ -1,0 +1,315 @@
+package events
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+func TestPercentCoding(t *testing.T) {
+	tests := []struct {
+		name, text, value string
+	}{
+		{"letters and signs stay", "/api/v1/namespaces/shop~a|b{c}", "/api/v1/namespaces/shop~a|b{c}"},
+		{"space, quote and percent are encoded", `a "b" 5%`, "a%20%22b%22%205%25"},
+		{"what is not ASCII is encoded byte by byte in upper case", "Zürich 🔑", "Z%C3%BCrich%20%F0%9F%94%91"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := percentEncode(tt.text); got != tt.value {
+				t.Errorf("encoded: got %s, want %s", got, tt.value)
+			}
+			if got, err := percentDecode(tt.value); err != nil || got != tt.text {
+				t.Errorf("decoded: got %q, %v; want %q", got, err, tt.text)
+			}
+		})
+	}
+}
+
+func TestPercentDecodeTakesWhatOthersWrite(t *testing.T) {
+	tests := []struct {
+		name, value, want string
+	}{
+		{"lower-case digits", "%c3%bc", "ü"},
+		{"a quoted value", `"a b"`, "a b"},
+		{"escapes within quotes", `"a\"b\\c"`, `a"b\c`},
+		{"UTF-8 that is not encoded", "ü", "ü"},
+		{"one quote alone", `"`, `"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := percentDecode(tt.value); err != nil || got != tt.want {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPercentDecodeRefuses(t *testing.T) {
+	for name, value := range map[string]string{
+		"a percent at the end": "a%", "one digit": "a%2", "no digits": "%zz", "an overlong slash": "%C0%AF",
+		"a surrogate": "%ED%A0%80", "a cut sequence": "%C3", "a line feed": "a%0Ab", "a DEL": "%7F", "a C1 control": "%C2%85",
+		"a noncharacter": "%EF%BF%BE", "raw bytes": "\xff",
+	} {
+		if got, err := percentDecode(value); err == nil {
+			t.Errorf("%s: %q is read as %q", name, value, got)
+		}
+	}
+}
+
+func TestToMsgWritesKeysInLowerCase(t *testing.T) {
+	e, err := change().Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := ToMsg(e, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range msg.Header {
+		if key != strings.ToLower(key) || !strings.HasPrefix(key, "ce-") {
+			t.Errorf("key %q", key)
+		}
+	}
+	if got := msg.Header["ce-datacontenttype"]; !cmp.Equal(got, []string{"application/json"}) {
+		t.Errorf("ce-datacontenttype is %v", got)
+	}
+}
+
+func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
+	e, err := change().Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := ToMsg(e, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := nats.Header{}
+	for key, values := range msg.Header {
+		other[strings.ToUpper(key)] = values
+	}
+	got, err := FromMsg("s", other, msg.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e.String(), got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestToMsgFormatsEveryTypeOfAttribute(t *testing.T) {
+	e := event.New()
+	e.SetID("1")
+	e.SetType("t")
+	e.SetSource("/s")
+	e.SetDataSchema("https://example.org/schema")
+	e.SetExtension("flag", true)
+	e.SetExtension("count", int32(-5))
+	e.SetExtension("bytes", []byte{1, 2, 3})
+	e.SetExtension("at", types.Timestamp{Time: testTime})
+	e.SetExtension("where", types.URI{URL: url.URL{Scheme: "https", Host: "example.org"}})
+	msg, err := ToMsg(e, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := nats.Header{
+		"ce-specversion": {"1.0"}, "ce-id": {"1"}, "ce-type": {"t"}, "ce-source": {"/s"},
+		"ce-dataschema": {"https://example.org/schema"}, "ce-flag": {"true"}, "ce-count": {"-5"}, "ce-bytes": {"AQID"},
+		"ce-at": {"2026-03-14T15:09:26.535897932Z"}, "ce-where": {"https://example.org"},
+	}
+	if diff := cmp.Diff(want, msg.Header); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := FromMsg("s", msg.Header, nil); err != nil {
+		t.Errorf("what was written is not read: %v", err)
+	}
+}
+
+func TestToMsgRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		alter  func(*event.Event)
+		reason string
+	}{
+		{"an event without attributes", func(e *event.Event) { e.Context = nil }, ReasonUnknownVersion},
+		{"an old specversion", func(e *event.Event) { e.SetSpecVersion("0.3") }, ReasonUnknownVersion},
+		{"an event without an id", func(e *event.Event) { e.Context = &event.EventContextV1{Type: "t", Source: *types.ParseURIRef("/s")} }, ReasonMalformed},
+		{"a control character", func(e *event.Event) { e.SetExtension("x", "a\r\nNats-Rollup: all") }, ReasonMalformed},
+		{"too much data", func(e *event.Event) { e.DataEncoded = make([]byte, MaxEventSize+1) }, ReasonOversized},
+		{"too large an attribute", func(e *event.Event) { e.SetExtension("x", strings.Repeat("x", MaxHeaderSize)) }, ReasonOversized},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := change().Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.alter(&e)
+			_, err = ToMsg(e, "s")
+			wantReason(t, err, tt.reason)
+		})
+	}
+}
+
+func TestFromMsgRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		alter  func(nats.Header)
+		reason string
+	}{
+		{"a message without attributes", func(h nats.Header) { clear(h) }, ReasonMalformed},
+		{"structured mode", func(h nats.Header) { h["Content-Type"] = []string{"application/cloudevents+json"} }, ReasonStructured},
+		{"structured mode in any case", func(h nats.Header) { h["content-type"] = []string{"Application/CloudEvents; charset=utf-8"} }, ReasonStructured},
+		{"a batch", func(h nats.Header) { h["Content-Type"] = []string{"application/cloudevents-batch+json"} }, ReasonStructured},
+		{"a later specversion", func(h nats.Header) { h["ce-specversion"] = []string{"2.0"} }, ReasonUnknownVersion},
+		{"no specversion", func(h nats.Header) { delete(h, "ce-specversion") }, ReasonMalformed},
+		{"no id", func(h nats.Header) { delete(h, "ce-id") }, ReasonMalformed},
+		{"an empty type", func(h nats.Header) { h["ce-type"] = []string{""} }, ReasonMalformed},
+		{"an id of blanks", func(h nats.Header) { h["ce-id"] = []string{"%20"} }, ReasonMalformed},
+		{"no source", func(h nats.Header) { delete(h, "ce-source") }, ReasonMalformed},
+		{"a source that is no URI", func(h nats.Header) { h["ce-source"] = []string{"k8s://%5B"} }, ReasonMalformed},
+		{"a source that is not in its canonical form", func(h nats.Header) { h["ce-source"] = []string{"K8S://prod-eu/watcher"} }, ReasonMalformed},
+		{"a time of another format", func(h nats.Header) { h["ce-time"] = []string{"yesterday"} }, ReasonMalformed},
+		{"a time that leaves the calendar in UTC", func(h nats.Header) { h["ce-time"] = []string{"9999-12-31T23:59:59-23:59"} }, ReasonMalformed},
+		{"a relative dataschema", func(h nats.Header) { h["ce-dataschema"] = []string{"schema"} }, ReasonMalformed},
+		{"a content type that is none", func(h nats.Header) { h["ce-datacontenttype"] = []string{"a/b/c"} }, ReasonMalformed},
+		{"two values", func(h nats.Header) { h["ce-id"] = []string{"1", "2"} }, ReasonMalformed},
+		{"two keys that differ in case", func(h nats.Header) { h["Ce-Id"] = []string{"2"} }, ReasonMalformed},
+		{"an illegal name", func(h nats.Header) { h["ce-a_b"] = []string{"x"} }, ReasonMalformed},
+		{"overlong UTF-8", func(h nats.Header) { h["ce-name"] = []string{"%C0%AF"} }, ReasonMalformed},
+		{"a header that is too large", func(h nats.Header) { h["x"] = []string{strings.Repeat("x", MaxHeaderSize)} }, ReasonOversized},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := change().Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			msg, err := ToMsg(e, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.alter(msg.Header)
+			_, err = FromMsg("s", msg.Header, msg.Data)
+			wantReason(t, err, tt.reason)
+		})
+	}
+	_, err := FromMsg("s", nil, make([]byte, MaxEventSize+1))
+	wantReason(t, err, ReasonOversized)
+}
+
+func wantReason(t *testing.T, err error, reason string) {
+	t.Helper()
+	var reject *RejectError
+	if !errors.As(err, &reject) || reject.Reason != reason {
+		t.Errorf("got %v, want a RejectError with reason %s", err, reason)
+	}
+}
+
+// FuzzFromMsg checks that whatever is read is a valid event, and is written and read again as the same.
+func FuzzFromMsg(f *testing.F) {
+	f.Add("id/1", "dev.keyturn.secret.changed.v1", "k8s://c/watcher", "2026-03-14T15:09:26Z", "application/json", "name", "db", []byte("{}"))
+	f.Add(`"%41"`, "t", "/s", "", "", "ext", "%F0%9F%94%91", []byte(nil))
+	f.Add("1", "t", "//", "0001-01-01T00:00:00+23:00", "text/plain; charset=utf-8", "dataschema", "urn:x", []byte("x"))
+	f.Fuzz(func(t *testing.T, id, kind, source, at, mediaType, name, value string, data []byte) {
+		header := nats.Header{"ce-specversion": {"1.0"}, "ce-id": {id}, "ce-type": {kind}, "ce-source": {source}}
+		for key, text := range map[string]string{"time": at, "datacontenttype": mediaType, name: value} {
+			if text != "" {
+				header["ce-"+key] = []string{text}
+			}
+		}
+		e, err := FromMsg("s", header, data)
+		if err != nil {
+			if _, typed := errors.AsType[*RejectError](err); !typed {
+				t.Fatalf("the error is not typed: %v", err)
+			}
+			return
+		}
+		if err := e.Validate(); err != nil {
+			t.Fatalf("what was read is not valid: %v", err)
+		}
+		first, err := ToMsg(e, "s")
+		if reject, typed := errors.AsType[*RejectError](err); typed && reject.Reason == ReasonOversized {
+			return // percent-encoding can make a header longer
+		}
+		if err != nil {
+			t.Fatalf("what was read is not written: %v", err)
+		}
+		again, err := FromMsg("s", first.Header, first.Data)
+		if err != nil {
+			t.Fatalf("what was written is not read: %v", err)
+		}
+		second, err := ToMsg(again, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first.Header, second.Header); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// FuzzToMsg checks that every attribute that is written comes back as it was, and that no value becomes a header.
+func FuzzToMsg(f *testing.F) {
+	f.Add("id", "subject", "value", []byte("{}"))
+	f.Add("a b", `quo"ted`, "100%\r\nce-id: 2", []byte{0, 1})
+	f.Add("ü", "\xff", "\u0085", []byte(nil))
+	f.Fuzz(func(t *testing.T, id, subject, value string, data []byte) {
+		e := event.Event{Context: &event.EventContextV1{
+			ID: id, Type: "t", Source: *types.ParseURIRef("/s"), Subject: &subject, Extensions: map[string]any{"x": value},
+		}, DataEncoded: data}
+		msg, err := ToMsg(e, "s")
+		if err != nil {
+			return
+		}
+		for _, values := range msg.Header {
+			if strings.ContainsFunc(values[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+				t.Errorf("header value %q", values[0])
+			}
+		}
+		got, err := FromMsg("s", msg.Header, msg.Data)
+		if err != nil {
+			t.Fatalf("what was written is not read: %v", err)
+		}
+		if got.ID() != id || got.Subject() != subject || got.Extensions()["x"] != value || string(got.Data()) != string(data) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func BenchmarkToMsg(b *testing.B) {
+	e, err := change().Event()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ToMsg(e, "keyturn.v1.c.secret.shop.db"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFromMsg(b *testing.B) {
+	e, err := change().Event()
+	if err != nil {
+		b.Fatal(err)
+	}
+	msg, err := ToMsg(e, "keyturn.v1.c.secret.shop.db")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := FromMsg(msg.Subject, msg.Header, msg.Data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/spf13/pflag"
+)
+
+// logBuffer collects what is logged by several goroutines.
+type logBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buffer.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buffer.String()
+}
+
+func (l *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func TestConnectOptionsAreFlags(t *testing.T) {
+	var opts ConnectOptions
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	opts.AddFlags(flags)
+	if opts.URL != "nats://127.0.0.1:4222" {
+		t.Errorf("the default URL is %s", opts.URL)
+	}
+	if err := flags.Parse([]string{"--nats-url=nats://a", "--nats-creds=b", "--nats-ca=c"}); err != nil {
+		t.Fatal(err)
+	}
+	if opts.URL != "nats://a" || opts.CredsFile != "b" || opts.CAFile != "c" {
+		t.Errorf("got %+v", opts)
+	}
+}
+
+func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
+	s := &testServer{t: t, dir: t.TempDir()}
+	s.start("127.0.0.1:-1")
+	t.Cleanup(func() { s.Shutdown() })
+	var log logBuffer
+	connected := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	url := s.ClientURL()
+	s.restart(func() {
+		go func() {
+			nc, err := Connect(ctx, ConnectOptions{URL: url, Cluster: testCluster, Logger: log.logger()},
+				nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+			if err == nil {
+				nc.Close()
+			}
+			connected <- err
+		}()
+		eventually(t, "it is said that nats is unreachable", func() bool { return strings.Contains(log.String(), "nats is unreachable") })
+	})
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnectEndsWithItsContextAndGivesNothingAway(t *testing.T) {
+	var log logBuffer
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	// Port 1 of the loopback interface has no server.
+	_, err := Connect(ctx, ConnectOptions{URL: "nats://user:hunter2@127.0.0.1:1, nats://hunter3@127.0.0.1:1", Cluster: testCluster, Logger: log.logger()})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	text := fmt.Sprint(err) + log.String()
+	if !strings.Contains(text, "nats://127.0.0.1:1,nats://127.0.0.1:1") || strings.Contains(text, "hunter") {
+		t.Errorf("want the URLs without credentials in: %s", text)
+	}
+}
+
+func TestConnectRefuses(t *testing.T) {
+	dir := t.TempDir()
+	nonsense := filepath.Join(dir, "nonsense")
+	if err := os.WriteFile(nonsense, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := account.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrongKind := filepath.Join(dir, "account.nk")
+	if err := os.WriteFile(wrongKind, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		opts ConnectOptions
+		want string
+	}{
+		{"a cluster name that is not a label", ConnectOptions{Cluster: "a.b"}, `cluster "a.b": want`},
+		{"a URL that is none", ConnectOptions{Cluster: "c", URL: "nats://user:hunter2@a b"}, "nats-url: want URLs like"},
+		{"a URL without a host", ConnectOptions{Cluster: "c", URL: "nats://"}, "nats-url: want URLs like"},
+		{"credentials that are not there", ConnectOptions{Cluster: "c", CredsFile: filepath.Join(dir, "none")}, "nats-creds: open"},
+		{"credentials that are none", ConnectOptions{Cluster: "c", CredsFile: nonsense}, "nats-creds " + nonsense + ": want"},
+		{"the seed of an account", ConnectOptions{Cluster: "c", CredsFile: wrongKind}, "nats-creds " + wrongKind + ": want"},
+		{"certificates that are not there", ConnectOptions{Cluster: "c", CAFile: filepath.Join(dir, "none")}, "none"},
+		{"a certificate without its key", ConnectOptions{Cluster: "c", CertFile: nonsense}, "nats-cert, nats-key: one is empty"},
+		{"a key without its certificate", ConnectOptions{Cluster: "c", KeyFile: nonsense}, "nats-cert, nats-key: one is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Connect(t.Context(), tt.opts)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), string(seed)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConnectUsesPrivateInboxes(t *testing.T) {
+	s := startServer(t)
+	for role, want := range map[string]string{"": "_INBOX.prod-eu.", "watcher": "_INBOX_watcher.prod-eu."} {
+		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inbox := nc.NewInbox(); !strings.HasPrefix(inbox, want) {
+			t.Errorf("role %q: got %s, want %s", role, inbox, want)
+		}
+		nc.Close()
+	}
+}
+
+func TestDrain(t *testing.T) {
+	s := startServer(t)
+	nc := s.connect()
+	if err := Drain(t.Context(), nc); err != nil || !nc.IsClosed() {
+		t.Errorf("got %v; closed: %t", err, nc.IsClosed())
+	}
+	if err := Drain(t.Context(), nc); err != nil {
+		t.Errorf("a second time: %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+package events
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// consumeOutcomes runs ConsumeOutcomes and returns when its consumer is there, so that what is published then is delivered.
+func consumeOutcomes(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &consumer{t: t, deliveries: make(chan *Delivery, 4096), cancel: cancel, result: make(chan error, 1)}
+	opts.Backoff = func(int) time.Duration { return 10 * time.Millisecond }
+	go func() {
+		c.result <- b.ConsumeOutcomes(ctx, opts, func(_ context.Context, d *Delivery) { c.deliveries <- d })
+	}()
+	t.Cleanup(c.stop)
+	eventually(t, "the consumer is there", func() bool {
+		_, err := b.history.Consumer(t.Context(), opts.Durable)
+		return err == nil
+	})
+	return c
+}
+
+// outcomeOf is an outcome of a revision of the test's workload.
+func outcomeOf(verb Verb, revision string) Outcome {
+	o := outcome()
+	o.Verb, o.Revision, o.Cause = verb, revision, "cause-"+revision
+	return o
+}
+
+func mustTell(t *testing.T, b *Bus, outcomes ...Outcome) {
+	t.Helper()
+	for _, o := range outcomes {
+		if err := b.PublishOutcome(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *testing.T) {
+	b := startServer(t).bus()
+	mustTell(t, b, outcomeOf(VerbCompleted, "past"))
+	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	mustPublish(t, b, version("db", "1"), 0)
+	want := []Outcome{outcomeOf(VerbStarted, "r1"), outcomeOf(VerbHeld, "r2"), outcomeOf(VerbFailed, "r1"), outcomeOf(VerbSkipped, "r3")}
+	mustTell(t, b, want...)
+	var got []Outcome
+	for range want {
+		d := c.next()
+		got = append(got, d.Outcome)
+		if d.Change.Source.Name != "" || d.Event.ID() != d.Outcome.ID() || d.Subject != HistorySubject(OutcomeSubject(testCluster, d.Outcome.Workload)) {
+			t.Errorf("got %+v", d)
+		}
+		if parent := TraceFrom(d.TraceContext(t.Context())).Parent; parent != d.Outcome.Trace.Parent {
+			t.Errorf("the trace is %q, want that of the outcome, %q", parent, d.Outcome.Trace.Parent)
+		}
+		d.Settle(t.Context(), nil)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+}
+
+func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
+	b := startServer(t).bus()
+	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	mustTell(t, b, outcomeOf(VerbFailed, "r1"), outcomeOf(VerbFailed, "r2"))
+	c.next().Settle(t.Context(), nil)
+	c.next().Settle(t.Context(), context.Canceled)
+	c.stop()
+	mustTell(t, b, outcomeOf(VerbFailed, "r3"))
+
+	c = consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	got := map[string]bool{}
+	for range 2 {
+		d := c.next()
+		got[d.Outcome.Revision] = true
+		d.Settle(t.Context(), nil)
+	}
+	if diff := cmp.Diff(map[string]bool{"r2": true, "r3": true}, got); diff != "" {
+		t.Errorf("revisions after the restart (-want +got):\n%s", diff)
+	}
+}
+
+func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	reasons := make(chan string, 1)
+	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify", OnReject: func(_ context.Context, reason string) { reasons <- reason }})
+	bad := &nats.Msg{Subject: HistorySubject(OutcomeSubject(testCluster, outcome().Workload)), Data: []byte("hunter2")}
+	if _, err := s.jetstream().PublishMsg(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	mustTell(t, b, outcomeOf(VerbFailed, "r1"))
+	d := c.next()
+	if d.Outcome.Revision != "r1" {
+		t.Errorf("got %+v, want the outcome after the message that is none", d.Outcome)
+	}
+	d.Settle(t.Context(), nil)
+	if reason := <-reasons; reason != ReasonMalformed {
+		t.Errorf("the reason is %q", reason)
+	}
+	eventually(t, "all is settled", func() bool {
+		consumer, err := b.history.Consumer(t.Context(), "notify")
+		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
+	})
+	letters, err := b.DeadLetters(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(letters) != 0 {
+		t.Errorf("got %+v, want no dead letter: the stream keeps the message", letters)
+	}
+}
+
+func TestConsumeOutcomesLeavesNothingBehindForEver(t *testing.T) {
+	b := startServer(t).bus()
+	consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	consumer, err := b.history.Consumer(t.Context(), "notify")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := consumer.CachedInfo().Config
+	if config.InactiveThreshold != keep || config.DeliverPolicy != jetstream.DeliverNewPolicy || config.AckPolicy != jetstream.AckExplicitPolicy {
+		t.Errorf("got %+v", config)
+	}
+}

@@ -1,0 +1,80 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStartRefuses(t *testing.T) {
+	dir := t.TempDir()
+	config := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tests := []struct {
+		name string
+		opts Options
+		want string
+	}{
+		{"to listen on all addresses without authentication", Options{Listen: "0.0.0.0:4222"}, `listen "0.0.0.0:4222" is not a loopback address`},
+		{"to listen on an address that is not given without authentication", Options{Listen: ":4222"}, "is not a loopback address"},
+		{"to listen on all IPv6 addresses without authentication", Options{Listen: "[::]:4222"}, "is not a loopback address"},
+		{"a config file that has no authentication", Options{Listen: "0.0.0.0:4222", ConfigFile: config("open", "max_payload: 1MB")}, "is not a loopback address"},
+		{"accounts without users", Options{Listen: "0.0.0.0:4222", ConfigFile: config("accounts", "accounts { A { jetstream: enabled } }")}, "is not a loopback address"},
+		{"a user for those who have none", Options{Listen: "0.0.0.0:4222", ConfigFile: config("noauth", `
+			no_auth_user: a
+			authorization { users: [ { user: a, password: b } ] }`)}, "is not a loopback address"},
+		{"a cluster", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "an embedded server is one replica"},
+		{"a config file that is none", Options{ConfigFile: config("nonsense", "}{")}, "reading " + filepath.Join(dir, "nonsense")},
+		{"an address without a port", Options{Listen: "127.0.0.1"}, "want host:port"},
+		{"a port that is none", Options{Listen: "127.0.0.1:0"}, "want host:port with a port"},
+		{"a port with a name", Options{Listen: "127.0.0.1:nats"}, "want host:port with a port"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.opts.StoreDir = t.TempDir()
+			s, err := Start(tt.opts, nil)
+			if err == nil {
+				s.Shutdown()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := Start(Options{}, nil); err == nil {
+		t.Error("it starts without a store directory")
+	}
+	file := config("file", "")
+	if s, err := Start(Options{StoreDir: file}, nil); err == nil {
+		s.Shutdown()
+		t.Error("it starts on a store directory that is a file")
+	}
+}
+
+func TestStartTakesAnyAddressWithAuthentication(t *testing.T) {
+	for name, text := range map[string]string{
+		"users":  "authorization { users: [ { user: a, password: b } ] }",
+		"token":  "authorization { token: a }",
+		"nkeys":  "accounts { A { jetstream: enabled, users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] } }",
+		"client": "authorization { user: a, password: b }",
+	} {
+		path := filepath.Join(t.TempDir(), "nats.conf")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		options, err := Options{Listen: "0.0.0.0:4222", StoreDir: t.TempDir(), ConfigFile: path}.options()
+		if err != nil || options.Host != "0.0.0.0" || options.Port != 4222 || options.DontListen {
+			t.Errorf("%s: got %+v, %v", name, options, err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package events
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	testCluster = "prod-eu"
+	testUID     = "5f0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a11"
+)
+
+var testTime = time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.UTC)
+
+func sum(digit string) string { return "k0a1b2c3d:" + strings.Repeat(digit, 32) }
+
+// change is a change of the content of a Secret. Tests alter their copy.
+func change() Change {
+	return Change{
+		Cluster: testCluster, Source: Source{Kind: KindSecret, Namespace: "shop", Name: "db.v2"}, Verb: VerbChanged,
+		UID: testUID, ResourceVersion: "4711", Fingerprint: sum("2"), Time: testTime,
+		Trace: TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=a%b"},
+		Keys: map[string]Key{
+			"password": {Fingerprint: sum("3"), ChangedAt: "4711"},
+			"user":     {Fingerprint: sum("4")},
+			"old":      {ChangedAt: "4000"},
+		},
+		Changed: []string{"password"}, Previous: sum("1"), ChangedAt: "4711",
+		WrittenAt: testTime.Truncate(time.Second),
+	}
+}
+
+func outcome() Outcome {
+	return Outcome{
+		Cluster: testCluster, Verb: VerbStarted, ResourceVersion: "4720", Time: testTime, Cause: change().ID(),
+		Trace:    TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"},
+		Workload: Workload{Kind: "deployment", Namespace: "shop", Name: "web-front", UID: "aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22"},
+		Revision: "r1-2f6e9a53", Reason: "content-changed", Message: "Rolled because secret/db.v2 changed.",
+		Sources: []OutcomeSource{{
+			Source: "secret/db.v2", Fingerprint: sum("2"), ResourceVersion: "4711", Keys: []string{"password"}, Event: change().ID(),
+		}},
+		Generation: 7, StartedAt: testTime,
+	}
+}
+
+// storePath is a secret in a store whose name needs all that a name can need.
+var storePath = StorePath{Store: "bao", Namespace: "team-a/eu", Mount: "kv/prod", Path: "shop/db.v2 50%"}
+
+// changeOf is a change of a kind with a verb, and with what only events of that kind have.
+func changeOf(kind Kind, verb Verb) Change {
+	c := change()
+	c.Source.Kind, c.Verb = kind, verb
+	switch kind {
+	case KindSecret, KindConfigMap:
+	case KindOpenBao:
+		c.Source, c.UID, c.ResourceVersion = storePath.Source(), storePath.Store, "1773500966535897932"
+		c.Keys, c.Changed, c.Truncated, c.ChangedAt = nil, nil, true, c.ResourceVersion
+		c.Store = &StoreState{
+			Servers: []string{"https://bao.example.com:8200"}, Engine: EngineKV, Version: 7, Revision: "7",
+			Operation: "update", By: "kubernetes-shop-db",
+		}
+	case KindExternalSecret:
+		c.Keys, c.Changed = nil, nil
+		c.Status = &Status{Secret: "db", Reason: "SecretSynced", Revision: "3-7c2b41"}
+		c.Cause = &Cause{Event: "bao/root/secret/shop/db/7"}
+		if verb == VerbFailed {
+			c.Status.Reason, c.Cause.Earlier = "SecretSyncedError", "bao/root/secret/shop/db/6"
+		}
+	case KindCertificate:
+		c.Keys, c.Changed = nil, nil
+		c.Status = &Status{
+			Secret: "web-tls", Reason: "Ready", Revision: "12",
+			NotAfter: testTime.AddDate(0, 3, 0).Truncate(time.Second), RenewalTime: testTime.AddDate(0, 2, 0).Truncate(time.Second),
+		}
+		if verb == VerbFailed {
+			c.Status.Reason, c.Status.Expiring = "Failed", true
+			c.Status.RenewalTime = testTime.AddDate(0, 0, -1).Truncate(time.Second)
+		}
+	}
+	switch verb {
+	case VerbObserved:
+		c.Changed, c.Previous, c.ChangedAt, c.Cause = nil, "", "", nil
+	case VerbDeleted:
+		c.Status, c.Cause = nil, nil
+	}
+	return c
+}
+
+// allChanges is one change of every type.
+func allChanges() []Change {
+	var list []Change
+	for _, kind := range []Kind{KindConfigMap, KindSecret, KindOpenBao, KindExternalSecret, KindCertificate} {
+		for _, verb := range verbs[kind] {
+			list = append(list, changeOf(kind, verb))
+		}
+	}
+	return list
+}
+
+// allOutcomes is one outcome of every type.
+func allOutcomes() []Outcome {
+	var list []Outcome
+	for _, verb := range verbs[KindRollout] {
+		o := outcome()
+		o.Verb = verb
+		if verb == VerbSkipped || verb == VerbHeld {
+			o.Generation, o.StartedAt, o.Trace = 0, time.Time{}, TraceContext{}
+		}
+		list = append(list, o)
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var got []string
+	if err := b.History(ctx, query, func(s Stored) error {
+		got = append(got, s.Subject+" "+s.Event.ID())
+		return s.Err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	first := version("db", "1")
+	seq := mustPublish(t, b, first, 0)
+	second := version("db", "2")
+	mustPublish(t, b, second, seq)
+	mail := version("mail", "3")
+	mustPublish(t, b, mail, 0)
+	rolled := outcome()
+	if err := b.PublishOutcome(t.Context(), rolled); err != nil {
+		t.Fatal(err)
+	}
+	line := func(c Change) string { return Subject(testCluster, c.Source) + " " + c.ID() }
+	last := OutcomeSubject(testCluster, rolled.Workload) + " " + rolled.ID()
+	tests := []struct {
+		name  string
+		query HistoryQuery
+		want  []string
+	}{
+		{"a query that says nothing leaves nothing out", HistoryQuery{}, []string{line(first), line(second), line(mail), last}},
+		{"one source", HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret, Namespace: "shop", Name: "db"}, []string{line(first), line(second)}},
+		{"one name in all namespaces", HistoryQuery{Kind: KindSecret, Name: "mail"}, []string{line(mail)}},
+		{"one workload", HistoryQuery{Kind: KindRollout, Name: "deployment-web-front"}, []string{last}},
+		{"another namespace", HistoryQuery{Namespace: "other"}, nil},
+		{"several clusters", HistoryQuery{Clusters: []string{"other", testCluster}, Name: "mail"}, []string{line(mail)}},
+		{"another cluster", HistoryQuery{Clusters: []string{"other"}}, nil},
+		{"a time to come", HistoryQuery{Since: time.Now().Add(time.Hour)}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, readHistory(t, b, tt.query)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	seq := mustPublish(t, b, version("db", "1"), 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var got []string
+	err := b.History(ctx, HistoryQuery{Follow: true}, func(s Stored) error {
+		got = append(got, s.Event.ID())
+		if len(got) == 1 {
+			mustPublish(t, b, version("db", "2"), seq)
+			return nil
+		}
+		cancel()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("following ended with %v, want no error", err)
+	}
+	if diff := cmp.Diff([]string{version("db", "1").ID(), version("db", "2").ID()}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	mustPublish(t, b, version("db", "1"), 0)
+	enough := errors.New("enough")
+	if err := b.History(t.Context(), HistoryQuery{Follow: true}, func(Stored) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("got %v, want the reader's error", err)
+	}
+}

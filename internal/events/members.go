@@ -1,0 +1,93 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Member is a cluster that a stream has the events of.
+type Member struct {
+	Cluster string
+	// Last is the time of its last event. Zero where the stream has none.
+	Last time.Time
+	// UIDs are those that have claimed the name and were not replaced, in the order of their claims. More than one are as many
+	// clusters that were given one name. The stream knows the claims that it still keeps.
+	UIDs []string
+	// Sourced says that the events come from a stream of the cluster's own. Lag is how many of them are missing, as far as that
+	// stream could be asked, and Reached whether it could be just now. They say nothing where Sourced is false.
+	Sourced bool
+	Lag     uint64
+	Reached bool
+}
+
+// reachedWithin is how old the last sign of life of a source may be. One that has nothing to send sends a heartbeat each second.
+const reachedWithin = 30 * time.Second
+
+// Members lists the clusters, by their names, that a source of the stream is for, or that have claimed their names on it.
+func (r *Reader) Members(ctx context.Context) ([]Member, error) {
+	info, err := r.history.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading stream %s: %w", r.history.CachedInfo().Config.Name, err)
+	}
+	members := make(map[string]*Member)
+	member := func(cluster string) *Member {
+		if members[cluster] == nil {
+			members[cluster] = &Member{Cluster: cluster}
+		}
+		return members[cluster]
+	}
+	for _, source := range info.Sources {
+		rest, ours := strings.CutPrefix(source.FilterSubject, changesRoot)
+		cluster, _, _ := strings.Cut(rest, ".")
+		if !ours || !isLabel(cluster) {
+			continue
+		}
+		m := member(cluster)
+		m.Sourced, m.Lag = true, m.Lag+source.Lag
+		m.Reached = source.Active >= 0 && source.Active < reachedWithin
+	}
+	claims := HistoryQuery{Kind: KindCluster, Name: claimName}
+	err = r.History(ctx, claims, func(stored Stored) error {
+		if claim, err := stored.Claim(); err == nil {
+			m := member(claim.Cluster)
+			m.UIDs = slices.DeleteFunc(m.UIDs, func(uid string) bool { return uid == claim.UID || uid == claim.Replaces })
+			m.UIDs = append(m.UIDs, claim.UID)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Member, 0, len(members))
+	for _, cluster := range slices.Sorted(maps.Keys(members)) {
+		m := members[cluster]
+		if m.Last, err = r.lastTime(ctx, cluster); err != nil {
+			return nil, err
+		}
+		list = append(list, *m)
+	}
+	return list, nil
+}
+
+// lastTime is when the last event of a cluster was made.
+func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error) {
+	raw, err := r.history.GetLastMsgForSubject(ctx, r.historyRoot+cluster+".>")
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, fmt.Errorf("reading the last event of %s: %w", cluster, err)
+	}
+	stored := newStored(r.subject(raw.Subject), raw.Sequence, raw.Time, raw.Header, raw.Data)
+	if made := stored.Event.Time(); !made.IsZero() {
+		return made, nil
+	}
+	return stored.Time, nil // it is no event
+}

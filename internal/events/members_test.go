@@ -1,0 +1,140 @@
+package events
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// openFleet declares a stream that sources CHANGES for each cluster, as that of a hub does, and reads it.
+func openFleet(t *testing.T, s *testServer, clusters ...string) *Reader {
+	t.Helper()
+	config := jetstream.StreamConfig{Name: "FLEET", AllowDirect: true, AllowMsgTTL: true}
+	for _, cluster := range clusters {
+		config.Sources = append(config.Sources, &jetstream.StreamSource{Name: StreamChanges, FilterSubject: changesRoot + cluster + ".>"})
+	}
+	createStream(t, s.jetstream(), config)
+	r, err := OpenFleet(t.Context(), s.connect(), "FLEET")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
+	s := startServer(t)
+	r := openFleet(t, s, testCluster, "prod-us")
+	east, west := s.bus(), busOf(t, "prod-us", s.ClientURL())
+	first := version("db", "1")
+	seq := mustPublish(t, east, first, 0)
+	second := version("db", "2")
+	other := version("db", "1")
+	other.Cluster = "prod-us"
+	mustPublish(t, west, other, 0)
+	if err := east.PublishOutcome(t.Context(), outcome()); err != nil {
+		t.Fatal(err)
+	}
+	read := func(query HistoryQuery) []string {
+		t.Helper()
+		var got []string
+		if err := r.History(t.Context(), query, func(stored Stored) error {
+			got = append(got, stored.Subject+" "+stored.Event.ID())
+			return stored.Err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	eventually(t, "the fleet has all of both", func() bool { return len(read(HistoryQuery{})) == 3 })
+	// Superseded on CHANGES, and still there.
+	mustPublish(t, east, second, seq)
+	line := func(c Change) string { return Subject(c.Cluster, c.Source) + " " + c.ID() }
+	eventually(t, "the fleet has the change and the one before", func() bool {
+		return cmp.Equal(read(HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret}), []string{line(first), line(second)})
+	})
+	if diff := cmp.Diff([]string{line(other)}, read(HistoryQuery{Clusters: []string{"prod-us"}})); diff != "" {
+		t.Errorf("the other cluster (-want +got):\n%s", diff)
+	}
+	stored, err := r.Last(t.Context(), Subject(testCluster, second.Source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change, err := stored.Change(); err != nil || change.ID() != second.ID() {
+		t.Errorf("the last change is %s, %v, want %s", change.ID(), err, second.ID())
+	}
+	state := make(map[string]int)
+	err = r.State(t.Context(), SourceFilters(testCluster), func(stored Stored) error {
+		state[stored.Subject+" "+stored.Event.ID()]++
+		return stored.Err
+	})
+	if diff := cmp.Diff(map[string]int{line(second): 1}, state); diff != "" || err != nil {
+		t.Errorf("the state, %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := OpenFleet(t.Context(), s.connect(), "NOWHERE"); err == nil || err.Error() != "stream is not as it must be: NOWHERE does not exist" {
+		t.Errorf("a stream that is not there: got %v", err)
+	}
+}
+
+func TestTheMembersOfAFleet(t *testing.T) {
+	s := startServer(t)
+	r := openFleet(t, s, testCluster, "prod-us", "silent")
+	east, west := s.bus(), busOf(t, "prod-us", s.ClientURL())
+	var stored uint64
+	arrived := func() {
+		t.Helper()
+		stored++
+		eventually(t, "it is in the fleet, before it is superseded", func() bool {
+			info, err := r.history.Info(t.Context())
+			return err == nil && info.State.Msgs == stored
+		})
+	}
+	claimed := func(b *Bus, uid, replaces string) {
+		t.Helper()
+		if err := b.Claim(t.Context(), uid, replaces); err != nil {
+			t.Fatal(err)
+		}
+		arrived()
+	}
+	claimed(east, "uid-one", "")
+	claimed(east, "uid-two", "uid-one")
+	claimed(west, "uid-three", "")
+	// The name is taken by another cluster, whose own stream has no claim to it.
+	forged := Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
+	msg, err := ToMsg(mustEvent(t, forged.Event), ClaimSubject("prod-us"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+	arrived()
+	mustPublish(t, east, version("db", "1"), 0)
+	arrived()
+	want := []Member{
+		{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}, Sourced: true, Reached: true},
+		{Cluster: "prod-us", Last: testTime, UIDs: []string{"uid-three", "uid-four"}, Sourced: true, Reached: true},
+		{Cluster: "silent", Sourced: true, Reached: true},
+	}
+	eventually(t, "each source has been heard of", func() bool {
+		info, err := r.history.Info(t.Context())
+		return err == nil && !slices.ContainsFunc(info.Sources, func(source *jetstream.StreamSourceInfo) bool { return source.Active < 0 })
+	})
+	got, err := r.Members(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("members, %v (-want +got):\n%s", err, diff)
+	}
+	// A reader of one cluster's own streams knows those that claimed their names there.
+	own, err := east.Members(t.Context())
+	without := []Member{
+		{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}},
+	}
+	if len(own) == 2 && time.Since(own[1].Last) < time.Hour {
+		own[1].Last = time.Time{} // the time of the claim
+	}
+	if diff := cmp.Diff(without, own); diff != "" || err != nil {
+		t.Errorf("members, %v (-want +got):\n%s", err, diff)
+	}
+}

@@ -1,0 +1,110 @@
+package events
+
+import (
+	"errors"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// workloadPaths gives the place of each kind of workload in the Kubernetes API, for self links.
+var workloadPaths = map[string]struct{ group, plural string }{
+	"deployment":  {"apps/v1", "deployments"},
+	"statefulset": {"apps/v1", "statefulsets"},
+	"daemonset":   {"apps/v1", "daemonsets"},
+	"cronjob":     {"batch/v1", "cronjobs"},
+	"rollout":     {"argoproj.io/v1alpha1", "rollouts"},
+	// Not rolled, but synced: what became of a change in a secret store at an ExternalSecret is told alike.
+	"externalsecret": {"external-secrets.io/v1", "externalsecrets"},
+}
+
+// SelfLink is the path of the workload in the Kubernetes API, as `kubectl get --raw` takes it. It is the "subject"
+// attribute of the event. It is empty for a kind that is not known.
+func (w Workload) SelfLink() string {
+	path, known := workloadPaths[w.Kind]
+	if !known {
+		return ""
+	}
+	return "/apis/" + path.group + "/namespaces/" + w.Namespace + "/" + path.plural + "/" + w.Name
+}
+
+// Event makes the CloudEvent of the outcome. An outcome that ParseOutcome would not read is refused with a RejectError.
+func (o Outcome) Event() (event.Event, error) {
+	if err := o.validate(); err != nil {
+		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
+	}
+	return o.envelope().event(o)
+}
+
+// ParseOutcome reads the outcome from a CloudEvent of the actuator. It refuses others with a RejectError.
+func ParseOutcome(e event.Event) (Outcome, error) {
+	var o Outcome
+	v, err := parseEnvelope(e, actuator, &o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if v.kind != KindRollout {
+		return Outcome{}, rejectf(ReasonUnknownType, "the event is a change, want an outcome")
+	}
+	o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
+	o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+	named := Workload{
+		Kind: v.extensions[extWorkloadKind], Namespace: v.extensions[extNamespace], Name: v.extensions[extName], UID: v.uid,
+	}
+	if o.Workload != named {
+		return Outcome{}, rejectf(ReasonMalformed, "the attributes and the data name different workloads")
+	}
+	if err := o.validate(); err != nil {
+		return Outcome{}, &RejectError{Reason: ReasonMalformed, Err: err}
+	}
+	if err := v.matches(o.envelope()); err != nil {
+		return Outcome{}, err
+	}
+	return o, nil
+}
+
+// ValidateOutcome checks that the outcome is of the workload which the subject it was published on names.
+func ValidateOutcome(subject string, o Outcome) error {
+	if _, err := ParseSubject(subject); err != nil {
+		return err
+	}
+	if OutcomeSubject(o.Cluster, o.Workload) != subject {
+		return rejectf(ReasonSubjectMismatch, "the event on %s is about another workload", subject)
+	}
+	return nil
+}
+
+func (o Outcome) envelope() envelope {
+	return envelope{
+		cluster: o.Cluster, component: actuator, kind: KindRollout, verb: o.Verb,
+		id: o.ID(), selfLink: o.Workload.SelfLink(), uid: o.Workload.UID, time: o.Time, trace: o.Trace,
+		extensions: map[string]string{
+			extNamespace:       o.Workload.Namespace,
+			extName:            o.Workload.Name,
+			extWorkloadKind:    o.Workload.Kind,
+			extResourceVersion: o.ResourceVersion,
+			extCausationID:     o.Cause,
+		},
+	}
+}
+
+func (o Outcome) validate() error {
+	switch {
+	case !isLabel(o.Cluster):
+		return errors.New("the cluster is not a DNS label")
+	case !hasVerb(KindRollout, o.Verb):
+		return errors.New("an outcome has no such verb")
+	case o.Workload.SelfLink() == "":
+		return errors.New("the kind of the workload is not known")
+	case !isSubdomain(o.Workload.Namespace) || !isSubdomain(o.Workload.Name):
+		return errors.New("the namespace or the name of the workload is not one of Kubernetes")
+	case !isUID(o.Workload.UID):
+		return errors.New("the uid of the workload is not one of Kubernetes")
+	case o.ResourceVersion != "" && !isVersion(o.ResourceVersion):
+		return errors.New("the resourceversion is not a decimal number")
+	case !isText(o.Cause) || !isText(o.Revision):
+		return errors.New("the cause or the revision is not text")
+	case o.Time.IsZero():
+		return errors.New("the time is missing")
+	}
+	return nil
+}

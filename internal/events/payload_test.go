@@ -1,0 +1,471 @@
+package events
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+func TestChangeSurvivesTheWire(t *testing.T) {
+	for _, want := range allChanges() {
+		t.Run(string(want.Source.Kind)+" "+string(want.Verb), func(t *testing.T) {
+			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
+			got, err := ParseChange(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := Validate(Subject(want.Cluster, want.Source), got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cause Cause
+		data  string
+	}{
+		{
+			"an ExternalSecret that was synced because of a rotation",
+			Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"},
+			`"cause":{"source":"externalsecret/db","event":"bao/root/secret/shop/db/7"}`,
+		},
+		{
+			"an ExternalSecret that was synced because of one before, and not now",
+			Cause{Source: "externalsecret/db", Earlier: "bao/root/secret/shop/db/7"},
+			`"cause":{"source":"externalsecret/db","earlier":"bao/root/secret/shop/db/7"}`,
+		},
+		{
+			"a Certificate",
+			Cause{Source: "certificate/web", Serial: "5f0c", NotAfter: testTime.Truncate(time.Second)},
+			`"cause":{"source":"certificate/web","serial":"5f0c","notAfter":"2026-03-14T15:09:26Z"}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			want := change()
+			want.Cause = &tt.cause
+			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
+			if !strings.Contains(string(e.Data()), tt.data) {
+				t.Errorf("the data is %s, want it to have %s", e.Data(), tt.data)
+			}
+			got, err := ParseChange(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEveryKindHasAFixture(t *testing.T) {
+	tested := map[Kind]map[Verb]bool{KindRollout: {}, KindCluster: {VerbClaimed: true}}
+	for _, c := range allChanges() {
+		if tested[c.Source.Kind] == nil {
+			tested[c.Source.Kind] = map[Verb]bool{}
+		}
+		tested[c.Source.Kind][c.Verb] = true
+	}
+	for _, o := range allOutcomes() {
+		tested[KindRollout][o.Verb] = true
+	}
+	for kind, list := range verbs {
+		for _, verb := range list {
+			if !tested[kind][verb] {
+				t.Errorf("no test has an event %s", eventType(kind, verb))
+			}
+		}
+	}
+}
+
+func TestOutcomeSurvivesTheWire(t *testing.T) {
+	for _, want := range allOutcomes() {
+		t.Run(string(want.Verb), func(t *testing.T) {
+			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
+			got, err := ParseOutcome(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := ValidateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestGoldenWireFormat(t *testing.T) {
+	for _, c := range allChanges() {
+		compareWire(t, mustEvent(t, c.Event), Subject(c.Cluster, c.Source))
+	}
+	for _, o := range allOutcomes() {
+		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
+	}
+	compareWire(t, mustEvent(t, claim().Event), ClaimSubject(testCluster))
+}
+
+func compareWire(t *testing.T, e event.Event, subject string) {
+	t.Helper()
+	msg, err := ToMsg(e, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wire strings.Builder
+	fmt.Fprintln(&wire, msg.Subject)
+	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {
+		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
+	}
+	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
+	golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
+}
+
+func TestSelfLinks(t *testing.T) {
+	tests := map[string]string{
+		"deployment":  "/apis/apps/v1/namespaces/shop/deployments/web",
+		"statefulset": "/apis/apps/v1/namespaces/shop/statefulsets/web",
+		"daemonset":   "/apis/apps/v1/namespaces/shop/daemonsets/web",
+		"cronjob":     "/apis/batch/v1/namespaces/shop/cronjobs/web",
+		"rollout":     "/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web",
+
+		"externalsecret": "/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/web",
+		"pod":            "",
+	}
+	for kind, want := range tests {
+		if got := (Workload{Kind: kind, Namespace: "shop", Name: "web"}).SelfLink(); got != want {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
+		}
+	}
+}
+
+func TestSelfLinksOfSources(t *testing.T) {
+	tests := map[string]Source{
+		"/api/v1/namespaces/shop/configmaps/db":                           {KindConfigMap, "shop", "db"},
+		"/api/v1/namespaces/shop/secrets/db":                              {KindSecret, "shop", "db"},
+		"/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/db": {KindExternalSecret, "shop", "db"},
+		"/apis/cert-manager.io/v1/namespaces/shop/certificates/web":       {KindCertificate, "shop", "web"},
+		"openbao://bao/secret/shop/db":                                    StorePath{"bao", RootNamespace, "secret", "shop/db"}.Source(),
+		"openbao://bao/kv/prod/shop/db.v2%2050%25?namespace=team-a%2Feu":  storePath.Source(),
+		"openbao://bao/secret/a%3Fb%23c":                                  StorePath{"bao", RootNamespace, "secret", "a?b#c"}.Source(),
+	}
+	for want, source := range tests {
+		if got := source.SelfLink(); got != want {
+			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
+func TestChangeIsNotPublishedWhen(t *testing.T) {
+	tests := []struct {
+		name  string
+		alter func(*Change)
+	}{
+		{"the cluster is missing", func(c *Change) { c.Cluster = "" }},
+		{"the kind is not that of a source", func(c *Change) { c.Source.Kind, c.Verb = KindRollout, VerbStarted }},
+		{"the verb is of outcomes", func(c *Change) { c.Verb = VerbStarted }},
+		{"the namespace is not legal", func(c *Change) { c.Source.Namespace = "Shop" }},
+		{"the name is missing", func(c *Change) { c.Source.Name = "" }},
+		{"the uid is missing", func(c *Change) { c.UID = "" }},
+		{"the uid has a separator", func(c *Change) { c.UID = "a/b" }},
+		{"the resourceVersion is not a number", func(c *Change) { c.ResourceVersion = "x" }},
+		{"the resourceVersion of its creation is not a number", func(c *Change) { c.CreatedAt = "x" }},
+		{"the fingerprint is missing", func(c *Change) { c.Fingerprint = "" }},
+		{"the fingerprint has no key id", func(c *Change) { c.Fingerprint = "k:" + strings.Repeat("a", 32) }},
+		{"the fingerprint is an unkeyed SHA-256", func(c *Change) { c.Fingerprint = strings.Repeat("a", 64) }},
+		{"the fingerprint is a longer digest", func(c *Change) { c.Fingerprint += sum("1")[len("k0a1b2c3d:"):] }},
+		{"the fingerprint is not hex", func(c *Change) { c.Fingerprint = "k0a1b2c3d:" + strings.Repeat("g", 32) }},
+		{"the fingerprint is upper-case", func(c *Change) { c.Fingerprint = "k0a1b2c3d:" + strings.Repeat("A", 32) }},
+		{"the previous fingerprint is none", func(c *Change) { c.Previous = "hunter2" }},
+		{"a key's fingerprint is none", func(c *Change) { c.Keys["password"] = Key{Fingerprint: "hunter2"} }},
+		{"a key changed at no version", func(c *Change) { c.Keys["password"] = Key{ChangedAt: "now"} }},
+		{"a key has an illegal name", func(c *Change) { c.Keys["a b"] = Key{} }},
+		{"a changed key has an illegal name", func(c *Change) { c.Changed = []string{""} }},
+		{"it changed at no version", func(c *Change) { c.ChangedAt = "-1" }},
+		{"the time is missing", func(c *Change) { c.Time = time.Time{} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := change()
+			tt.alter(&c)
+			_, err := c.Event()
+			wantReason(t, err, ReasonMalformed)
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error quotes the data: %v", err)
+			}
+		})
+	}
+}
+
+func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
+	secret, bao := changeOf(KindSecret, VerbChanged), changeOf(KindOpenBao, VerbRotated)
+	synced, issued := changeOf(KindExternalSecret, VerbSynced), changeOf(KindCertificate, VerbIssued)
+	tests := []struct {
+		name  string
+		of    Change
+		alter func(*Change)
+	}{
+		{"a Secret has the verb of another kind", secret, func(c *Change) { c.Verb = VerbRotated }},
+		{"a Secret has a status", secret, func(c *Change) { c.Status = synced.Status }},
+		{"a Secret has the state of a store", secret, func(c *Change) { c.Store = bao.Store }},
+		{"a Secret has the name of a path", secret, func(c *Change) { c.Source.Name = "shop/db" }},
+		{"a ConfigMap has a cause", changeOf(KindConfigMap, VerbChanged), func(c *Change) { c.Cause = &Cause{Source: "certificate/web"} }},
+		{"a Certificate has a cause", issued, func(c *Change) { c.Cause = &Cause{Event: "x"} }},
+		{"a Certificate has no status", issued, func(c *Change) { c.Status = nil }},
+		{"a Certificate has the state of a store", issued, func(c *Change) { c.Store = bao.Store }},
+		{"an ExternalSecret has no status", synced, func(c *Change) { c.Status = nil }},
+		{"an ExternalSecret has no namespace", synced, func(c *Change) { c.Source.Namespace = "" }},
+		{"a path has a namespace of Kubernetes", bao, func(c *Change) { c.Source.Namespace = "shop" }},
+		{"a path has a status", bao, func(c *Change) { c.Status = synced.Status }},
+		{"a path has a cause", bao, func(c *Change) { c.Cause = &Cause{Event: "x"} }},
+		{"a path has no state", bao, func(c *Change) { c.Store = nil }},
+		{"a path has the uid of another store", bao, func(c *Change) { c.UID = "vault" }},
+		{"a path is none", bao, func(c *Change) { c.Source.Name = "bao/root/secret" }},
+		{"a path has a mount that is not escaped", bao, func(c *Change) { c.Source.Name = "bao/root/se%63ret/db" }},
+		{"a path has a control character", bao, func(c *Change) { c.Source.Name = "bao/root/secret/a\nb" }},
+		{"a path ends with a slash", bao, func(c *Change) { c.Source.Name += "/" }},
+		{"a path is of a store that is no label", bao, func(c *Change) { c.Source.Name = "B/root/secret/db" }},
+		{"a path is too long", bao, func(c *Change) { c.Source.Name += strings.Repeat("x", maxStoreName) }},
+		{"the engine is unknown", bao, func(c *Change) { c.Store = &StoreState{Engine: "pki", Revision: "1"} }},
+		{"the version is negative", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "1", Version: -1} }},
+		{"the revision is missing", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV} }},
+		{"the revision has a control character", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "\x00"} }},
+		{"the revision is too long", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: strings.Repeat("1", 254)} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := tt.of.Event(); err != nil {
+				t.Fatalf("the change is refused before it was altered: %v", err)
+			}
+			c := tt.of
+			tt.alter(&c)
+			_, err := c.Event()
+			wantReason(t, err, ReasonMalformed)
+		})
+	}
+}
+
+func TestOutcomeIsNotPublishedWhen(t *testing.T) {
+	tests := []struct {
+		name  string
+		alter func(*Outcome)
+	}{
+		{"the cluster is missing", func(o *Outcome) { o.Cluster = "" }},
+		{"the verb is of changes", func(o *Outcome) { o.Verb = VerbChanged }},
+		{"the kind of the workload is not known", func(o *Outcome) { o.Workload.Kind = "pod" }},
+		{"the name of the workload is missing", func(o *Outcome) { o.Workload.Name = "" }},
+		{"the uid of the workload is missing", func(o *Outcome) { o.Workload.UID = "" }},
+		{"the resourceVersion is not a number", func(o *Outcome) { o.ResourceVersion = "x" }},
+		{"the cause has a control character", func(o *Outcome) { o.Cause = "a\nb" }},
+		{"the time is missing", func(o *Outcome) { o.Time = time.Time{} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := outcome()
+			tt.alter(&o)
+			_, err := o.Event()
+			wantReason(t, err, ReasonMalformed)
+		})
+	}
+}
+
+func TestParseChangeRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		alter  func(*event.Event)
+		reason string
+	}{
+		{"an event without attributes", func(e *event.Event) { e.Context = nil }, ReasonMalformed},
+		{"a type of somebody else", func(e *event.Event) { e.SetType("org.example.secret.changed.v1") }, ReasonUnknownType},
+		{"a type with too few words", func(e *event.Event) { e.SetType("dev.keyturn.secret.v1") }, ReasonUnknownType},
+		{"a later version", func(e *event.Event) { e.SetType("dev.keyturn.secret.changed.v2") }, ReasonUnknownVersion},
+		{"an unknown kind", func(e *event.Event) { e.SetType("dev.keyturn.pod.changed.v1") }, ReasonUnknownType},
+		{"a verb of outcomes", func(e *event.Event) { e.SetType("dev.keyturn.secret.failed.v1") }, ReasonUnknownType},
+		{"another media type", func(e *event.Event) { e.SetDataContentType("text/plain") }, ReasonMalformed},
+		{"data that is not JSON", func(e *event.Event) { e.DataEncoded = []byte("hunter2") }, ReasonMalformed},
+		{"data of a wrong type", func(e *event.Event) { e.DataEncoded = []byte(`{"previous":{"hunter2":1}}`) }, ReasonMalformed},
+		{"a time in the data that is none", func(e *event.Event) { e.DataEncoded = []byte(`{"writtenAt":"hunter2"}`) }, ReasonMalformed},
+		{"two JSON values", func(e *event.Event) { e.DataEncoded = []byte(`{}{}`) }, ReasonMalformed},
+		{"no data", func(e *event.Event) { e.DataEncoded = nil }, ReasonMalformed},
+		{"a source of the actuator", func(e *event.Event) { e.SetSource("k8s://prod-eu/actuator") }, ReasonMalformed},
+		{"a source of another cluster", func(e *event.Event) { e.SetSource("k8s://other/watcher") }, ReasonMalformed},
+		{"a kind that is not that of the type", func(e *event.Event) { e.SetExtension("kind", "configmap") }, ReasonMalformed},
+		{"a self link of another object", func(e *event.Event) { e.SetSubject("/api/v1/namespaces/shop/secrets/other") }, ReasonMalformed},
+		{"a partitionkey of another cluster", func(e *event.Event) { e.SetExtension("partitionkey", "other/"+testUID) }, ReasonMalformed},
+		{"an id of another object", func(e *event.Event) { e.SetID("other/4711") }, ReasonMalformed},
+		{"a resourceversion that is not in the id", func(e *event.Event) { e.SetExtension("resourceversion", "4712") }, ReasonMalformed},
+		{"a fingerprint without a key", func(e *event.Event) { e.SetExtension("fingerprint", strings.Repeat("a", 32)) }, ReasonMalformed},
+		{"a missing name", func(e *event.Event) { e.SetExtension("name", nil) }, ReasonMalformed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := mustEvent(t, change().Event)
+			tt.alter(&e)
+			_, err := ParseChange(e)
+			wantReason(t, err, tt.reason)
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error quotes the data: %v", err)
+			}
+		})
+	}
+}
+
+func TestParseRefusesTheOther(t *testing.T) {
+	asOutcome := mustEvent(t, change().Event)
+	asOutcome.SetSource(sourceURI(testCluster, actuator))
+	_, err := ParseOutcome(asOutcome)
+	wantReason(t, err, ReasonUnknownType)
+
+	asChange := mustEvent(t, outcome().Event)
+	asChange.SetSource(sourceURI(testCluster, watcher))
+	_, err = ParseChange(asChange)
+	wantReason(t, err, ReasonUnknownType)
+
+	other := mustEvent(t, outcome().Event)
+	other.SetExtension("name", "other")
+	_, err = ParseOutcome(other)
+	wantReason(t, err, ReasonMalformed)
+}
+
+func TestValidateRefusesAnotherSubject(t *testing.T) {
+	for _, subject := range []string{
+		"keyturn.v1.other.secret.shop.db_v2", "keyturn.v1.prod-eu.configmap.shop.db_v2",
+		"keyturn.v1.prod-eu.secret.bank.db_v2", "keyturn.v1.prod-eu.secret.shop.db",
+	} {
+		wantReason(t, Validate(subject, change()), ReasonSubjectMismatch)
+	}
+	for _, subject := range []string{"keyturn.v1.prod-eu.rollout.shop.statefulset-web-front", "keyturn.v1.prod-eu.rollout.shop.deployment-web"} {
+		wantReason(t, ValidateOutcome(subject, outcome()), ReasonSubjectMismatch)
+	}
+	wantReason(t, Validate("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
+	wantReason(t, ValidateOutcome("orders.new", outcome()), ReasonMalformed)
+}
+
+func TestABrokenTraceDoesNotCostTheChange(t *testing.T) {
+	c := change()
+	c.Trace = TraceContext{Parent: "00-nonsense", State: "also\nnonsense"}
+	e := mustEvent(t, c.Event)
+	if _, there := e.Extensions()["traceparent"]; there {
+		t.Error("it was written")
+	}
+	e = mustEvent(t, change().Event)
+	e.SetExtension("traceparent", "nonsense")
+	got, err := ParseChange(e)
+	if err != nil || got.Trace != (TraceContext{}) {
+		t.Errorf("got %+v, %v", got.Trace, err)
+	}
+}
+
+// TestTheLargestChangeFits holds MaxKeys and MaxKeyNames, by which the watcher decides, against MaxEventSize.
+func TestTheLargestChangeFits(t *testing.T) {
+	c := change()
+	c.Keys, c.Changed = map[string]Key{}, nil
+	for i := range MaxKeys {
+		name := fmt.Sprintf("%0*d", MaxKeyNames/MaxKeys, i)
+		c.Keys[name] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615"}
+		c.Changed = append(c.Changed, name)
+	}
+	if _, err := ToMsg(mustEvent(t, c.Event), "s"); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParseChange(f *testing.F) {
+	for _, c := range allChanges() {
+		e := mustEvent(f, c.Event)
+		f.Add(e.Type(), e.ID(), e.Source(), e.Subject(), testCluster, testCluster+"/"+c.UID, c.ResourceVersion, c.Fingerprint,
+			c.Source.Namespace, c.Source.Name, e.Data())
+	}
+	f.Fuzz(func(t *testing.T, kind, id, source, subject, cluster, partition, version, fingerprint, namespace, name string, data []byte) {
+		header := nats.Header{
+			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {source}, "ce-subject": {subject},
+			"ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"}, "ce-clustername": {cluster},
+			"ce-partitionkey": {partition}, "ce-resourceversion": {version}, "ce-fingerprint": {fingerprint},
+			"ce-namespace": {namespace}, "ce-name": {name}, "ce-kind": {strings.Split(kind+"...", ".")[2]},
+		}
+		e, err := FromMsg("s", header, data)
+		if err != nil {
+			return
+		}
+		c, err := ParseChange(e)
+		if err != nil {
+			return
+		}
+		// What is taken can be published, on a subject that can be read, and is read as the same.
+		address, err := ParseSubject(Subject(c.Cluster, c.Source))
+		if err != nil || address.Name != c.Source.Name {
+			t.Fatalf("got %+v, %v", address, err)
+		}
+		again, err := ParseChange(mustEvent(t, c.Event))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c, again); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func FuzzParseOutcome(f *testing.F) {
+	for _, o := range allOutcomes() {
+		e := mustEvent(f, o.Event)
+		f.Add(e.Type(), e.ID(), e.Subject(), o.Workload.Kind, o.Workload.Name, o.Workload.UID, o.Cause, e.Data())
+	}
+	f.Fuzz(func(t *testing.T, kind, id, subject, workload, name, uid, cause string, data []byte) {
+		header := nats.Header{
+			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {"k8s://prod-eu/actuator"},
+			"ce-subject": {subject}, "ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"},
+			"ce-clustername": {testCluster}, "ce-partitionkey": {testCluster + "/" + uid}, "ce-kind": {"rollout"},
+			"ce-namespace": {"shop"}, "ce-name": {name}, "ce-workloadkind": {workload}, "ce-causationid": {cause},
+		}
+		e, err := FromMsg("s", header, data)
+		if err != nil {
+			return
+		}
+		o, err := ParseOutcome(e)
+		if err != nil {
+			return
+		}
+		if _, err := ParseSubject(OutcomeSubject(o.Cluster, o.Workload)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseOutcome(mustEvent(t, o.Event)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
+	t.Helper()
+	e, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
+	t.Helper()
+	msg, err := ToMsg(e, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromMsg(subject, msg.Header, msg.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

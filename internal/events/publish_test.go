@@ -1,0 +1,403 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
+)
+
+func TestPublishChangeIsOnBothStreams(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	seq := mustPublish(t, b, version("db", "1"), 0)
+
+	stored, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := stored.Change(); err != nil || c.ResourceVersion != "1" || stored.Seq != seq {
+		t.Errorf("CHANGES: got %+v at %d, %v; want version 1 at %d", c, stored.Seq, err, seq)
+	}
+	history := messages(t, js, StreamHistory)
+	if len(history) != 1 || history[0].Subject != "keyturn.history.v1.prod-eu.secret.shop.db" {
+		t.Fatalf("HISTORY holds %v", history)
+	}
+	if id := history[0].Header.Get("Nats-Msg-Id"); id != "prod-eu/uid-db/1" {
+		t.Errorf("the message id is %s", id)
+	}
+	if expectation := history[0].Header.Get("Nats-Expected-Last-Subject-Sequence"); expectation != "" {
+		t.Errorf("HISTORY was given the expectation %s", expectation)
+	}
+}
+
+func TestPublishChangeConflicts(t *testing.T) {
+	s := startServer(t)
+	tests := []struct {
+		name     string
+		before   []Change
+		publish  Change
+		expected func(seqs []uint64) uint64
+		want     error
+	}{
+		{
+			name: "a first change of an unknown source is stored", publish: version("a", "1"),
+			expected: func([]uint64) uint64 { return 0 },
+		},
+		{
+			name: "a change that expects the last event supersedes it", before: []Change{version("b", "1")}, publish: version("b", "2"),
+			expected: func(seqs []uint64) uint64 { return seqs[0] },
+		},
+		{
+			name: "a change that expects no event where there is one conflicts", before: []Change{version("c", "1")}, publish: version("c", "2"),
+			expected: func([]uint64) uint64 { return 0 }, want: ErrConflict,
+		},
+		{
+			name: "a change that expects a superseded event conflicts", before: []Change{version("d", "1"), version("d", "2")}, publish: version("d", "3"),
+			expected: func(seqs []uint64) uint64 { return seqs[0] }, want: ErrConflict,
+		},
+		{
+			name: "a change that expects an event which is not there conflicts", publish: version("e", "1"),
+			expected: func([]uint64) uint64 { return 99 }, want: ErrConflict,
+		},
+		{
+			name: "the same change again is found to be stored, as after a lost acknowledgement", before: []Change{version("f", "1")}, publish: version("f", "1"),
+			expected: func([]uint64) uint64 { return 0 },
+		},
+		{
+			name: "the same change again conflicts when it is superseded", before: []Change{version("g", "1"), version("g", "2")}, publish: version("g", "1"),
+			expected: func([]uint64) uint64 { return 0 }, want: ErrConflict,
+		},
+		{
+			name: "the same object at the same version with other data conflicts", before: []Change{version("i", "1")}, publish: func() Change {
+				c := version("i", "1")
+				c.Changed = nil
+				return c
+			}(),
+			expected: func([]uint64) uint64 { return 0 }, want: ErrConflict,
+		},
+		{
+			name: "the change of another watcher at the same version conflicts", before: []Change{version("h", "1")}, publish: func() Change {
+				c := version("h", "1")
+				c.Time = c.Time.Add(time.Millisecond)
+				return c
+			}(),
+			expected: func([]uint64) uint64 { return 0 }, want: ErrConflict,
+		},
+	}
+	b := s.bus()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var seqs []uint64
+			var last uint64
+			for _, c := range tt.before {
+				last = mustPublish(t, b, c, last)
+				seqs = append(seqs, last)
+			}
+			seq, err := b.PublishChange(t.Context(), tt.publish, tt.expected(seqs))
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			stored, err := b.Last(t.Context(), Subject(testCluster, tt.publish.Source))
+			if err != nil || stored.Seq != seq || stored.Event.ID() != tt.publish.ID() {
+				t.Errorf("got sequence %d, but stored is %+v, %v", seq, stored, err)
+			}
+		})
+	}
+}
+
+// TestPublishChangeAgainAfterWhatSupersededIt is an object that was reported gone and is there after all, at the version
+// at which it was there before. The dedupe window knows that id.
+func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	there, gone := version("db", "7"), version("db", "7")
+	gone.Verb = VerbDeleted
+
+	first := mustPublish(t, b, there, 0)
+	second := mustPublish(t, b, gone, first)
+	third := mustPublish(t, b, there, second)
+	if again := mustPublish(t, b, there, second); again != third {
+		t.Errorf("the repetition is at %d, want %d", again, third)
+	}
+	stored, err := b.Last(t.Context(), Subject(testCluster, there.Source))
+	if err != nil || stored.Seq != third || stored.Event.ID() != there.ID() {
+		t.Errorf("stored is %+v, %v; want sequence %d", stored, err, third)
+	}
+	if history := messages(t, js, StreamHistory); len(history) != 3 {
+		t.Errorf("HISTORY holds %d events, want 3", len(history))
+	}
+}
+
+// TestPublishChangeAcrossADuplicate is what a cluster of servers answers to a repetition: it looks for the id before the
+// expectation.
+func TestPublishChangeAcrossADuplicate(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	c := version("db", "1")
+	seq := mustPublish(t, b, c, 0)
+	// The event is removed, so the expectation holds again and the id decides.
+	stream, err := js.Stream(t.Context(), StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), seq); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PublishChange(t.Context(), c, 0); !errors.Is(err, ErrConflict) {
+		t.Errorf("got %v, want ErrConflict: what the id stands for is not stored", err)
+	}
+}
+
+func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
+	s := startServer(t)
+	const versions = 50
+	var stored, conflicts atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		b := s.bus()
+		wg.Go(func() {
+			for v := 1; v <= versions; {
+				var expected uint64
+				have := 0
+				last, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
+				if err == nil {
+					expected = last.Seq
+					if _, err := fmt.Sscan(last.Event.Extensions()["resourceversion"].(string), &have); err != nil {
+						t.Error(err)
+						return
+					}
+				} else if !errors.Is(err, ErrNotFound) {
+					t.Error(err)
+					return
+				}
+				if v = max(v, have+1); v > versions {
+					return
+				}
+				c := version("db", fmt.Sprint(v))
+				c.Time = time.Now()
+				switch _, err := b.PublishChange(t.Context(), c, expected); {
+				case err == nil:
+					stored.Add(1)
+				case errors.Is(err, ErrConflict):
+					conflicts.Add(1)
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if stored.Load() != versions {
+		t.Errorf("%d changes were stored, want %d; there were %d conflicts", stored.Load(), versions, conflicts.Load())
+	}
+	seen := make(map[string]bool)
+	for _, raw := range messages(t, s.jetstream(), StreamHistory) {
+		id := raw.Header.Get("Nats-Msg-Id")
+		if seen[id] {
+			t.Errorf("HISTORY holds %s twice", id)
+		}
+		seen[id] = true
+	}
+	if len(seen) != versions {
+		t.Errorf("HISTORY holds %d changes, want %d", len(seen), versions)
+	}
+}
+
+func TestTombstonesExpireOnChangesOnly(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	c := version("db", "1")
+	c.Verb = VerbDeleted
+	mustPublish(t, b, c, 0)
+	mustPublish(t, b, version("web", "1"), 0)
+
+	ttls := make(map[string]string)
+	for _, stream := range []string{StreamChanges, StreamHistory} {
+		for _, raw := range messages(t, js, stream) {
+			ttls[raw.Subject] = raw.Header.Get("Nats-TTL")
+		}
+	}
+	want := map[string]string{
+		"keyturn.v1.prod-eu.secret.shop.db": "24h0m0s", "keyturn.v1.prod-eu.secret.shop.web": "",
+		"keyturn.history.v1.prod-eu.secret.shop.db": "", "keyturn.history.v1.prod-eu.secret.shop.web": "",
+	}
+	for subject, ttl := range want {
+		if got, there := ttls[subject]; !there || got != ttl {
+			t.Errorf("%s: the TTL is %q (there: %t), want %q", subject, got, there, ttl)
+		}
+	}
+}
+
+func TestPublishChangeCarriesTheHop(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	if _, err := b.PublishChange(trace.ContextWithSpanContext(t.Context(), span), version("db", "1"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{StreamChanges, StreamHistory} {
+		header := messages(t, s.jetstream(), stream)[0].Header
+		if got := header["traceparent"]; len(got) != 1 || got[0] != "00-01000000000000000000000000000000-0200000000000000-01" {
+			t.Errorf("%s: traceparent is %v", stream, got)
+		}
+		if got := header["ce-traceparent"]; len(got) != 1 || got[0] != change().Trace.Parent {
+			t.Errorf("%s: ce-traceparent is %v", stream, got)
+		}
+	}
+}
+
+func TestPublishOutcome(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	for _, o := range allOutcomes() {
+		for range 2 {
+			if err := b.PublishOutcome(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var changes, history []string
+	for _, raw := range messages(t, js, StreamChanges) {
+		changes = append(changes, raw.Header["ce-type"][0])
+	}
+	for _, raw := range messages(t, js, StreamHistory) {
+		history = append(history, raw.Header["ce-type"][0])
+	}
+	if fmt.Sprint(changes) != "[dev.keyturn.rollout.failed.v1]" {
+		t.Errorf("CHANGES holds %v, want the last outcome that is neither a skip nor a hold", changes)
+	}
+	if len(history) != len(allOutcomes()) {
+		t.Errorf("HISTORY holds %v, want each outcome once", history)
+	}
+	stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, outcome().Workload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := stored.Outcome(); err != nil || o.Verb != VerbFailed {
+		t.Errorf("got %+v, %v", o, err)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	c := version("db", "1")
+	c.Cluster = "other"
+	_, err := b.PublishChange(t.Context(), c, 0)
+	wantReason(t, err, ReasonForeignCluster)
+	o := outcome()
+	o.Cluster = "other"
+	wantReason(t, b.PublishOutcome(t.Context(), o), ReasonForeignCluster)
+	c = version("db", "1")
+	c.Fingerprint = "hunter2"
+	_, err = b.PublishChange(t.Context(), c, 0)
+	wantReason(t, err, ReasonMalformed)
+	if n := len(messages(t, s.jetstream(), StreamHistory)); n != 0 {
+		t.Errorf("HISTORY holds %d messages", n)
+	}
+}
+
+func TestLast(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	if _, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.none"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	ack, err := s.jetstream().Publish(t.Context(), "keyturn.v1.prod-eu.secret.shop.db", []byte("not an event"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
+	if err != nil || stored.Seq != ack.Sequence {
+		t.Fatalf("got %+v, %v", stored, err)
+	}
+	wantReason(t, stored.Err, ReasonMalformed)
+	if _, err := stored.Change(); err == nil {
+		t.Error("what is not an event is read as a change")
+	}
+	if _, err := stored.Outcome(); err == nil {
+		t.Error("what is not an event is read as an outcome")
+	}
+	// It can be superseded all the same.
+	mustPublish(t, b, version("db", "1"), stored.Seq)
+}
+
+// TestHistoryMissesNothing shows why HISTORY is written by the publisher: CHANGES forgets what is superseded at once, and
+// HISTORY has all of it.
+func TestHistoryMissesNothing(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	const burst, subjects = 1000, 3
+	want := make(map[string]bool)
+	var last [subjects]uint64
+	for i := range burst {
+		c := version(fmt.Sprintf("db-%d", i%subjects), fmt.Sprint(i+1))
+		last[i%subjects] = mustPublish(t, b, c, last[i%subjects])
+		want[b.messageID(c.ID())] = true
+	}
+	js := s.jetstream()
+	for _, raw := range messages(t, js, StreamHistory) {
+		delete(want, raw.Header.Get("Nats-Msg-Id"))
+	}
+	if len(want) != 0 {
+		t.Errorf("HISTORY misses %d of %d changes", len(want), burst)
+	}
+	if n := len(messages(t, js, StreamChanges)); n != subjects {
+		t.Errorf("CHANGES holds %d events, want %d", n, subjects)
+	}
+}
+
+// TestRepublishLosesExpectations is the claim on which docs/adr/0002-history-is-written-first.md stands. When this test
+// fails the server has changed, and the decision can be made again.
+func TestRepublishLosesExpectations(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	for _, config := range []jetstream.StreamConfig{
+		{Name: "TARGET", Subjects: []string{"target.>"}},
+		{Name: "ORIGIN", Subjects: []string{"origin.>"}, MaxMsgsPerSubject: 1, RePublish: &jetstream.RePublish{Source: "origin.>", Destination: "target.>"}},
+	} {
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish := func(data string, expected uint64) uint64 {
+		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "origin.a", Data: []byte(data)}, jetstream.WithExpectLastSequencePerSubject(expected))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ack.Sequence
+	}
+	// Another subject is first, so that the sequences of the two streams differ.
+	if _, err := js.Publish(t.Context(), "target.other", nil); err != nil {
+		t.Fatal(err)
+	}
+	publish("second", publish("first", 0))
+	// What comes last is without an expectation: once it is there, what was republished before it has been answered.
+	if _, err := js.Publish(t.Context(), "origin.end", nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the last message is republished", func() bool {
+		list := messages(t, js, "TARGET")
+		return len(list) > 0 && list[len(list)-1].Subject == "target.end"
+	})
+	var got []string
+	for _, raw := range messages(t, js, "TARGET") {
+		if raw.Subject == "target.a" {
+			got = append(got, string(raw.Data))
+		}
+	}
+	if fmt.Sprint(got) != "[first]" {
+		t.Errorf("the target has %v: republished messages with an expectation used to be refused", got)
+	}
+}

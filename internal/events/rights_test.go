@@ -1,0 +1,142 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+func TestEmbeddedWithoutAListener(t *testing.T) {
+	var log logBuffer
+	s, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, log.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	if url := s.ClientURL(); url != "" {
+		t.Errorf("it listens on %s", url)
+	}
+	nc, err := Connect(t.Context(), ConnectOptions{Cluster: testCluster}, s.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := Open(t.Context(), nc, testCluster, nil); !errors.Is(err, ErrStream) {
+		t.Errorf("got %v, want ErrStream: JetStream is there and the streams are not", err)
+	}
+	if !strings.Contains(log.String(), "component=nats-server") {
+		t.Error("the server does not log")
+	}
+}
+
+// TestRights gives the users of a cluster exactly the rights that the package documentation lists, and does everything
+// with them that the programs do. What is not listed is refused.
+func TestRights(t *testing.T) {
+	seeds, users := make(map[string]string), ""
+	watcherRights := []string{
+		"keyturn.v1.prod-eu.>", "keyturn.history.v1.prod-eu.>", "$JS.API.STREAM.INFO.*",
+		"$JS.API.DIRECT.GET.CHANGES.keyturn.v1.prod-eu.>",
+		"$JS.API.CONSUMER.CREATE.CHANGES.>", "$JS.API.CONSUMER.INFO.CHANGES.>", "$JS.API.CONSUMER.DELETE.CHANGES.>",
+		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.>",
+	}
+	actuatorRights := append([]string{
+		"keyturn.deadletter.v1.prod-eu.>", "$JS.API.CONSUMER.CREATE.DEADLETTERS.>", "$JS.API.CONSUMER.INFO.DEADLETTERS.>",
+		"$JS.API.CONSUMER.MSG.NEXT.DEADLETTERS.>", "$JS.API.CONSUMER.CREATE.HISTORY.>", "$JS.API.CONSUMER.INFO.HISTORY.>",
+		"$JS.API.CONSUMER.MSG.NEXT.HISTORY.>", "$JS.ACK.>",
+	}, watcherRights...)
+	for name, rights := range map[string][]string{"operator": {">"}, "watcher": watcherRights, "actuator": actuatorRights} {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, err := pair.Seed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds[name] = filepath.Join(t.TempDir(), name+".nk")
+		if err := os.WriteFile(seeds[name], seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		quoted := make([]string, len(rights))
+		for i, right := range rights {
+			quoted[i] = fmt.Sprintf("%q", right)
+		}
+		users += fmt.Sprintf("{ nkey: %s, permissions { publish: [%s], subscribe: [\"_INBOX_%s.prod-eu.>\"] } }\n", public, strings.Join(quoted, ", "), name)
+	}
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(config, []byte("accounts { K { jetstream: enabled, users: [\n"+users+"] } }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: config}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	connect := func(name string, further ...nats.Option) (*nats.Conn, *logBuffer) {
+		var log logBuffer
+		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: name, CredsFile: seeds[name], Logger: log.logger()}, further...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc, &log
+	}
+	nc, _ := connect("operator", s.ClientOption())
+	if err := declareWith(t.Context(), nc); err != nil {
+		t.Fatal(err)
+	}
+
+	nc, watcherLog := connect("watcher")
+	b, err := Open(t.Context(), nc, testCluster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, b, version("db", "1"), 0)
+	if _, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db"); err != nil {
+		t.Error(err)
+	}
+	if state := readState(t, b, SourceFilters(testCluster)); len(state) != 1 {
+		t.Errorf("the state is %v", state)
+	}
+
+	nc, actuatorLog := connect("actuator")
+	if b, err = Open(t.Context(), nc, testCluster, nil); err != nil {
+		t.Fatal(err)
+	}
+	outcomes := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	if err := b.PublishOutcome(t.Context(), outcome()); err != nil {
+		t.Error(err)
+	}
+	outcomes.next().Settle(t.Context(), nil)
+	outcomes.stop()
+	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
+	c.next().Settle(t.Context(), rejectf("not-wanted", "no"))
+	eventually(t, "the refused event is a dead letter", func() bool {
+		letters, err := b.DeadLetters(t.Context(), 1)
+		return err == nil && len(letters) == 1
+	})
+	c.stop()
+	for name, log := range map[string]*logBuffer{"watcher": watcherLog, "actuator": actuatorLog} {
+		if strings.Contains(log.String(), "ermissions") {
+			t.Errorf("the %s was refused something: %s", name, log)
+		}
+	}
+
+	// Each cluster publishes under its own subjects only.
+	if err := nc.Publish("keyturn.v1.prod-us.secret.shop.db", nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another cluster's subject is refused", func() bool { return strings.Contains(actuatorLog.String(), "prod-us") })
+}

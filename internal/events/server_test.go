@@ -1,0 +1,141 @@
+package events
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+// testServer is a NATS server of a test, with the streams declared.
+type testServer struct {
+	t   *testing.T
+	dir string
+	*embedded.Server
+}
+
+// startServer starts a server that listens on a free port of the loopback interface.
+func startServer(t *testing.T) *testServer {
+	t.Helper()
+	s := &testServer{t: t, dir: t.TempDir()}
+	s.start("127.0.0.1:-1")
+	t.Cleanup(func() { s.Shutdown() })
+	if err := Declare(t.Context(), s.jetstream(), 1); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *testServer) start(listen string) {
+	s.t.Helper()
+	var err error
+	if s.Server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: s.dir}, nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// restart stops the server and starts it again on the same port and store. Between runs while it is away.
+func (s *testServer) restart(between func()) {
+	s.t.Helper()
+	u, err := url.Parse(s.ClientURL())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Shutdown()
+	between()
+	s.start(u.Host)
+}
+
+// connect connects as a program of the cluster does, but tries again faster.
+func (s *testServer) connect() *nats.Conn {
+	s.t.Helper()
+	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: s.t.Name()},
+		nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(nc.Close)
+	return nc
+}
+
+func (s *testServer) jetstream() jetstream.JetStream {
+	s.t.Helper()
+	js, err := jetstream.New(s.connect())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return js
+}
+
+func (s *testServer) bus() *Bus {
+	s.t.Helper()
+	b, err := Open(s.t.Context(), s.connect(), testCluster, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b.stall = 50 * time.Millisecond
+	return b
+}
+
+// version gives a change of the named Secret at a resourceVersion, with a content of its own.
+func version(name, resourceVersion string) Change {
+	c := change()
+	c.Source.Name, c.UID = name, "uid-"+name
+	c.ResourceVersion, c.ChangedAt = resourceVersion, resourceVersion
+	c.Keys = map[string]Key{"password": {Fingerprint: sum("5"), ChangedAt: resourceVersion}}
+	digits := strings.Repeat("0", 32) + resourceVersion
+	c.Fingerprint = "k0a1b2c3d:" + digits[len(digits)-32:]
+	return c
+}
+
+// mustPublish publishes a change and gives its sequence.
+func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) uint64 {
+	t.Helper()
+	seq, err := b.PublishChange(t.Context(), c, expected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+// messages gives what a stream holds, in order.
+func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*jetstream.RawStreamMsg
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq && info.State.Msgs > 0; seq++ {
+		if raw, err := s.GetMsg(t.Context(), seq); err == nil {
+			list = append(list, raw)
+		}
+	}
+	return list
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}

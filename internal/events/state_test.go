@@ -1,0 +1,225 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+func readState(t *testing.T, b *Bus, filters []string) map[string]Stored {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	state := make(map[string]Stored)
+	if err := b.State(ctx, filters, func(s Stored) error {
+		state[s.Subject] = s
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func TestStateOfAnEmptyStream(t *testing.T) {
+	s := startServer(t)
+	if state := readState(t, s.bus(), SourceFilters(testCluster)); len(state) != 0 {
+		t.Errorf("got %v", state)
+	}
+}
+
+func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	want := make(map[string]uint64)
+	for i := range 300 {
+		c := version(fmt.Sprintf("s%d", i), "1")
+		seq := mustPublish(t, b, c, 0)
+		if i%3 == 0 {
+			seq = mustPublish(t, b, version(c.Source.Name, "2"), seq)
+		}
+		want[Subject(testCluster, c.Source)] = seq
+	}
+	if err := b.PublishOutcome(t.Context(), outcome()); err != nil {
+		t.Fatal(err)
+	}
+	state := readState(t, b, SourceFilters(testCluster))
+	if len(state) != len(want) {
+		t.Errorf("got %d events, want %d", len(state), len(want))
+	}
+	for subject, seq := range want {
+		if _, err := state[subject].Change(); err != nil || state[subject].Seq != seq {
+			t.Errorf("%s: got sequence %d, %v; want %d", subject, state[subject].Seq, err, seq)
+		}
+	}
+	if state := readState(t, b, []string{OutcomeFilter(testCluster)}); len(state) != 1 {
+		t.Errorf("got %d outcomes, want 1", len(state))
+	}
+}
+
+func TestStateHandsOverWhatIsNotAnEvent(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	if _, err := s.jetstream().Publish(t.Context(), "keyturn.v1.prod-eu.secret.shop.db", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, b, version("web", "1"), 0)
+	state := readState(t, b, SourceFilters(testCluster))
+	wantReason(t, state["keyturn.v1.prod-eu.secret.shop.db"].Err, ReasonMalformed)
+	if err := state["keyturn.v1.prod-eu.secret.shop.web"].Err; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStateEndsWhilePublishing(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	const sources = 100
+	var last [sources]uint64
+	for i := range sources {
+		last[i] = mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	publishing, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	publisher := s.bus()
+	wg.Go(func() {
+		for v := 2; publishing.Err() == nil; v++ {
+			for i := range sources {
+				seq, err := publisher.PublishChange(publishing, version(fmt.Sprintf("s%d", i), fmt.Sprint(v)), last[i])
+				if err != nil {
+					return // stopped
+				}
+				last[i] = seq
+			}
+		}
+	})
+	defer wg.Wait()
+	defer stop()
+	for range 20 {
+		state := readState(t, b, SourceFilters(testCluster))
+		if len(state) != sources {
+			t.Fatalf("the state has %d sources, want %d", len(state), sources)
+		}
+		for _, stored := range state {
+			if _, err := stored.Change(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestStateEndsWhenWhatIsAwaitedVanishes deletes messages that the reader has not been given yet, the last one among them:
+// no message says then that it was the last.
+func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	// More than the iterator fetches at once, so that there are some the server still holds.
+	const sources = 1500
+	for i := range sources {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	stream, err := s.jetstream().Stream(t.Context(), StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var count int
+	err = b.State(ctx, SourceFilters(testCluster), func(Stored) error {
+		if count++; count == 1 {
+			return stream.Purge(ctx)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count == 0 || count >= sources {
+		t.Errorf("got %d events, want some and not all", count)
+	}
+}
+
+func TestStateEndsWithTheErrorOfTheReader(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	mustPublish(t, b, version("db", "1"), 0)
+	mustPublish(t, b, version("web", "1"), 0)
+	want := errors.New("enough")
+	var count int
+	err := b.State(t.Context(), SourceFilters(testCluster), func(Stored) error {
+		count++
+		return want
+	})
+	if !errors.Is(err, want) || count != 1 {
+		t.Errorf("got %v after %d events", err, count)
+	}
+}
+
+func TestStateEndsWithItsContextWhileTheServerIsAway(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	// More than the iterator fetches at once, so that it has to ask the server again.
+	const sources = 1500
+	for i := range sources {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var count int
+	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
+		if count++; count == 1 {
+			s.Shutdown()
+			time.AfterFunc(200*time.Millisecond, cancel)
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v after %d events, want context.Canceled", err, count)
+	}
+}
+
+func TestStateEndsWithAnErrorWhenTheStreamIsDeleted(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	const sources = 1500
+	for i := range sources {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	js := s.jetstream()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var count int
+	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
+		if count++; count == 1 {
+			return js.DeleteStream(ctx, StreamChanges)
+		}
+		return nil
+	})
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("got %v after %d of %d events", err, count, sources)
+	}
+}
+
+// TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream is the case in which the iterator itself tries again,
+// for longer than the context allows.
+func TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	const sources = 1500
+	for i := range sources {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var count int
+	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
+		if count++; count == 1 {
+			s.restart(func() { s.dir = t.TempDir() })
+		}
+		return nil
+	})
+	if err == nil {
+		t.Errorf("got no error after %d of %d events", count, sources)
+	}
+}

@@ -1,0 +1,235 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+// hubCluster is the cluster whose watcher watches a store for others.
+const hubCluster = "hub"
+
+// busOf is the bus of another cluster.
+func busOf(t *testing.T, cluster, url string) *Bus {
+	t.Helper()
+	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	b, err := Open(t.Context(), nc, cluster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// rotation is a version of a secret in a store, as a cluster's watcher says it.
+func rotation(cluster, path string, number int64) Change {
+	c := changeOf(KindOpenBao, VerbRotated)
+	at := testTime.Add(time.Duration(number) * time.Second)
+	c.Cluster, c.Source = cluster, StorePath{"bao", RootNamespace, "secret", path}.Source()
+	c.Store.Version, c.Store.Revision = number, strconv.FormatInt(number, 10)
+	c.UID, c.ResourceVersion, c.WrittenAt = "bao", strconv.FormatInt(at.UnixNano(), 10), at
+	c.ChangedAt = c.ResourceVersion
+	return c
+}
+
+func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T) {
+	s := startServer(t)
+	hub, third := busOf(t, hubCluster, s.ClientURL()), busOf(t, "third", s.ClientURL())
+	own := s.bus()
+	foreign := version("foreign", "1")
+	foreign.Cluster = hubCluster
+	mustPublish(t, hub, foreign, 0)
+	mustPublish(t, third, rotation("third", "shop/db", 1), 0)
+	mustPublish(t, hub, rotation(hubCluster, "shop/db", 1), 0)
+	mustPublish(t, own, rotation(testCluster, "shop/own", 1), 0)
+	mustPublish(t, own, version("db", "1"), 0)
+
+	take := func(t *testing.T, opts ConsumeOptions, want, refused []string) {
+		var rejects []string
+		opts.OnReject = func(_ context.Context, reason string) { rejects = append(rejects, reason) }
+		c := consume(t, own, opts)
+		var got []string
+		for range want {
+			d := c.next()
+			got = append(got, d.Change.Cluster+" "+d.Change.Source.String())
+			d.Settle(t.Context(), nil)
+		}
+		eventually(t, "nothing is left", func() bool {
+			lag, err := own.Lag(t.Context(), opts.Durable)
+			return err == nil && lag == Lag{}
+		})
+		c.stop()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("taken (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(refused, rejects); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+	}
+	const shared, ours, db = "hub openbao/bao/root/secret/shop/db", "prod-eu openbao/bao/root/secret/shop/own", "prod-eu secret/db"
+	t.Run("as the actuator asks for them", func(t *testing.T) {
+		take(t, ConsumeOptions{Durable: "shared", StoresFrom: []string{hubCluster}}, []string{shared, ours, db}, nil)
+	})
+	t.Run("without the option none is", func(t *testing.T) {
+		take(t, ConsumeOptions{Durable: "alone"}, []string{ours, db}, nil)
+	})
+	t.Run("whatever else the consumer is handed is refused", func(t *testing.T) {
+		opts := ConsumeOptions{Durable: "handed", StoresFrom: []string{hubCluster}, FilterSubjects: []string{"keyturn.v1.>"}}
+		take(t, opts, []string{shared, ours, db}, []string{ReasonForeignCluster, ReasonForeignCluster})
+	})
+	t.Run("an event of another cluster on a subject of the store's is refused", func(t *testing.T) {
+		forged, err := ToMsg(mustEvent(t, rotation("third", "shop/db", 2).Event), Subject(hubCluster, rotation(hubCluster, "shop/db", 1).Source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.jetstream().PublishMsg(t.Context(), forged); err != nil {
+			t.Fatal(err)
+		}
+		take(t, ConsumeOptions{Durable: "shared", StoresFrom: []string{hubCluster}}, nil, []string{ReasonSubjectMismatch})
+	})
+}
+
+func TestAStreamThatGetsNoEventsOfTheStoresIsRefused(t *testing.T) {
+	tests := []struct {
+		name    string
+		config  jetstream.StreamConfig
+		refused bool
+	}{
+		{"all clusters publish on it", jetstream.StreamConfig{Subjects: []string{"keyturn.v1.>"}}, false},
+		{"it has a source", jetstream.StreamConfig{Subjects: []string{"keyturn.v1.prod-eu.>"}, Sources: StoreSources("hub", []string{hubCluster})}, false},
+		{"it has a source of everything", jetstream.StreamConfig{Sources: []*jetstream.StreamSource{{Name: "CHANGES"}}}, false},
+		{"it is of one cluster", jetstream.StreamConfig{Subjects: []string{"keyturn.v1.prod-eu.>"}}, true},
+		{"it has a source of another cluster", jetstream.StreamConfig{Sources: StoreSources("hub", []string{"third"})}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.config.Name = StreamChanges
+			err := carries(tt.config, []string{hubCluster})
+			if tt.refused != errors.Is(err, ErrStream) || tt.refused && !strings.Contains(err.Error(), "keyturn.v1.hub.openbao.>") {
+				t.Errorf("got %v, want refused: %t", err, tt.refused)
+			}
+		})
+	}
+}
+
+// domain is a server with a JetStream domain of its own.
+type domain struct {
+	*embedded.Server
+	listen, dir, config string
+}
+
+func newDomain(t *testing.T, name, config string) *domain {
+	t.Helper()
+	d := &domain{listen: freeAddress(t), dir: t.TempDir(), config: filepath.Join(t.TempDir(), "nats.conf")}
+	text := fmt.Sprintf("server_name: %s\njetstream: { domain: %s, store_dir: %q }\n%s\n", name, name, d.dir, config)
+	if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.start(t)
+	t.Cleanup(func() { d.Shutdown() })
+	return d
+}
+
+func (d *domain) start(t *testing.T) {
+	t.Helper()
+	var err error
+	if d.Server, err = embedded.Start(embedded.Options{Listen: d.listen, StoreDir: d.dir, ConfigFile: d.config}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// declare declares the streams as the embedding actuator does.
+func (d *domain) declare(t *testing.T, sources ...*jetstream.StreamSource) {
+	t.Helper()
+	nc, err := nats.Connect(d.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Twice, as after a restart.
+	for range 2 {
+		if err := Declare(t.Context(), js, 1, sources...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestASpokeGetsTheEventsOfTheStoresFromTheHub(t *testing.T) {
+	leafs := freeAddress(t)
+	// No interest goes over the link: each side's events stay where they are published, but for what is sourced.
+	hub := newDomain(t, "hub", fmt.Sprintf("leafnodes { listen: %q }", leafs))
+	local := `deny_imports: "keyturn.>", deny_exports: "keyturn.>"`
+	spoke := newDomain(t, "spoke", fmt.Sprintf("leafnodes { remotes: [ { url: \"nats://%s\", %s } ] }", leafs, local))
+	hub.declare(t)
+	spoke.declare(t, StoreSources("hub", []string{hubCluster})...)
+
+	teller := busOf(t, hubCluster, hub.ClientURL())
+	seq := mustPublish(t, teller, rotation(hubCluster, "shop/db", 1), 0)
+	secret := version("db", "1")
+	secret.Cluster = hubCluster
+	mustPublish(t, teller, secret, 0)
+
+	opts := ConsumeOptions{Durable: "actuator", StoresFrom: []string{hubCluster}}
+	c := consume(t, busOf(t, testCluster, spoke.ClientURL()), opts)
+	d := c.next()
+	if d.Change.Cluster != hubCluster || d.Change.Store == nil || d.Change.Store.Version != 1 {
+		t.Errorf("got %+v", d.Change)
+	}
+	d.Settle(t.Context(), nil)
+	c.stop()
+
+	// While it is away one path is written twice, and another for the first time.
+	spoke.Shutdown()
+	for number := int64(2); number <= 3; number++ {
+		seq = mustPublish(t, teller, rotation(hubCluster, "shop/db", number), seq)
+	}
+	mustPublish(t, teller, rotation(hubCluster, "shop/mail", 1), 0)
+	spoke.start(t)
+	own := busOf(t, testCluster, spoke.ClientURL())
+	c = consume(t, own, opts)
+	var got []string
+	for range 2 {
+		d := c.next()
+		got = append(got, d.Change.ID())
+		d.Settle(t.Context(), nil)
+	}
+	slices.Sort(got)
+	if want := []string{"bao/root/secret/shop/db/3", "bao/root/secret/shop/mail/1"}; !slices.Equal(got, want) {
+		t.Errorf("after it was away it got %q, want the last states %q", got, want)
+	}
+	c.stop()
+	if state := readState(t, own, []string{">"}); len(state) != 2 {
+		t.Errorf("the spoke has %v, want the two paths and nothing else of the hub", state)
+	}
+}

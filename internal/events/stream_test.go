@@ -1,0 +1,225 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestStreamManifests keeps the files that `nats stream add --config` takes equal to what the programs declare.
+func TestStreamManifests(t *testing.T) {
+	for _, config := range Streams(1) {
+		var manifest bytes.Buffer
+		encoder := json.NewEncoder(&manifest)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(config); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "../../deploy/nats/"+strings.ToLower(config.Name)+".json", manifest.Bytes())
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	stream, err := js.Stream(t.Context(), StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the server made of the configuration is what was asked for, so nothing of it is ignored.
+	have := stream.CachedInfo().Config
+	have.Metadata = nil
+	if diff := cmp.Diff(Streams(1)[0], have); diff != "" {
+		t.Error(diff)
+	}
+	have.MaxMsgsPerSubject = 5
+	if _, err := js.UpdateStream(t.Context(), have); err != nil {
+		t.Fatal(err)
+	}
+	if err := Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(t.Context(), js, testCluster); err != nil {
+		t.Errorf("what is declared again is not as it must be: %v", err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	tests := []struct {
+		name   string
+		stream string
+		alter  func(*jetstream.StreamConfig)
+		// want is in the one line that is reported. Empty: nothing is wrong.
+		want string
+	}{
+		{"the subjects of one cluster are enough", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-eu.>"} }, ""},
+		{"more subjects do no harm", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>", "keyturn.v1.*.>"} }, ""},
+		{"how long history is kept is the operator's choice", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = time.Hour, 1<<20 }, ""},
+		{"compression is the operator's choice", StreamHistory, func(c *jetstream.StreamConfig) { c.Compression = jetstream.S2Compression }, ""},
+		{"another cluster's subjects are not ours", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-us.>"} }, "CHANGES: subjects is [keyturn.v1.prod-us.>], must be such that one of them covers keyturn.v1.prod-eu.>"},
+		{"subjects of one depth miss the others", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-eu.*"} }, "CHANGES: subjects is"},
+		{"a longer pattern covers less", StreamHistory, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.history.v1.prod-eu.secret.>"} }, "HISTORY: subjects is"},
+		{"more than one event a subject is no state", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "CHANGES: max_msgs_per_subject is 10, must be 1"},
+		{"without message TTLs tombstones stay", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, "CHANGES: allow_msg_ttl is false, must be true"},
+		{"a state in memory is lost", StreamChanges, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "CHANGES: storage is Memory, must be File"},
+		{"a state that ages is forgotten", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "CHANGES: max_age is 1h0m0s, must be 0"},
+		{"a limit of messages forgets sources", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 }, "CHANGES: max_msgs is 100, must be -1"},
+		{"small messages only", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1024 }, "CHANGES: max_msg_size is 1024, must be at least"},
+		{"no direct access", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, "CHANGES: allow_direct is false, must be true"},
+		{"no acknowledgements", StreamHistory, func(c *jetstream.StreamConfig) { c.NoAck = true }, "HISTORY: no_ack is true, must be false"},
+		{"a queue is drained by its reader", StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, must be Limits"},
+		{"a full history that refuses new events stops everything", StreamHistory, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "HISTORY: discard is DiscardNew, must be DiscardOld"},
+		{"a history of one event a subject is none", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "HISTORY: max_msgs_per_subject is 1, must be -1"},
+		{"a transform moves events where nobody looks", StreamHistory, func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
+		}, "HISTORY: subject_transform is set, must be unset"},
+		{"dead letters for another cluster only", StreamDeadLetters, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.deadletter.v1.prod-us.>"} }, "DEADLETTERS: subjects is"},
+		{"a stream is missing", StreamDeadLetters, nil, "DEADLETTERS does not exist"},
+	}
+	s := startServer(t)
+	js := s.jetstream()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, config := range Streams(1) {
+				if err := js.DeleteStream(t.Context(), config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+					t.Fatal(err)
+				}
+			}
+			for _, config := range Streams(1) {
+				if config.Name == tt.stream {
+					if tt.alter == nil {
+						continue
+					}
+					tt.alter(&config)
+				}
+				createStream(t, js, config)
+			}
+			err := Verify(t.Context(), js, testCluster)
+			if tt.want == "" {
+				if err != nil {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrStream) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, tt.want)
+			}
+			soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if _, err := Open(soon, s.connect(), testCluster, nil); !errors.Is(err, ErrStream) {
+				t.Errorf("Open gives %v, want ErrStream", err)
+			}
+		})
+	}
+}
+
+// createStream makes a stream. The server removes the folder of one that was deleted in its own time, and cannot make
+// another of the same name meanwhile.
+func createStream(t *testing.T, js jetstream.JetStream, config jetstream.StreamConfig) {
+	t.Helper()
+	const errCodeStoreFailed jetstream.ErrorCode = 10049
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := js.CreateStream(t.Context(), config)
+		var answer *jetstream.APIError
+		switch {
+		case err == nil:
+			return
+		case !errors.As(err, &answer) || answer.ErrorCode != errCodeStoreFailed:
+			t.Fatal(err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(err)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	for _, name := range []string{StreamHistory, StreamDeadLetters} {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits := make(chan struct{}, 1)
+	logger := slog.New(slog.NewTextHandler(signal(waits), nil))
+	nc := s.connect()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open(t.Context(), nc, testCluster, logger)
+		opened <- err
+	}()
+	<-waits
+	for _, config := range Streams(1)[1:] {
+		createStream(t, js, config)
+	}
+	if err := <-opened; err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+// signal is a writer that says that something was written.
+type signal chan<- struct{}
+
+func (s signal) Write(p []byte) (int, error) {
+	s <- struct{}{}
+	return len(p), nil
+}
+
+func TestVerifyReportsEverything(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	for _, name := range []string{StreamHistory, StreamDeadLetters} {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := Streams(1)[0]
+	config.MaxMsgsPerSubject, config.AllowDirect = 2, false
+	if _, err := js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	err := Verify(t.Context(), js, testCluster)
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 4 {
+		t.Errorf("got %d lines, want 4:\n%v", len(lines), err)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	tests := []struct {
+		pattern, wanted string
+		want            bool
+	}{
+		{">", "a.b.>", true},
+		{"a.>", "a.b.>", true},
+		{"a.b.>", "a.b.>", true},
+		{"a.*.>", "a.b.>", true},
+		{"*.*.>", "a.b.>", true},
+		{"a.b.c.>", "a.b.>", false},
+		{"a.b.*", "a.b.>", false},
+		{"a.b", "a.b.>", false},
+		{"a.c.>", "a.b.>", false},
+		{"a.b.*.>", "a.b.>", false},
+		{"a.*", "a.b", true},
+		{"a.b", "a.b", true},
+		{"a", "a.b", false},
+	}
+	for _, tt := range tests {
+		if got := covers(tt.pattern, tt.wanted); got != tt.want {
+			t.Errorf("%s covers %s: got %t", tt.pattern, tt.wanted, got)
+		}
+	}
+}

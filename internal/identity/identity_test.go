@@ -1,0 +1,143 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+// cluster is the API server of one whose kube-system has the UID.
+func cluster(uid types.UID) *fake.Clientset {
+	return fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
+}
+
+// answering is an API server that answers with the errors first.
+func answering(uid types.UID, errs ...error) *fake.Clientset {
+	client := cluster(uid)
+	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if len(errs) == 0 {
+			return false, nil, nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return true, nil, err
+	})
+	return client
+}
+
+func newBus(t *testing.T) *events.Bus {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	nc, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: "prod-eu"}, server.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	bus, err := events.Open(t.Context(), nc, "prod-eu", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus
+}
+
+func TestTwoClustersCannotHaveOneName(t *testing.T) {
+	bus := newBus(t)
+	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
+	first := Options{Client: cluster("uid-one"), Logger: log}
+	second := Options{Client: cluster("uid-two"), Logger: log}
+	steps := []struct {
+		name    string
+		do      func(context.Context, Options, *events.Bus) error
+		options Options
+		refused bool
+	}{
+		{"the actuator of the first starts before its watcher", Check, first, false},
+		{"the watcher of the first claims the name", Claim, first, false},
+		{"and again when it is restarted", Claim, first, false},
+		{"the actuator of the first", Check, first, false},
+		{"the watcher of the second is refused", Claim, second, true},
+		{"the actuator of the second is refused", Check, second, true},
+		{"the second replaces the first", Claim, Options{Client: second.Client, Replaces: "uid-one", Logger: log}, false},
+		{"and needs not say so again", Claim, second, false},
+		{"the first is refused from then on", Claim, first, true},
+		{"what has no cluster claims nothing", Claim, Options{Logger: log}, false},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx, step.options, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
+			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
+		}
+	}
+}
+
+func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", errors.New("no"))
+	tests := []struct {
+		name string
+		err  error
+		want string
+		// claims tells whether the name is claimed in the end.
+		claims bool
+	}{
+		{"the right is missing", forbidden, "that needs the right to get the namespace kube-system", false},
+		{"the API server is not there yet", errors.New("connection refused"), "cannot be read yet", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bus := newBus(t)
+			var log bytes.Buffer
+			options := Options{Client: answering("uid-one", tt.err), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			if err := Claim(t.Context(), options, bus); err != nil {
+				t.Errorf("got %v", err)
+			}
+			if strings.Count(log.String(), tt.want) != 1 {
+				t.Errorf("the log does not say once that %s:\n%s", tt.want, &log)
+			}
+			_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+			if errors.Is(err, events.ErrNotFound) == tt.claims {
+				t.Errorf("reading the claim: got %v, want it there: %t", err, tt.claims)
+			}
+		})
+	}
+}
+
+func TestAProgramThatIsStoppedWhileItWaitsForTheAPIServerEndsQuietly(t *testing.T) {
+	bus := newBus(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	client := cluster("uid-one")
+	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+		cancel()
+		return true, nil, errors.New("connection refused")
+	})
+	if err := Check(ctx, Options{Client: client, Logger: slog.New(slog.DiscardHandler)}, bus); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
