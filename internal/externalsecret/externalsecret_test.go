@@ -1,0 +1,128 @@
+package externalsecret
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestWhatMattersOfAnExternalSecretIsRead(t *testing.T) {
+	es := Read(object(t, `
+metadata:
+  name: db
+  namespace: shop
+  uid: u
+  resourceVersion: "7"
+  labels: {a: b}
+  annotations: {external-secrets.io/force-sync: main/root/secret/db/2, keyturn.dev/cause: c, other: x}
+  ownerReferences:
+    - {apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: all, uid: v, controller: true}
+spec:
+  target: {name: db-secret}
+  refreshInterval: 1h
+status:
+  refreshTime: "2026-03-14T15:09:26Z"
+  syncedResourceVersion: 1-abc
+  conditions: [{type: Deleted, status: "False"}, {type: Ready, status: "True"}]
+`))
+	meta := metav1.ObjectMeta{
+		Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "7",
+		Annotations: map[string]string{AnnotationForceSync: "main/root/secret/db/2", "keyturn.dev/cause": "c"},
+	}
+	if diff := cmp.Diff(meta, es.ObjectMeta); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+	refreshed := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	target := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db-secret"}
+	if es.Owner != "all" || es.Target != target || es.SyncedVersion != "1-abc" || !es.RefreshTime.Equal(refreshed) || !es.Ready || es.Failed {
+		t.Errorf("got %+v", es)
+	}
+}
+
+func TestWhatAnExternalSecretWrites(t *testing.T) {
+	secret := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	tests := []struct {
+		name, target string
+		want         events.Source
+	}{
+		{"is a Secret of its own name", "{}", secret},
+		{"is a Secret that is named", "{name: other}", events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}},
+		{"is a ConfigMap", "{manifest: {apiVersion: v1, kind: ConfigMap}}", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
+		{"is a Secret all the same", "{manifest: {apiVersion: v1, kind: Secret}}", secret},
+		{"is something that nobody watches", "{manifest: {apiVersion: example.org/v1, kind: Secret}}", events.Source{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := externalSecretOf(t, "{target: "+test.target+"}").Target; got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyAClusterExternalSecretThatControlsItIsItsOwner(t *testing.T) {
+	tests := []struct{ name, reference, want string }{
+		{"one that controls it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},
+		{"one of an earlier version", "{apiVersion: external-secrets.io/v1beta1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},
+		{"one that does not control it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u}", ""},
+		{"one of another group", "{apiVersion: example.org/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", ""},
+		{"another kind", "{apiVersion: external-secrets.io/v1, kind: ExternalSecret, name: a, uid: u, controller: true}", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			es := Read(object(t, "metadata: {name: db, namespace: shop, ownerReferences: ["+test.reference+"]}"))
+			if es.Owner != test.want {
+				t.Errorf("got %q, want %q", es.Owner, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatStandsInTheWayOfASync(t *testing.T) {
+	tests := []struct {
+		name, spec string
+		never      bool // it was never synced
+		want       Obstacle
+	}{
+		{name: "nothing, as a rule", spec: "{refreshInterval: 1h}", want: NoObstacle},
+		{name: "nothing, where no interval is given", spec: "{}", want: NoObstacle},
+		{name: "a policy by which it is read once", spec: "{refreshPolicy: CreatedOnce, refreshInterval: 1h}", want: CreatedOnce},
+		{name: "not that policy while it was not", spec: "{refreshPolicy: CreatedOnce}", never: true, want: NoObstacle},
+		{name: "an interval of zero", spec: "{refreshInterval: 0s}", want: NoInterval},
+		{name: "an interval of zero with the periodic policy", spec: "{refreshPolicy: Periodic, refreshInterval: '0'}", want: NoInterval},
+		{name: "not that interval while it was never read", spec: "{refreshInterval: 0s}", never: true, want: NoObstacle},
+		{name: "not that interval where changes have it read", spec: "{refreshPolicy: OnChange, refreshInterval: 0s}", want: NoObstacle},
+		{name: "a generator", spec: "{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]}", want: Generates},
+		{name: "a generator, also before the first sync", spec: "{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]}", never: true, want: Generates},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			es := externalSecretOf(t, test.spec)
+			if !test.never {
+				es.SyncedVersion = "1-abc"
+			}
+			if got := es.Obstacle(); got != test.want || len(es.Problems) > 0 {
+				t.Errorf("got %v, want %v; problems: %v", got, test.want, es.Problems)
+			}
+		})
+	}
+}
+
+func TestAnExternalSecretThatIsNotOneReadsNothing(t *testing.T) {
+	es := Read(object(t, "metadata: {name: db, namespace: shop}\nspec: {data: 5}"))
+	if len(es.Problems) != 1 || es.Name != "db" || len(es.Stores()) != 0 {
+		t.Errorf("got %+v", es)
+	}
+}
+
+func TestWhatMattersOfAClusterExternalSecretIsRead(t *testing.T) {
+	got := ReadCluster(object(t, "metadata: {name: all, uid: u, resourceVersion: '3', annotations: {external-secrets.io/force-sync: x, a: b}}"))
+	want := metav1.ObjectMeta{Name: "all", UID: "u", ResourceVersion: "3", Annotations: map[string]string{AnnotationForceSync: "x"}}
+	if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+}

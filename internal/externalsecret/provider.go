@@ -1,0 +1,158 @@
+package externalsecret
+
+import (
+	"path"
+	"strings"
+
+	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// provider is what matters of the two providers that read Vault and OpenBao.
+type provider struct {
+	server    string
+	namespace string
+	// mount is nil where the keys name it.
+	mount *string
+	// v1 says that the engine is read as one of version 1.
+	v1 bool
+	// openBao is the provider of that name, which does some things differently.
+	openBao bool
+}
+
+// defaultMount is where the provider openBao reads when the store does not say.
+const defaultMount = "kv"
+
+// newProvider is nil for a store of another kind.
+func newProvider(typed *storeSpec) *provider {
+	spec, openBao := typed.Spec.Provider.Vault, false
+	if spec == nil {
+		spec, openBao = typed.Spec.Provider.OpenBao, true
+	}
+	if spec == nil {
+		return nil
+	}
+	p := &provider{
+		server: address(spec.Server), namespace: spec.Namespace, mount: spec.Path, v1: spec.Version == esv1.VaultKVStoreV1, openBao: openBao,
+	}
+	if openBao && p.mount == nil {
+		mount := defaultMount
+		p.mount = &mount
+	}
+	return p
+}
+
+// named gives the place of a key.
+func (p *provider) named(ref *reference) (Place, bool) {
+	var api string
+	switch {
+	case p.openBao || ref.metadata && p.mount != nil:
+		// Here the key is what is behind the mount and nothing else.
+		api = *p.mount + p.data() + ref.key
+	default:
+		api = p.vaultPath(ref.key)
+	}
+	api = clean(api)
+	mount, rest := p.split(api)
+	if mount == "" || rest == "" {
+		return Place{}, false
+	}
+	return Place{
+		Path: events.StorePath{Namespace: p.storeNamespace(), Mount: mount, Path: rest},
+		api:  clean(p.namespaced(api)), v1: p.v1, version: ref.version,
+	}, true
+}
+
+// vaultPath is the path in the API that the provider vault reads for a key. A key may repeat the mount, and data/ behind it.
+func (p *provider) vaultPath(key string) string {
+	if p.mount != nil {
+		if rest, repeated := strings.CutPrefix(key, *p.mount+"/"); repeated {
+			key = rest
+			if !p.v1 {
+				key = strings.TrimPrefix(key, "data/")
+			}
+		}
+		return *p.mount + p.data() + key
+	}
+	if p.v1 || strings.Contains(key, "/data/") {
+		return key
+	}
+	mount, rest, _ := strings.Cut(key, "/")
+	return mount + p.data() + rest
+}
+
+// data is what stands between the mount and the path of a secret.
+func (p *provider) data() string {
+	if p.v1 {
+		return "/"
+	}
+	return "/data/"
+}
+
+// split takes a path in the API apart. Where nothing says what the mount is, it is taken to be the first segment.
+func (p *provider) split(api string) (mount, rest string) {
+	if p.mount != nil {
+		mount = clean(*p.mount)
+		rest, _ = strings.CutPrefix(api, mount+p.data())
+		return mount, rest
+	}
+	mount, rest, _ = strings.Cut(api, p.data())
+	return mount, rest
+}
+
+// found gives the place where secrets are looked for.
+func (p *provider) found(ref *reference) (Place, bool) {
+	// The search is what the provider puts before the names that it matches.
+	search := ""
+	if ref.find.path != nil {
+		search = *ref.find.path + "/"
+	}
+	var mount, within string
+	switch {
+	case p.mount != nil:
+		mount, within = *p.mount, search
+	case p.v1:
+		return Place{}, false // the provider cannot
+	default:
+		var named bool
+		if mount, within, named = strings.Cut(search, "/data/"); !named {
+			return Place{}, false // it refuses to
+		}
+	}
+	place := Place{
+		Path:  events.StorePath{Namespace: p.storeNamespace(), Mount: clean(mount), Path: clean(within)},
+		Below: true, api: clean(p.namespaced(mount)), v1: p.v1, name: ref.find.name, prefix: search,
+	}
+	if p.openBao {
+		// It matches the bare names of what is right there.
+		place.prefix, place.flat = "", true
+	}
+	return place, place.api != ""
+}
+
+// namespaced puts the namespace before a path, as the API takes it.
+func (p *provider) namespaced(text string) string {
+	return qualified(p.storeNamespace(), text)
+}
+
+func (p *provider) storeNamespace() string {
+	if namespace := clean(p.namespace); namespace != "" {
+		return namespace
+	}
+	return events.RootNamespace
+}
+
+// qualified is a path with its namespace in front. A store takes a namespace in either place, so two that mean the same
+// are written alike.
+func qualified(namespace, text string) string {
+	if namespace == events.RootNamespace {
+		return text
+	}
+	return namespace + "/" + text
+}
+
+// clean writes a path as the client of the store does: without empty segments, and without slashes around it.
+func clean(text string) string {
+	return strings.TrimPrefix(path.Clean("/"+text), "/")
+}

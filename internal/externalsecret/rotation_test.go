@@ -1,0 +1,55 @@
+package externalsecret
+
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestOnlyWhatHappenedToASecretInAStoreIsARotation(t *testing.T) {
+	tests := []struct {
+		name   string
+		mutate func(*events.Change)
+		want   bool
+	}{
+		{name: "one that was rotated", mutate: func(*events.Change) {}, want: true},
+		{name: "one that was deleted", mutate: func(c *events.Change) { c.Verb = events.VerbDeleted }, want: true},
+		{name: "not one that was seen for the first time", mutate: func(c *events.Change) { c.Verb = events.VerbObserved }},
+		{name: "not a Secret", mutate: func(c *events.Change) { c.Source = events.Source{Kind: events.KindSecret, Namespace: "a", Name: "b"} }},
+		{name: "not one without a state", mutate: func(c *events.Change) { c.Store = nil }},
+		{name: "not one whose name is no path", mutate: func(c *events.Change) { c.Source.Name = "x" }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, got := RotationOf(rotated(shopDB, test.mutate)); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAVersionIsNewWhereItWasWritten(t *testing.T) {
+	tests := []struct {
+		name, operation string
+		verb            events.Verb
+		version         int64
+		want            bool
+	}{
+		{name: "the first", operation: "create", verb: events.VerbRotated, version: 1, want: true},
+		{name: "a patch", operation: "patch", verb: events.VerbRotated, version: 5, want: true},
+		{name: "one that polling found", verb: events.VerbRotated, version: 5, want: true},
+		{name: "not in an engine that counts none", operation: "update", verb: events.VerbRotated},
+		{name: "not where one was undeleted", operation: "undelete", verb: events.VerbRotated, version: 5},
+		{name: "not where it is gone", verb: events.VerbDeleted, version: 5},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rotation, _ := RotationOf(rotated(shopDB, func(c *events.Change) {
+				c.Verb, c.Store.Operation, c.Store.Version = test.verb, test.operation, test.version
+			}))
+			if got := rotation.NewVersion(); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}

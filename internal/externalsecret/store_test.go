@@ -1,0 +1,74 @@
+package externalsecret
+
+import "testing"
+
+func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testing.T) {
+	tests := []struct {
+		name, conditions string
+		want             bool
+		problems         int
+	}{
+		{name: "all where there are none", conditions: "[]", want: true},
+		{name: "one that is named", conditions: "[{namespaces: [mail, shop]}]", want: true},
+		{name: "none that is not named", conditions: "[{namespaces: [mail]}]"},
+		{name: "one that an expression matches", conditions: "[{namespaceRegexes: ['^sh']}]", want: true},
+		{name: "none that it does not match", conditions: "[{namespaceRegexes: ['^op']}]"},
+		{name: "none by an expression that is bad", conditions: "[{namespaceRegexes: ['(']}]", problems: 1},
+		{name: "one by another expression beside a bad one", conditions: "[{namespaceRegexes: ['(', 'shop']}]", want: true, problems: 1},
+		{name: "one whose labels may be so", conditions: "[{namespaceSelector: {matchLabels: {team: a}}}]", want: true},
+		{name: "one whose name is a label", conditions: "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}]", want: true},
+		{name: "none whose name is another", conditions: "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: mail, team: a}}}]"},
+		{name: "none by a selector that is bad", conditions: "[{namespaceSelector: {matchExpressions: [{key: a, operator: Perhaps}]}}]", problems: 1},
+		{name: "one that any condition chooses", conditions: "[{namespaces: [mail]}, {namespaces: [shop]}]", want: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := ReadStore(object(t, "metadata: {name: bao}\nspec: {provider: "+vaultSecret+", conditions: "+test.conditions+"}"))
+			if got := store.Serves("shop"); got != test.want || len(store.Problems) != test.problems {
+				t.Errorf("got %t, want %t; problems: %v", got, test.want, store.Problems)
+			}
+		})
+	}
+}
+
+func TestASecretStoreServesItsNamespaceAlone(t *testing.T) {
+	store := ReadStore(object(t, "metadata: {name: bao, namespace: shop}\nspec: {provider: "+vaultSecret+"}"))
+	if !store.Serves("shop") || store.Serves("mail") {
+		t.Error("it does not")
+	}
+}
+
+func TestAStoreThatIsNotOneIsReadFromNowhere(t *testing.T) {
+	for _, spec := range []string{"{provider: {vault: 5}}", "{provider: " + vaultSecret + ", conditions: x}"} {
+		store := ReadStore(object(t, "metadata: {name: bao}\nspec: "+spec))
+		if len(store.Problems) != 1 || store.provider != nil {
+			t.Errorf("%s: got %+v", spec, store)
+		}
+	}
+}
+
+func TestWhatIsNewerAboutAnotherProviderIsNotInTheWay(t *testing.T) {
+	store := ReadStore(object(t, "metadata: {name: bao}\nspec: {provider: {aws: 5, vault: {server: 'https://bao', auth: [new]}}, retrySettings: x}"))
+	if len(store.Problems) > 0 || store.provider == nil {
+		t.Errorf("got %+v", store)
+	}
+}
+
+func TestAddressesThatMeanTheSameAreWrittenAlike(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"a scheme and a host in capitals", "HTTPS://Bao.Example", "https://bao.example"},
+		{"a slash at the end", "https://bao:8200/", "https://bao:8200"},
+		{"the port of the scheme", "https://bao:443", "https://bao"},
+		{"the port of the other scheme", "http://bao:443/", "http://bao:443"},
+		{"a path, which has capitals", "https://gate/Vault/", "https://gate/Vault"},
+		{"no scheme", "Bao:8200", "bao:8200"},
+		{"nothing that is an address", "::", "::"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := address(test.text); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

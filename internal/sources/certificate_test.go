@@ -1,0 +1,126 @@
+package sources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// failingJSON is a Certificate that could not be renewed, with the canary wherever a value could be quoted.
+const failingJSON = `{
+	"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+	"metadata": {"namespace": "shop", "name": "web", "uid": "u", "resourceVersion": "5", "annotations": {"a": "` + canary + `"}},
+	"spec": {"secretName": "web-tls", "dnsNames": ["` + canary + `"], "newer": {"field": 1}},
+	"status": {"revision": 12, "notBefore": "2026-03-01T00:00:00Z", "notAfter": "2026-03-31T00:00:00Z", "renewalTime": "2026-03-21T00:00:00Z",
+		"lastFailureTime": "2026-03-21T00:00:05Z", "failedIssuanceAttempts": 2, "newer": [1],
+		"conditions": [
+			{"type": "Ready", "status": "True", "reason": "Ready", "message": "` + canary + `", "newer": {}},
+			{"type": "Issuing", "status": "False", "reason": "Denied", "message": "` + canary + `"}]}}`
+
+func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
+
+func TestTransformKeepsHowACertificateStands(t *testing.T) {
+	got, err := certificateSource.transform(keyringOf(1))(customOf(t, failingJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &object{
+		source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
+		about: &about{standing: &standing{verb: events.VerbFailed, status: events.Status{
+			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
+		}}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, about{}, request{}, standing{})); diff != "" {
+		t.Errorf("what is kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestHowACertificateStands(t *testing.T) {
+	const ready = `{"type": "Ready", "status": "True", "reason": "Ready"}`
+	issuing := func(status, reason string) string {
+		return `, {"type": "Issuing", "status": "` + status + `", "reason": "` + reason + `", "message": "` + canary + `"}`
+	}
+	status := func(conditions, fields string) string {
+		return `{"spec": {"secretName": "web"}, "status": {"conditions": [` + conditions + `]` + fields + `}}`
+	}
+	stands := func(verb events.Verb, revision, reason string) *standing {
+		return &standing{verb: verb, status: events.Status{Secret: "web", Revision: revision, Reason: reason}}
+	}
+	for _, tt := range []struct {
+		name, resource string
+		want           *standing
+	}{
+		{"one that nobody has looked at yet", `{"spec": {"secretName": "web"}}`, stands("", "", "")},
+		{"one that was issued", status(ready, `, "revision": 1`), stands(events.VerbIssued, "1", "Ready")},
+		{"one that was issued, as the condition says in some versions", status(ready+issuing("False", "Issued"), `, "revision": 1`), stands(events.VerbIssued, "1", "Ready")},
+		{"one that is being issued for the first time", status(`{"type": "Ready", "status": "False", "reason": "DoesNotExist"}`+issuing("True", "DoesNotExist"), ``), stands("", "", "DoesNotExist")},
+		{"one that is being renewed", status(ready+issuing("True", "Renewing"), `, "revision": 1`), stands("", "1", "Ready")},
+		{"one that could not be issued", status(ready+issuing("False", "Failed"), `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued, of which only the condition says so", status(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), stands(events.VerbFailed, "1", "InvalidRequest")},
+		{"one that could not be issued, of which the condition says nothing", status(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued, of which only the number of tries says so", status(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), stands(events.VerbFailed, "1", "Failed")},
+		{"one that is tried again", status(ready+issuing("True", "Renewing"), `, "revision": 1, "failedIssuanceAttempts": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands("", "1", "Ready")},
+		{"one that was never tried in vain", status(ready, `, "revision": 1, "failedIssuanceAttempts": 0`), stands(events.VerbIssued, "1", "Ready")},
+		{"one whose status is of a kind that nobody knows", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
+		{"one whose Secret is none", `{"spec": {"secretName": 1}}`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, issueState(customOf(t, tt.resource)), cmp.AllowUnexported(standing{})); diff != "" {
+				t.Errorf("it stands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACertificateExpires(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		verb    events.Verb
+		renewal time.Time
+		now     time.Time
+		want    bool
+	}{
+		{"not before the time to renew it", events.VerbFailed, day(21), day(21).Add(-time.Nanosecond), false},
+		{"when it could not be renewed by then", events.VerbFailed, day(21), day(21), true},
+		{"ever after", events.VerbFailed, day(21), day(31), true},
+		{"not while nothing has failed", events.VerbIssued, day(21), day(31), false},
+		{"not while it is tried", "", day(21), day(31), false},
+		{"not where it is not to be renewed", events.VerbFailed, time.Time{}, day(31), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := standing{verb: tt.verb, status: events.Status{RenewalTime: tt.renewal}}
+			if got := s.at(tt.now).status.Expiring; got != tt.want {
+				t.Errorf("expiring: got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
+	certificate := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
+	secret := func(source string, notAfter time.Time) *object {
+		return &object{about: &about{writer: events.Cause{Source: source, NotAfter: notAfter}}}
+	}
+	old := events.Status{NotAfter: day(20), RenewalTime: day(10)}
+	for _, tt := range []struct {
+		name   string
+		secret *object
+		want   events.Status
+	}{
+		{"as the status has them where the Secret has the same", secret("certificate/web", day(20)), old},
+		{"as the Secret has them where the status is not up to date", secret("certificate/web", day(25)), events.Status{NotAfter: day(25)}},
+		{"as the status has them where no Secret is known", nil, old},
+		{"as the status has them where nobody is known to write the Secret", &object{}, old},
+		{"as the status has them where the Secret is another's", secret("certificate/other", day(25)), old},
+		{"as the status has them where the Secret has none", secret("certificate/web", time.Time{}), old},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, timesInSecret(old, tt.secret, certificate)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,375 @@
+package sources
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// told is an event in one line, as tests want it: the verb, uid/resourceVersion and changedAt, the keys with their own
+// changedAt (a removed one with a minus), the keys that the event is about, and whatever else is set.
+func told(change events.Change) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
+	at := func(version string) string {
+		if version == "" {
+			return ""
+		}
+		return "@" + version
+	}
+	b.WriteString(at(change.ChangedAt))
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(change.Keys)) {
+		k := change.Keys[name]
+		if k.Fingerprint == "" {
+			name = "-" + name
+		}
+		keys = append(keys, name+at(k.ChangedAt))
+	}
+	fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{
+		{change.Created, "created"},
+		{change.Truncated, "truncated"},
+		{change.Previous != "", "previous"},
+		{change.Ignore, "ignore"},
+		{change.Match, "match"},
+	} {
+		if flag.set {
+			b.WriteString(" " + flag.name)
+		}
+	}
+	return b.String()
+}
+
+const nothing = "nothing"
+
+// chain compares one state of a source after the other, each with what the event before it said.
+type chain struct {
+	t      testing.TB
+	before *last
+	change events.Change
+}
+
+// see gives the event of a state, nil where the source is gone, and has it published.
+func (c *chain) see(now *object, created bool) string {
+	c.t.Helper()
+	change, worthSaying := compare(c.before, now, created)
+	if !worthSaying {
+		return nothing
+	}
+	c.change, c.before = change, mustLast(c.t, change)
+	return told(change)
+}
+
+func TestCompare(t *testing.T) {
+	ring := keyringOf(1)
+	one := func(uid string, version int) *object {
+		return objectOf(ring, uid, version, content{"a": "1", "b": "2"})
+	}
+	other := func(uid string, version int) *object {
+		return objectOf(ring, uid, version, content{"a": "1", "b": "3"})
+	}
+	for _, tt := range []struct {
+		name    string
+		before  []*object // nil is gone
+		now     *object
+		created bool
+		want    string
+	}{
+		{
+			name: "a source that the stream does not know is observed",
+			now:  one("u", 5), want: "observed u/5 {a b} []",
+		},
+		{
+			name: "a source that was created while the watcher ran has changed, in all keys",
+			now:  one("u", 5), created: true, want: "changed u/5@5 {a b} [a b] created",
+		},
+		{
+			name: "an empty source that was created has changed without a key",
+			now:  objectOf(ring, "u", 5, nil), created: true, want: "changed u/5@5 {} [] created",
+		},
+		{
+			name: "a source that nobody knows and that is not there is nothing",
+			now:  nil, want: nothing,
+		},
+		{
+			name:   "the same content at a later resourceVersion is nothing",
+			before: []*object{one("u", 5)}, now: one("u", 6), want: nothing,
+		},
+		{
+			name:   "the same content in another object is nothing",
+			before: []*object{one("u", 5)}, now: one("v", 6), created: true, want: nothing,
+		},
+		{
+			name:   "other content has changed, in the key that is other",
+			before: []*object{one("u", 5)}, now: other("u", 6), want: "changed u/6@6 {a b@6} [b] previous",
+		},
+		{
+			name:   "other content in another object, whose predecessor's end nobody saw, has changed",
+			before: []*object{one("u", 5)}, now: other("v", 6), created: true, want: "changed v/6@6 {a b@6} [b] previous",
+		},
+		{
+			name:   "a key that was added has changed",
+			before: []*object{one("u", 5)}, now: objectOf(ring, "u", 6, content{"a": "1", "b": "2", "c": ""}),
+			want: "changed u/6@6 {a b c@6} [c] previous",
+		},
+		{
+			name:   "a key that was removed has changed, and is remembered",
+			before: []*object{one("u", 5)}, now: objectOf(ring, "u", 6, content{"b": "2"}),
+			want: "changed u/6@6 {-a@6 b} [a] previous",
+		},
+		{
+			name:   "a key that was removed stays remembered when others change",
+			before: []*object{one("u", 5), objectOf(ring, "u", 6, content{"b": "2"})}, now: objectOf(ring, "u", 7, content{"b": "3"}),
+			want: "changed u/7@7 {-a@6 b@7} [b] previous",
+		},
+		{
+			name:   "a key that is there again has changed, also with its old value",
+			before: []*object{one("u", 5), objectOf(ring, "u", 6, content{"b": "2"})}, now: one("u", 7),
+			want: "changed u/7@7 {a@7 b} [a] previous",
+		},
+		{
+			name:   "what changed earlier is carried on",
+			before: []*object{one("u", 5), other("u", 6)}, now: objectOf(ring, "u", 7, content{"a": "9", "b": "3"}),
+			want: "changed u/7@7 {a@7 b@6} [a] previous",
+		},
+		{
+			name:   "a source that is gone was deleted",
+			before: []*object{one("u", 5)}, now: nil, want: "deleted u/5 {a b} []",
+		},
+		{
+			name:   "what changed earlier is carried on when it is deleted, also what was removed",
+			before: []*object{one("u", 5), objectOf(ring, "u", 6, content{"b": "3"})}, now: nil,
+			want: "deleted u/6@6 {-a@6 b@6} []",
+		},
+		{
+			name:   "a source that was deleted and is not there is nothing",
+			before: []*object{one("u", 5), nil}, now: nil, want: nothing,
+		},
+		{
+			name:   "a source that was deleted and is there with the same content is observed: it has not changed",
+			before: []*object{one("u", 5), other("u", 6), nil}, now: other("v", 9), created: true,
+			want: "observed v/9@6 {a b@6} [] previous",
+		},
+		{
+			name:   "a source that was deleted and is there with other content has changed",
+			before: []*object{one("u", 5), nil}, now: other("v", 9), created: true,
+			want: "changed v/9@9 {a b@9} [b] created previous",
+		},
+		{
+			name:   "it does not matter whether its return was seen",
+			before: []*object{one("u", 5), nil}, now: other("v", 9),
+			want: "changed v/9@9 {a b@9} [b] created previous",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, state := range tt.before {
+				if got := c.see(state, false); got == nothing {
+					t.Fatalf("state %d before is no event", i)
+				}
+			}
+			if got := c.see(tt.now, tt.created); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+			if got := c.see(tt.now, false); got != nothing {
+				t.Errorf("seen again it is %s", got)
+			}
+		})
+	}
+}
+
+func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
+	unreadable := &last{seq: 7}
+	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
+	if change, worthSaying := compare(unreadable, now, false); !worthSaying || told(change) != "observed u/5 {a} []" {
+		t.Errorf("event %s (%t), want observed", told(change), worthSaying)
+	}
+	if change, worthSaying := compare(unreadable, nil, false); worthSaying {
+		t.Errorf("event %s of what is not there", told(change))
+	}
+}
+
+func TestCompareTellsWhatTheObjectSaysOfItself(t *testing.T) {
+	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
+	now.ignore, now.match = true, true
+	c := chain{t: t}
+	if got, want := c.see(now, false), "observed u/5 {a} [] ignore match"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+	if c.change.Source != testSource || !c.change.WrittenAt.Equal(now.writtenAt) {
+		t.Errorf("it is of %v, written at %s", c.change.Source, c.change.WrittenAt)
+	}
+	if want := flat(now.prints[0]); c.change.Fingerprint != want[""] || c.change.Keys["a"].Fingerprint != want["a"] {
+		t.Errorf("it has the fingerprints %s and %v, want %v", c.change.Fingerprint, c.change.Keys, want)
+	}
+	previous := c.change.Fingerprint
+	c.see(objectOf(keyringOf(1), "u", 6, content{"a": "2"}), false)
+	if c.change.Previous != previous {
+		t.Errorf("the fingerprint before is %s, want %s", c.change.Previous, previous)
+	}
+}
+
+func TestCompareWhenTheKeyRingChanges(t *testing.T) {
+	data, other := content{"a": "1", "b": "2"}, content{"a": "1", "b": "3"}
+	for _, tt := range []struct {
+		name string
+		now  *object
+		want string
+		// id is that of the key under which the event's fingerprints are made.
+		id string
+	}{
+		{
+			name: "a key that is added changes nothing",
+			now:  objectOf(keyringOf(2, 1), "u", 9, data), want: nothing,
+		},
+		{
+			name: "content that changes then is told under the new key, and only what changed has",
+			now:  objectOf(keyringOf(2, 1), "u", 9, other), want: "changed u/9@9 {a b@9} [b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "a key that is taken away changes nothing in an object that was not written since",
+			now:  objectOf(keyringOf(2), "u", 5, data), want: nothing,
+		},
+		{
+			name: "a key that is taken away too early has everything change in an object that was written since",
+			now:  objectOf(keyringOf(2), "u", 9, data), want: "changed u/9@9 {a@9 b@9} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "another object at the same resourceVersion, as after a restore, is one of which nothing is known",
+			now:  objectOf(keyringOf(2), "v", 5, data), want: "changed v/5@5 {a@5 b@5} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "a key that was removed from the object meanwhile is known to be gone",
+			now:  objectOf(keyringOf(2), "u", 9, content{"a": "1"}), want: "changed u/9@9 {a@9 -b@9} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			c.see(objectOf(keyringOf(1), "u", 5, data), false)
+			if got := c.see(tt.now, false); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+			if tt.want == nothing {
+				return
+			}
+			for _, text := range []string{c.change.Fingerprint, c.change.Keys["a"].Fingerprint} {
+				if !strings.HasPrefix(text, "k"+tt.id+":") {
+					t.Errorf("the fingerprint %s is not under the key %s", text, tt.id)
+				}
+			}
+		})
+	}
+	t.Run("an object that was deleted before the key was taken away has changed when it is there again", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(keyringOf(1), "u", 5, data), false)
+		c.see(nil, false)
+		if got, want := c.see(objectOf(keyringOf(2), "u", 5, data), false), "changed u/5@5 {a@5 b@5} [a b] created previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+}
+
+// many is a content of so many keys, whose names have so many bytes.
+func many(keys, size int) content {
+	data := make(content, keys)
+	for i := range keys {
+		data[fmt.Sprintf("%0*d", size, i)] = "x"
+	}
+	return data
+}
+
+func TestCompareObjectsWithTooManyKeys(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name      string
+		data      content
+		truncated bool
+	}{
+		{"as many keys as fit are listed", many(events.MaxKeys, 8), false},
+		{"one more and none is", many(events.MaxKeys+1, 8), true},
+		{"names as long as fit are listed", many(events.MaxKeyNames/250, 250), false},
+		{"longer names and none is", many(events.MaxKeyNames/250+1, 250), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			c.see(objectOf(ring, "u", 5, content{"a": "1"}), false)
+			c.see(objectOf(ring, "u", 6, tt.data), false)
+			listed := len(tt.data) + 1 // with the one that was removed
+			if tt.truncated {
+				listed = 0
+			}
+			if c.change.Truncated != tt.truncated || len(c.change.Keys) != listed || len(c.change.Changed) != listed {
+				t.Errorf("%d keys listed, %d changed, truncated %t; want %d, %d and %t",
+					len(c.change.Keys), len(c.change.Changed), c.change.Truncated, listed, listed, tt.truncated)
+			}
+			if got := c.see(objectOf(ring, "u", 7, tt.data), false); got != nothing {
+				t.Errorf("the same content again is %s", got)
+			}
+			tt.data["another"] = "1"
+			c.see(objectOf(ring, "u", 8, tt.data), false)
+			if c.change.ChangedAt != "8" {
+				t.Errorf("after a change the content has changed at %q, want 8", c.change.ChangedAt)
+			}
+		})
+	}
+	t.Run("after such an object every key that is listed has changed", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		if got, want := c.see(objectOf(ring, "u", 6, content{"a": "1", "b": "2"}), false), "changed u/6@6 {a@6 b@6} [a b] previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+	t.Run("such an object is deleted and is there again like any other", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		c.see(objectOf(ring, "u", 6, many(events.MaxKeys+2, 8)), false)
+		if got, want := c.see(nil, false), "deleted u/6@6 {} [] truncated"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+		if got, want := c.see(objectOf(ring, "v", 9, many(events.MaxKeys+2, 8)), true), "observed v/9@6 {} [] truncated previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+}
+
+func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
+	ring := keyringOf(1)
+	c := chain{t: t}
+	version := 95 // so that the resourceVersions get longer on the way
+	c.see(objectOf(ring, "u", version, content{"stays": "1", "day-000": "x"}), false)
+	for day := range maxGone + 10 {
+		version++
+		c.see(objectOf(ring, "u", version, content{"stays": "1", fmt.Sprintf("day-%03d", day+1): "x"}), false)
+	}
+	var gone, want []string
+	for name, k := range c.change.Keys {
+		if k.Fingerprint == "" {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	// The event that removes one says so in any case.
+	for day := 9; day <= maxGone+9; day++ {
+		want = append(want, fmt.Sprintf("day-%03d", day))
+	}
+	if diff := cmp.Diff(want, gone); diff != "" {
+		t.Errorf("removed keys that are remembered (-want +got):\n%s", diff)
+	}
+	if k := c.change.Keys["stays"]; k.ChangedAt != "" {
+		t.Errorf("a key that never changed has changed at %s", k.ChangedAt)
+	}
+}

@@ -1,0 +1,147 @@
+package sources
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// syncedJSON is an ExternalSecret as the operator leaves it, with the canary wherever a value could be quoted.
+const syncedJSON = `{
+	"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+	"metadata": {"namespace": "shop", "name": "db", "uid": "u", "resourceVersion": "5", "labels": {"a": "` + canary + `"},
+		"annotations": {"keyturn.dev/cause": "e1", "keyturn.dev/traceparent": "` + testTraceparent + `", "b": "` + canary + `"}},
+	"spec": {"refreshInterval": "1h0m0s", "secretStoreRef": {"name": "bao"}, "newer": {"field": ["` + canary + `"]},
+		"target": {"name": "db-credentials", "template": {"data": {"a": "` + canary + `"}}, "newer": true},
+		"data": [{"secretKey": "a", "remoteRef": {"key": "` + canary + `"}}]},
+	"status": {"refreshTime": "2026-03-14T15:09:26Z", "syncedResourceVersion": "1-7c2b41", "binding": {"name": "db-credentials"}, "newer": [1],
+		"conditions": [
+			{"type": "Deleted", "status": "False", "reason": "SecretDeleted", "message": "` + canary + `"},
+			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
+
+func TestTransformKeepsHowAnExternalSecretStands(t *testing.T) {
+	got, err := externalSecretSource.transform(keyringOf(1))(customOf(t, syncedJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &object{
+		source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
+		about: &about{
+			asked: request{event: "e1", trace: events.TraceContext{Parent: testTraceparent}},
+			standing: &standing{verb: events.VerbSynced, status: events.Status{
+				Secret: "db-credentials", Reason: "SecretSynced", Revision: "1-7c2b41",
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, about{}, request{}, standing{})); diff != "" {
+		t.Errorf("what is kept (-want +got):\n%s", diff)
+	}
+	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
+		t.Errorf("the informer calls it %q: %v", key, err)
+	}
+}
+
+func TestHowAnExternalSecretStands(t *testing.T) {
+	status := func(fields string) string {
+		return `{"metadata": {"name": "db"}, "spec": {}, "status": {` + fields + `}}`
+	}
+	ready := func(value string) string {
+		return status(`"conditions": [{"type": "Ready", "status": "` + value + `", "reason": "Because", "message": "` + canary + `"}]`)
+	}
+	stands := func(verb events.Verb, status events.Status) *standing { return &standing{verb: verb, status: status} }
+	for _, tt := range []struct {
+		name, resource string
+		want           *standing
+	}{
+		{"one that nobody has looked at yet", `{"metadata": {"name": "db"}}`, stands("", events.Status{Secret: "db"})},
+		{"one that is ready", ready("True"), stands(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
+		{"one that is not ready", ready("False"), stands(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
+		{"one of which it is not known", ready("Unknown"), stands("", events.Status{Secret: "db", Reason: "Because"})},
+		{"one with another condition only", status(`"conditions": [{"type": "Deleted", "status": "True"}]`), stands("", events.Status{Secret: "db"})},
+		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, stands("", events.Status{Secret: "a"})},
+		{"one that is bound to another Secret", status(`"binding": {"name": "b"}`), stands("", events.Status{Secret: "b"})},
+		{"one that writes nothing", `{"metadata": {"name": "db"}, "spec": {"target": {"creationPolicy": "None"}}}`, stands("", events.Status{})},
+		{
+			"one that writes no Secret",
+			`{"metadata": {"name": "db"}, "spec": {"target": {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}}}, "status": {"binding": {"name": "db"}}}`,
+			stands("", events.Status{}),
+		},
+		{
+			"one whose texts are none",
+			status(`"syncedResourceVersion": "a\nb", "conditions": [{"type": "Ready", "status": "True", "reason": "` + strings.Repeat("x", maxStatus+1) + `"}]`),
+			stands(events.VerbSynced, events.Status{Secret: "db"}),
+		},
+		{"one whose status is of a kind that nobody knows", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
+		{"one whose status is none", `{"metadata": {"name": "db"}, "status": []}`, nil},
+		{"one whose target is none", `{"metadata": {"name": "db"}, "spec": {"target": "a"}}`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, syncState(customOf(t, tt.resource)), cmp.AllowUnexported(standing{})); diff != "" {
+				t.Errorf("it stands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		obj  any
+		want []string
+	}{
+		{"by namespace and name of the Secret", &object{
+			source: events.Source{Namespace: "shop", Name: "db"}, about: &about{standing: &standing{status: events.Status{Secret: "a"}}},
+		}, []string{"shop/a"}},
+		{"not where it writes none", &object{source: testSource, about: &about{standing: &standing{}}}, nil},
+		{"not where it cannot be read", &object{source: testSource, about: &about{}}, nil},
+		{"not by what is none", cache.DeletedFinalStateUnknown{}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := targets(tt.obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What comes from the API server was checked against the schema of whichever version of the operator is installed.
+func FuzzReduceCustomResources(f *testing.F) {
+	f.Add([]byte(syncedJSON))
+	f.Add([]byte(failingJSON))
+	f.Add([]byte(`{"metadata": {"name": 1}, "spec": 2, "status": {"conditions": [{}]}}`))
+	f.Add([]byte(`{"status": {"revision": -1, "lastFailureTime": "x", "notAfter": null, "conditions": [null]}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		resource := &unstructured.Unstructured{}
+		if err := json.Unmarshal(content, &resource.Object); err != nil {
+			return
+		}
+		for _, kind := range []source{externalSecretSource, certificateSource} {
+			reduced, ok := kind.reduce(keyringOf(1), resource)
+			if !ok {
+				t.Fatalf("%s does not know its own", kind.kind)
+			}
+			if _, err := targets(reduced); err != nil {
+				t.Error(err)
+			}
+			if reduced.about.standing == nil {
+				continue
+			}
+			texts(reflect.ValueOf(reduced.about.standing), func(text string) {
+				if len(text) > maxStatus || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) {
+					t.Errorf("it keeps %q", text)
+				}
+			})
+		}
+	})
+}

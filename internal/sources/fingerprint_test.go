@@ -1,0 +1,206 @@
+package sources
+
+import (
+	"crypto/hmac"
+	"crypto/md5"  //nolint:gosec // It is here to see that fingerprints are none.
+	"crypto/sha1" //nolint:gosec // It is here to see that fingerprints are none.
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// flat is prints as text: all of it under "", and each key under its name.
+func flat(p prints) map[string]string {
+	texts := map[string]string{"": p.all.text(p.keyID)}
+	for _, print := range p.keys {
+		texts[print.name] = print.sum.text(p.keyID)
+	}
+	return texts
+}
+
+// These values were computed by another program, from the description alone. A scheme that gives others would have every
+// source look changed, and roll all that reads one.
+func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
+	secret := make([]byte, 32)
+	for i := range secret {
+		secret[i] = byte(i)
+	}
+	ring := &Keyring{keys: []key{newKey(secret)}}
+	for _, tt := range []struct {
+		name string
+		data content
+		want map[string]string
+	}{
+		{
+			name: "of two keys", data: content{"password": "hunter2", "user": "app"},
+			want: map[string]string{
+				"":         "k5159e3c1:2226f27589402b5ee85a1f365e5ee77e",
+				"password": "k5159e3c1:4a15dfaebb6c6d49ab54c1f54123a779",
+				"user":     "k5159e3c1:24eb08b034dd1a1c77d73ede3b53c064",
+			},
+		},
+		{
+			name: "of no key", data: content{},
+			want: map[string]string{"": "k5159e3c1:8c9d3c0ca0a0f8133efb8321d3ef7c46"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ring.fingerprint(testSource, tt.data.data())
+			if diff := cmp.Diff(tt.want, flat(got[0])); diff != "" {
+				t.Errorf("fingerprints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFingerprintsTellContentsApart(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name string
+		a, b content
+	}{
+		{"a value that looks like two keys", content{"a": "1;b=2"}, content{"a": "1", "b": "2"}},
+		{"a name that takes from its value", content{"ab": "c"}, content{"a": "bc"}},
+		{"a value that moves to the next key", content{"a": "xy", "b": "z"}, content{"a": "x", "b": "yz"}},
+		{"values that are exchanged", content{"a": "1", "b": "2"}, content{"a": "2", "b": "1"}},
+		{"a key that is empty and one that is not there", content{"a": "1", "b": ""}, content{"a": "1"}},
+		{"a key of another name", content{"a": "1"}, content{"b": "1"}},
+		{"a zero byte at the end", content{"a": "1"}, content{"a": "1\x00"}},
+		{"nothing, and an empty key", content{}, content{"a": ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := ring.fingerprint(testSource, tt.a.data())[0], ring.fingerprint(testSource, tt.b.data())[0]
+			if a.all == b.all {
+				t.Errorf("both have the fingerprint %s", a.all.text(a.keyID))
+			}
+		})
+	}
+}
+
+func TestFingerprintsBelongToOnePlace(t *testing.T) {
+	ring := keyringOf(1)
+	data := content{"password": "hunter2"}.data()
+	here := flat(ring.fingerprint(testSource, data)[0])
+	for _, tt := range []struct {
+		name  string
+		there events.Source
+	}{
+		{"another name", events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db2"}},
+		{"another namespace", events.Source{Kind: events.KindSecret, Namespace: "shop2", Name: "db"}},
+		{"another kind", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
+		{"a name that takes from its namespace", events.Source{Kind: events.KindSecret, Namespace: "sho", Name: "pdb"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, text := range flat(ring.fingerprint(tt.there, data)[0]) {
+				if text == here[name] {
+					t.Errorf("what is equal in two places has one fingerprint for %q: %s", name, text)
+				}
+			}
+		})
+	}
+}
+
+func TestFingerprintsOfEqualValuesInOneObjectDiffer(t *testing.T) {
+	p := keyringOf(1).fingerprint(testSource, content{"a": "same", "b": "same"}.data())[0]
+	if p.keys[0].sum == p.keys[1].sum {
+		t.Errorf("two keys with one value have the fingerprint %s", p.keys[0].sum.text(p.keyID))
+	}
+	if alone := keyringOf(1).fingerprint(testSource, content{"a": "same"}.data())[0]; alone.all == alone.keys[0].sum {
+		t.Errorf("the only key and all keys have the fingerprint %s", alone.all.text(alone.keyID))
+	}
+}
+
+func TestFingerprintsAreInTheOrderOfTheRingAndOfTheNames(t *testing.T) {
+	data := content{"c": "3", "a": "1", "b": "2"}.data()
+	got := keyringOf(2, 1).fingerprint(testSource, data)
+	if len(got) != 2 {
+		t.Fatalf("%d fingerprints, want one for each of 2 keys", len(got))
+	}
+	for i, number := range []byte{2, 1} {
+		alone := keyringOf(number).fingerprint(testSource, data)[0]
+		if diff := cmp.Diff(flat(alone), flat(got[i])); diff != "" {
+			t.Errorf("under key %d of the ring (-alone +in the ring):\n%s", i, diff)
+		}
+		if names := got[i].keys[0].name + got[i].keys[1].name + got[i].keys[2].name; names != "abc" {
+			t.Errorf("the names are in the order %s", names)
+		}
+	}
+	for name, text := range flat(got[0]) {
+		if flat(got[1])[name] == text {
+			t.Errorf("two keys of the ring give one fingerprint for %q", name)
+		}
+	}
+}
+
+func TestFingerprintsAreNoHashesThatAnybodyCanMake(t *testing.T) {
+	const pin = "4711"
+	unkeyed := func(texts ...string) []string {
+		var digests []string
+		for _, text := range texts {
+			plain := []byte(text)
+			md, s1, s256, s512 := md5.Sum(plain), sha1.Sum(plain), sha256.Sum256(plain), sha512.Sum512(plain) //nolint:gosec // As above.
+			empty := hmac.New(sha256.New, nil)
+			empty.Write(plain)
+			digests = append(digests, hex.EncodeToString(md[:]), hex.EncodeToString(s1[:]), hex.EncodeToString(s256[:]),
+				hex.EncodeToString(s512[:]), hex.EncodeToString(empty.Sum(nil)))
+		}
+		return digests
+	}
+	digests := unkeyed(pin, "pin"+pin, "pin="+pin, "pin:"+pin, fmt.Sprint(content{"pin": pin}), `{"pin":"`+pin+`"}`)
+	for name, text := range flat(keyringOf(1).fingerprint(testSource, content{"pin": pin}.data())[0]) {
+		_, digits, _ := strings.Cut(text, ":")
+		if len(digits) != 2*sumSize {
+			t.Errorf("the fingerprint of %q has %d hex digits, want %d", name, len(digits), 2*sumSize)
+		}
+		for _, digest := range digests {
+			if strings.Contains(digest, digits[:16]) {
+				t.Errorf("the fingerprint of %q is a part of the unkeyed digest %s", name, digest)
+			}
+		}
+	}
+}
+
+func TestChangedNamesWhatIsNotTheSameInBoth(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name          string
+		before, after content
+		want          []string
+	}{
+		{"nothing, where nothing changed", content{"a": "1", "b": "2"}, content{"b": "2", "a": "1"}, nil},
+		{"what was added, changed and removed, in order", content{"a": "1", "b": "2", "d": "4"}, content{"b": "3", "c": "1", "d": "4"}, []string{"a", "b", "c"}},
+		{"a value that became empty", content{"a": "1"}, content{"a": ""}, []string{"a"}},
+		{"everything, where there was nothing", content{}, content{"b": "", "a": ""}, []string{"a", "b"}},
+		{"everything, where nothing is left", content{"b": "", "a": ""}, content{}, []string{"a", "b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := flat(ring.fingerprint(testSource, tt.before.data())[0])
+			delete(before, "")
+			got := changed(before, ring.fingerprint(testSource, tt.after.data())[0])
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("not a key that was gone before", func(t *testing.T) {
+		if got := changed(map[string]string{"gone": ""}, ring.fingerprint(testSource, nil)[0]); got != nil {
+			t.Errorf("names %v", got)
+		}
+	})
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	data := content{"tls.crt": strings.Repeat("c", 4<<10), "tls.key": strings.Repeat("k", 2<<10)}.data()
+	ring := keyringOf(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		ring.fingerprint(testSource, data)
+	}
+}

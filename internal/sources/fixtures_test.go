@@ -1,0 +1,86 @@
+package sources
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// testSource is the source of tests that need but one.
+var testSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+
+// keyringOf makes a ring of test keys, each a number repeated, the current one first.
+func keyringOf(numbers ...byte) *Keyring {
+	ring := &Keyring{}
+	for _, number := range numbers {
+		ring.keys = append(ring.keys, newKey(bytes.Repeat([]byte{number}, minKeyBytes)))
+	}
+	return ring
+}
+
+// content is the data of a source, as tests write it.
+type content map[string]string
+
+func (c content) data() map[string][]byte {
+	data := make(map[string][]byte, len(c))
+	for name, value := range c {
+		data[name] = []byte(value)
+	}
+	return data
+}
+
+// objectOf is the source at a resourceVersion, reduced under the keys of a ring.
+func objectOf(ring *Keyring, uid string, version int, data content) *object {
+	return ring.reduce(testSource.Kind, &metav1.ObjectMeta{
+		Namespace: testSource.Namespace, Name: testSource.Name,
+		UID: types.UID(uid), ResourceVersion: strconv.Itoa(version),
+	}, data.data())
+}
+
+// mustLast is what the stream says once the change is published.
+func mustLast(t testing.TB, change events.Change) *last {
+	t.Helper()
+	entry, err := newLast(1, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry
+}
+
+// customOf is a custom resource with the content, in JSON.
+func customOf(t testing.TB, content string) *unstructured.Unstructured {
+	t.Helper()
+	resource := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(content), &resource.Object); err != nil {
+		t.Fatal(err)
+	}
+	return resource
+}
+
+// pemOf is a certificate in PEM with a serial number and an end.
+func pemOf(t testing.TB, serial int64, notAfter time.Time) []byte {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

@@ -1,0 +1,237 @@
+package sources
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// everyKind are the options of a watcher of all kinds, with one worker, so that the order is known.
+func (b *bench) everyKind() Options {
+	options := b.options()
+	options.Kinds, options.Workers, options.LookAgain = Kinds(), 1, 10*time.Millisecond
+	return options
+}
+
+// externalSecretOf is an ExternalSecret that writes the Secret of its name, with a condition Ready.
+func externalSecretOf(t testing.TB, name string, version int, ready, synced string, annotations map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	resource := customOf(t, `{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+		"metadata": {"namespace": "shop", "name": "`+name+`", "uid": "es", "resourceVersion": "`+strconv.Itoa(version)+`"},
+		"status": {"syncedResourceVersion": "`+synced+`", "refreshTime": "2026-03-14T15:09:26Z",
+			"conditions": [{"type": "Ready", "status": "`+ready+`", "reason": "R`+ready+`", "message": "`+canary+`"}]}}`)
+	resource.SetAnnotations(annotations)
+	return resource
+}
+
+func (b *bench) put(resource *unstructured.Unstructured) {
+	b.Helper()
+	client := b.dynamic.Resource(resourceOf(resource)).Namespace(resource.GetNamespace())
+	_, err := client.Create(b.Context(), resource, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = client.Update(b.Context(), resource, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) take(resource *unstructured.Unstructured) {
+	b.Helper()
+	err := b.dynamic.Resource(resourceOf(resource)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func resourceOf(resource *unstructured.Unstructured) schema.GroupVersionResource {
+	if resource.GetKind() == "Certificate" {
+		return certificateSource.custom
+	}
+	return externalSecretSource.custom
+}
+
+// uninstall has the API server know no ExternalSecrets until the returned function is called. It counts how often somebody
+// asks for them.
+func (b *bench) uninstall() (asked *atomic.Int64, install func()) {
+	var installed atomic.Bool
+	asked = &atomic.Int64{}
+	b.dynamic.PrependReactor("list", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if installed.Load() {
+			return false, nil, nil
+		}
+		asked.Add(1)
+		return true, nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), "")
+	})
+	return asked, func() { installed.Store(true) }
+}
+
+func TestWatcherPublishesHowExternalSecretsStand(t *testing.T) {
+	b := newBench(t)
+	b.put(externalSecretOf(t, "db", 1, "True", "1-a", nil))
+	stop := b.ready(b.everyKind())
+	want := []string{"externalsecret/db observed es/1 1-a of db: RTrue"}
+	b.want(want...)
+
+	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil)) // refreshed only
+	b.put(externalSecretOf(t, "db", 3, "True", "1-b", nil))
+	want = append(want, "externalsecret/db synced es/3@3 1-b of db: RTrue previous")
+	b.want(want...)
+	b.put(externalSecretOf(t, "db", 4, "False", "1-b", nil))
+	want = append(want, "externalsecret/db failed es/4@4 1-b of db: RFalse previous")
+	b.want(want...)
+	b.put(externalSecretOf(t, "db", 5, "False", "1-b", nil)) // tried again
+	b.put(externalSecretOf(t, "new", 6, "Unknown", "", nil))
+	want = append(want, "externalsecret/new observed es/6  of new: RUnknown")
+	b.want(want...)
+	b.take(externalSecretOf(t, "new", 6, "Unknown", "", nil))
+	want = append(want, "externalsecret/new deleted es/6 {} []")
+	b.want(want...)
+	stop()
+
+	// What happens while the watcher is away is found when it is back.
+	b.put(externalSecretOf(t, "db", 8, "True", "1-b", nil))
+	stop = b.ready(b.everyKind())
+	want = append(want, "externalsecret/db synced es/8@8 1-b of db: RTrue previous")
+	b.want(want...)
+	stop()
+	b.take(externalSecretOf(t, "db", 8, "True", "1-b", nil))
+	b.ready(b.everyKind())()
+	want = append(want, "externalsecret/db deleted es/8@8 {} []")
+	b.want(want...)
+	if strings.Contains(b.log.String(), canary) {
+		t.Errorf("a condition's message was logged:\n%s", b.log)
+	}
+}
+
+func TestWatcherPublishesHowCertificatesStand(t *testing.T) {
+	certificate := func(version int, status string) *unstructured.Unstructured {
+		return customOf(t, `{"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+			"metadata": {"namespace": "shop", "name": "web", "uid": "c", "resourceVersion": "`+strconv.Itoa(version)+`"},
+			"spec": {"secretName": "web-tls"}, "status": {"revision": 1, `+status+`}}`)
+	}
+	failed := func(renewal time.Time) string {
+		return `"renewalTime": "` + renewal.UTC().Format(time.RFC3339) + `", "failedIssuanceAttempts": 1,
+			"conditions": [{"type": "Issuing", "status": "False", "reason": "Failed", "message": "` + canary + `"}]`
+	}
+	b := newBench(t)
+	b.put(certificate(1, `"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]`))
+	defer b.ready(b.everyKind())()
+	want := []string{"certificate/web observed c/1 1 of web-tls: Ready"}
+	b.want(want...)
+	b.put(certificate(2, failed(time.Now().Add(time.Hour))))
+	want = append(want, "certificate/web failed c/2@2 1 of web-tls: Failed previous")
+	b.want(want...)
+
+	// The Certificate is not written when it is time to renew it: in the second after the next one begins.
+	b.put(certificate(3, failed(time.Now().Add(2*time.Second))))
+	want = append(want, "certificate/web failed c/3@3 1 of web-tls: Failed expiring previous")
+	b.want(want...)
+	b.put(certificate(4, `"revision": 2, "conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]`))
+	want = append(want, "certificate/web issued c/4@4 2 of web-tls: Ready previous")
+	b.want(want...)
+}
+
+func TestAnObjectThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	b := newBench(t)
+	b.put(customOf(t, `{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+		"metadata": {"namespace": "shop", "name": "odd", "uid": "o", "resourceVersion": "1"}, "status": {"conditions": "`+canary+`"}}`))
+	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
+	defer b.ready(b.everyKind())()
+	b.want("externalsecret/db observed es/2 1-a of db: RTrue")
+	b.eventually("it is said", func() bool {
+		return strings.Contains(b.log.String(), `cannot be read; nothing is said of it","component":"watcher","source":"externalsecret/odd"`)
+	})
+	if strings.Contains(b.log.String(), canary) {
+		t.Errorf("the status was logged:\n%s", b.log)
+	}
+}
+
+func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	asked, install := b.uninstall()
+	stop := b.ready(b.everyKind())
+	want := []string{"secret/db observed u1/1 {a b} []"}
+	b.want(want...)
+	b.eventually("it is looked for again", func() bool { return asked.Load() > 5 })
+	const said = "a kind of sources is not installed; it is watched when it is"
+	if times := strings.Count(b.log.String(), said); times != 1 {
+		t.Errorf("it is said %d times that it is not installed, want once", times)
+	}
+
+	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
+	install()
+	want = append(want, "externalsecret/db observed es/2 1-a of db: RTrue")
+	b.want(want...)
+	b.put(externalSecretOf(t, "db", 3, "True", "1-b", nil))
+	want = append(want, "externalsecret/db synced es/3@3 1-b of db: RTrue previous")
+	b.want(want...)
+	stop()
+
+	// What the stream knows of it is not gone because the kind is not there to be asked for, but once it is.
+	asked, install = b.uninstall()
+	b.take(externalSecretOf(t, "db", 3, "True", "1-b", nil))
+	stop = b.ready(b.everyKind())
+	b.eventually("it is looked for again", func() bool { return asked.Load() > 5 })
+	b.want(want...)
+	install()
+	want = append(want, "externalsecret/db deleted es/3@3 {} []")
+	b.want(want...)
+	stop()
+}
+
+func TestAKindThatIsNotInstalledIsLookedForUntilTheEnd(t *testing.T) {
+	b := newBench(t)
+	b.uninstall()
+	options := b.everyKind()
+	options.LookAgain = time.Hour
+	b.ready(options)()
+}
+
+func TestWatcherSaysWhichRightOfACustomKindIsMissing(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	b.dynamic.PrependReactor("list", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(externalSecretSource.custom.GroupResource(), "", errors.New("no"))
+	})
+	w, stop := b.start(b.everyKind())
+	defer stop()
+	want := "the service account may not list and watch externalsecrets.external-secrets.io; grant it as deploy/components/secret-stores/watcher.yaml does"
+	b.eventually("it says what is missing", func() bool {
+		err := w.Ready()
+		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
+	})
+	// What may be watched is.
+	b.want("secret/db observed u1/1 {a b} []")
+}
+
+func TestWatcherSaysOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
+	b := newBench(t)
+	w, err := New(b.everyKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.queue.ShutDown()
+	state := w.installs[events.KindExternalSecret]
+	handle := w.watchError(externalSecretSource.resource, state)
+	for range 3 {
+		handle(t.Context(), nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), ""))
+	}
+	if times := strings.Count(b.log.String(), "a kind of sources is not installed any more"); times != 1 {
+		t.Errorf("it is said %d times, want once:\n%s", times, b.log)
+	}
+	if !state.absent.Load() || !state.troubled.Load() {
+		t.Error("it is waited for")
+	}
+}

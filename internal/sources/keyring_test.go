@@ -1,0 +1,207 @@
+package sources
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// keyLine is a line of a key file: a number, repeated.
+func keyLine(number byte, size int) string {
+	return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{number}, size))
+}
+
+func TestParseKeyring(t *testing.T) {
+	first, second := keyringOf(1).keys[0].id, keyringOf(2).keys[0].id
+	for _, tt := range []struct {
+		name    string
+		content string
+		want    []string // the ids
+		err     string
+	}{
+		{
+			name: "a line is a key", content: keyLine(1, 32) + "\n",
+			want: []string{first},
+		},
+		{
+			name: "the last line needs no end", content: keyLine(1, 32),
+			want: []string{first},
+		},
+		{
+			name: "the order of the lines is kept", content: keyLine(2, 32) + "\n" + keyLine(1, 32) + "\n",
+			want: []string{second, first},
+		},
+		{
+			name:    "comments, empty lines, spaces and the line ends of Windows are passed over",
+			content: "# current, since March\r\n\r\n  " + keyLine(1, 32) + "\t\r\n   # the one before\n" + keyLine(2, 32) + "\n\n",
+			want:    []string{first, second},
+		},
+		{
+			name: "a file without a key is refused", content: "# nothing here yet\n\n",
+			err: "holds no key, want at least one of 32 bytes in base64",
+		},
+		{
+			name: "an empty file is refused", content: "",
+			err: "holds no key, want at least one of 32 bytes in base64",
+		},
+		{
+			name: "a key that is too short is refused by its line", content: "#\n" + keyLine(1, 31),
+			err: "line 2 holds 31 bytes, want at least 32",
+		},
+		{
+			name: "a short key is refused also after a good one", content: keyLine(1, 32) + "\n" + keyLine(2, 8),
+			err: "line 2 holds 8 bytes, want at least 32",
+		},
+		{
+			name: "what is not base64 is refused", content: "correct horse battery staple correct horse battery staple",
+			err: "line 1 is not base64",
+		},
+		{
+			name: "hexadecimal with a stray character is refused", content: strings.Repeat("0f", 32) + "_",
+			err: "line 1 is not base64",
+		},
+		{
+			name: "base64 for URLs is refused", content: strings.ReplaceAll(keyLine(0xff, 32), "/", "_"),
+			err: "line 1 is not base64",
+		},
+		{
+			name: "a comment behind a key is no comment", content: keyLine(1, 32) + " # current",
+			err: "line 1 is not base64",
+		},
+		{
+			name: "a key that comes twice is refused", content: keyLine(1, 32) + "\n" + keyLine(2, 32) + "\n" + keyLine(1, 32),
+			err: "line 3 repeats a key",
+		},
+		{
+			name: "a line without end is refused", content: strings.Repeat("A", 1<<20),
+			err: "reading lines: bufio.Scanner: token too long",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ring, err := parseKeyring([]byte(tt.content))
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for i, k := range ring.keys {
+				ids = append(ids, k.id)
+				if ring.index(k.id) != i {
+					t.Errorf("the key with id %s is found at %d, want %d", k.id, ring.index(k.id), i)
+				}
+			}
+			if diff := cmp.Diff(tt.want, ids); diff != "" {
+				t.Errorf("ids (-want +got):\n%s", diff)
+			}
+			if ring.index("00000000") != -1 {
+				t.Error("an id that is not in the ring was found")
+			}
+		})
+	}
+}
+
+func TestKeyIDsTellNothingButWhichKey(t *testing.T) {
+	a, b := keyringOf(1).keys[0], keyringOf(2).keys[0]
+	if a.id == b.id {
+		t.Errorf("two keys have the id %s", a.id)
+	}
+	if !regexp.MustCompile(`^[0-9a-f]{8}$`).MatchString(a.id) {
+		t.Errorf("the id %q is not eight hex digits", a.id)
+	}
+	if again := keyringOf(1).keys[0]; again.id != a.id {
+		t.Errorf("one key has the ids %s and %s", a.id, again.id)
+	}
+}
+
+func TestLoadKeyring(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte(keyLine(1, 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := LoadKeyring(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ring.keys) != 1 || ring.keys[0].id != keyringOf(1).keys[0].id {
+		t.Errorf("the ring has %d keys, want the one of the file", len(ring.keys))
+	}
+}
+
+func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	short := filepath.Join(dir, "short")
+	if err := os.WriteFile(short, []byte(keyLine(7, 16)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, path, want string
+	}{
+		{
+			"a file that is not there", filepath.Join(dir, "missing"),
+			"--fingerprint-key-file: open " + filepath.Join(dir, "missing") + ": no such file or directory; make one with: openssl rand -base64 32",
+		},
+		{
+			"a file that cannot be read", dir,
+			"--fingerprint-key-file: read " + dir + ": is a directory; make one with: openssl rand -base64 32",
+		},
+		{
+			"a file that is not right", short,
+			"--fingerprint-key-file " + short + ": line 1 holds 16 bytes, want at least 32; make a key with: openssl rand -base64 32",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := LoadKeyring(tt.path)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := LoadKeyring(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want one that wraps fs.ErrNotExist", err)
+	}
+}
+
+// keyringErrors are all errors that there are. None of them has room for a part of a key.
+var keyringErrors = regexp.MustCompile(`^(line \d+ (is not base64|holds \d+ bytes, want at least 32|repeats a key)` +
+	`|reading lines: bufio\.Scanner: token too long` +
+	`|holds no key, want at least one of 32 bytes in base64)$`)
+
+func FuzzParseKeyring(f *testing.F) {
+	f.Add([]byte(keyLine(1, 32) + "\n# old\n" + keyLine(2, 64)))
+	f.Add([]byte(keyLine(1, 31)))
+	f.Add([]byte("not base64\n"))
+	f.Add([]byte(keyLine(1, 32) + "\n" + keyLine(1, 32)))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		ring, err := parseKeyring(content)
+		if err != nil {
+			if !keyringErrors.MatchString(err.Error()) {
+				t.Errorf("the error %q may quote a key", err)
+			}
+			return
+		}
+		if len(ring.keys) == 0 {
+			t.Error("a ring without a key")
+		}
+		for i, k := range ring.keys {
+			if len(k.secret) < minKeyBytes {
+				t.Errorf("key %d has %d bytes", i, len(k.secret))
+			}
+			if ring.index(k.id) != i {
+				t.Errorf("the id of key %d is that of key %d", i, ring.index(k.id))
+			}
+		}
+	})
+}

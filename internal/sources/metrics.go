@@ -1,0 +1,108 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// metrics are what the watcher measures, but for what it sees of secret stores.
+type metrics struct {
+	changes metric.Int64Counter
+	errors  metric.Int64Counter
+	sent    metric.Int64Counter
+	queue   metric.Int64ObservableGauge
+	sources metric.Int64ObservableGauge
+	failing metric.Int64ObservableGauge
+}
+
+// instruments is the one definition of what the watcher measures.
+func (m *metrics) instruments() []instrument.Instrument {
+	return []instrument.Instrument{
+		{
+			Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"},
+			About: "Events published: what was seen of sources.",
+		},
+		{
+			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
+			About: "Tries to publish an event that did not succeed. Each is tried again.",
+		},
+		{
+			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}",
+			Labels: []string{"messaging.system", "messaging.operation.name", "messaging.destination.template", "error.type"},
+			About:  "Requests to publish an event. One that failed has an error.type; where it is conflict, another watcher was faster.",
+		},
+		{
+			Gauge: &m.queue, Name: "keyturn.watcher.queue", Unit: "{source}",
+			About: "Sources that wait to be compared with their last event.",
+		},
+		{
+			Gauge: &m.sources, Name: "keyturn.watcher.sources", Unit: "{source}", Labels: []string{"kind"},
+			About: "Sources that exist, as far as the stream knows.",
+		},
+		{
+			Gauge: &m.failing, Name: "keyturn.watcher.failing", Unit: "{source}", Labels: []string{"kind"},
+			About: "Certificates that could not be issued and ExternalSecrets that could not be synced, as far as the stream knows.",
+		},
+	}
+}
+
+// Instruments lists what the watcher measures, but for what it sees of secret stores.
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+
+// newMetrics makes what is measured. How many sources are queued and known is observed for as long as the program runs.
+func newMetrics(meter metric.Meter, queued func() int, known *ledger) (*metrics, error) {
+	m := &metrics{}
+	if err := instrument.Make(meter, m.instruments()); err != nil {
+		return nil, err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		observer.ObserveInt64(m.queue, int64(queued()))
+		for kind, count := range known.count() {
+			label := metric.WithAttributes(attribute.String("kind", string(kind)))
+			observer.ObserveInt64(m.sources, count.existing, label)
+			if kind == events.KindCertificate || kind == events.KindExternalSecret {
+				observer.ObserveInt64(m.failing, count.failing, label)
+			}
+		}
+		return nil
+	}, m.queue, m.sources, m.failing)
+	if err != nil {
+		return nil, fmt.Errorf("observing: %w", err)
+	}
+	return m, nil
+}
+
+// published counts what was published of a source.
+func (m *metrics) published(ctx context.Context, change events.Change) {
+	m.changes.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("kind", string(change.Source.Kind)), attribute.String("verb", string(change.Verb))))
+}
+
+// tried counts a request to publish an event of a kind of source.
+func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
+	attributes := []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"),
+		attribute.String("messaging.operation.name", "publish"),
+		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
+	}
+	reject, rejected := errors.AsType[*events.RejectError](err)
+	switch {
+	case err == nil:
+	case errors.Is(err, events.ErrConflict):
+		attributes = append(attributes, attribute.String("error.type", "conflict"))
+	case rejected:
+		attributes = append(attributes, attribute.String("error.type", reject.Reason))
+	default:
+		attributes = append(attributes, attribute.String("error.type", "_OTHER")) // the convention's word for what has no name
+	}
+	m.sent.Add(ctx, 1, metric.WithAttributes(attributes...))
+}
+
+func (m *metrics) publishError(ctx context.Context) { m.errors.Add(ctx, 1) }

@@ -1,0 +1,94 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
+	reader, known := sdkmetric.NewManualReader(), newLedger()
+	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
+	known.set(testSource, &last{verb: events.VerbChanged})
+	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, &last{verb: events.VerbDeleted})
+	known.set(certificate("good"), &last{verb: events.VerbIssued})
+	known.set(certificate("bad"), &last{verb: events.VerbFailed})
+	known.supersede(certificate("unreadable"), 7)
+	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.published(t.Context(), events.Change{Source: testSource, Verb: events.VerbChanged})
+	m.publishError(t.Context())
+	m.tried(t.Context(), events.KindSecret, nil)
+	m.tried(t.Context(), events.KindSecret, fmt.Errorf("publishing: %w", events.ErrConflict))
+	m.tried(t.Context(), events.KindSecret, &events.RejectError{Reason: "malformed", Err: errors.New("no")})
+	m.tried(t.Context(), events.KindSecret, errors.New("no answer"))
+
+	const sent = "messaging.client.sent.messages{messaging.destination.template=keyturn.v1.{cluster}.secret.{namespace}.{name}," +
+		"messaging.operation.name=publish,messaging.system=nats}"
+	failed := func(why string) string { return sent[:30] + "{error.type=" + why + "," + sent[31:] }
+	want := map[string]int64{
+		"keyturn.watcher.events{kind=secret,verb=changed}": 1,
+		"keyturn.watcher.publish.errors{}":                 1,
+		sent:                                               1,
+		failed("conflict"):                                 1,
+		failed("malformed"):                                1,
+		failed("_OTHER"):                                   1,
+		"keyturn.watcher.queue{}":                          3,
+		"keyturn.watcher.sources{kind=secret}":             1,
+		"keyturn.watcher.sources{kind=certificate}":        2,
+		"keyturn.watcher.failing{kind=certificate}":        1,
+	}
+	got, labels := measuredBy(t, reader)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	defined := map[string]map[string]bool{}
+	for _, instrument := range Instruments() {
+		defined[instrument.Name] = map[string]bool{}
+		for _, label := range instrument.Labels {
+			defined[instrument.Name][label] = true
+		}
+	}
+	if diff := cmp.Diff(defined, labels); diff != "" {
+		t.Errorf("labels (-definition +measured):\n%s", diff)
+	}
+}
+
+// measuredBy gives what was measured, by name and labels, and which labels each name has.
+func measuredBy(t *testing.T, reader sdkmetric.Reader) (measured map[string]int64, labels map[string]map[string]bool) {
+	t.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
+		t.Fatal(err)
+	}
+	measured, labels = map[string]int64{}, map[string]map[string]bool{}
+	for _, scope := range collected.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			var points []metricdata.DataPoint[int64]
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				points = data.DataPoints
+			case metricdata.Gauge[int64]:
+				points = data.DataPoints
+			}
+			labels[m.Name] = map[string]bool{}
+			for _, point := range points {
+				for _, label := range point.Attributes.ToSlice() {
+					labels[m.Name][string(label.Key)] = true
+				}
+				measured[m.Name+"{"+point.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = point.Value
+			}
+		}
+	}
+	return measured, labels
+}

@@ -1,0 +1,87 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// namespaceFilter knows which namespaces are in scope by their labels. With an empty selector all are, and it asks the API
+// server for nothing.
+type namespaceFilter struct {
+	selector labels.Selector
+	informer cache.SharedIndexInformer
+	entered  func(namespace string)
+}
+
+// newNamespaceFilter makes a filter which calls entered for each namespace that comes into scope after the first list.
+func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(string)) *namespaceFilter {
+	filter := &namespaceFilter{selector: selector, entered: entered}
+	if !selector.Empty() {
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(labelsOnly))
+		filter.informer = factory.Core().V1().Namespaces().Informer()
+	}
+	return filter
+}
+
+func labelsOnly(obj any) (any, error) {
+	namespace, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace.Name, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
+	}}, nil
+}
+
+func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, onError cache.WatchErrorHandlerWithContext) error {
+	if f.informer == nil {
+		return nil
+	}
+	if err := f.informer.SetWatchErrorHandlerWithContext(onError); err != nil {
+		return fmt.Errorf("making the informer of namespaces: %w", err)
+	}
+	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { f.changed(nil, obj) },
+		UpdateFunc: func(before, after any) {
+			f.changed(before, after)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("making the informer of namespaces: %w", err)
+	}
+	running.Go(func() { f.informer.RunWithContext(ctx) })
+	return nil
+}
+
+func (f *namespaceFilter) changed(before, after any) {
+	now, ok := after.(*corev1.Namespace)
+	if !ok || !f.selector.Matches(labels.Set(now.Labels)) {
+		return
+	}
+	if was, ok := before.(*corev1.Namespace); ok && f.selector.Matches(labels.Set(was.Labels)) {
+		return
+	}
+	f.entered(now.Name)
+}
+
+func (f *namespaceFilter) hasSynced() bool { return f.informer == nil || f.informer.HasSynced() }
+
+func (f *namespaceFilter) matches(name string) bool {
+	if f.informer == nil {
+		return true
+	}
+	found, ok, err := f.informer.GetStore().GetByKey(name)
+	if err != nil || !ok {
+		return false
+	}
+	namespace, ok := found.(*corev1.Namespace)
+	return ok && f.selector.Matches(labels.Set(namespace.Labels))
+}

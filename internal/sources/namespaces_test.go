@@ -1,0 +1,116 @@
+package sources
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+)
+
+func namespaceOf(name, version, team string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, ResourceVersion: version, Labels: map[string]string{"team": team}, Annotations: map[string]string{"long": "text"},
+	}}
+}
+
+func TestNamespaceFilterWithoutSelectorMatchesAllAndAsksNobody(t *testing.T) {
+	client := fake.NewClientset()
+	filter := newNamespaceFilter(client, labels.Everything(), func(name string) { t.Errorf("%s entered", name) })
+	var running sync.WaitGroup
+	if err := filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler); err != nil {
+		t.Fatal(err)
+	}
+	running.Wait()
+	if !filter.hasSynced() || !filter.matches("shop") || !filter.matches("") {
+		t.Errorf("synced %t, matches %t", filter.hasSynced(), filter.matches("shop"))
+	}
+	if actions := client.Actions(); len(actions) != 0 {
+		t.Errorf("it asked the API server for %v", actions)
+	}
+}
+
+func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		client := fake.NewClientset(namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
+		selector, err := labels.Parse("team=a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entered []string
+		filter := newNamespaceFilter(client, selector, func(name string) { entered = append(entered, name) })
+		if filter.hasSynced() || filter.matches("shop") {
+			t.Error("it knows the namespaces before it has asked")
+		}
+		var running sync.WaitGroup
+		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
+			t.Fatal(err)
+		}
+		defer running.Wait()
+		defer stop()
+		synctest.Wait()
+
+		want := func(step string, wantEntered []string, wantMatches ...string) {
+			t.Helper()
+			var matches []string
+			for _, name := range []string{"shop", "bank", "new", "missing"} {
+				if filter.matches(name) {
+					matches = append(matches, name)
+				}
+			}
+			if !slices.Equal(matches, wantMatches) {
+				t.Errorf("%s: it matches %v, want %v", step, matches, wantMatches)
+			}
+			if diff := cmp.Diff(wantEntered, entered); diff != "" {
+				t.Errorf("%s: entered (-want +got):\n%s", step, diff)
+			}
+			entered = nil
+		}
+		update := func(namespace *corev1.Namespace) {
+			t.Helper()
+			if _, err := client.CoreV1().Namespaces().Update(ctx, namespace, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if !filter.hasSynced() {
+			t.Error("it does not know the namespaces after it has asked")
+		}
+		want("at first", []string{"shop"}, "shop")
+
+		update(namespaceOf("bank", "2", "a"))
+		want("a namespace that gets the label", []string{"bank"}, "shop", "bank")
+
+		update(namespaceOf("bank", "3", "a"))
+		want("a namespace that keeps it", nil, "shop", "bank")
+
+		update(namespaceOf("shop", "4", "c"))
+		want("a namespace that loses it", nil, "bank")
+
+		if _, err := client.CoreV1().Namespaces().Create(ctx, namespaceOf("new", "5", "a"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want("a namespace that is made with it", []string{"new"}, "bank", "new")
+
+		if err := client.CoreV1().Namespaces().Delete(ctx, "bank", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want("a namespace that is gone", nil, "new")
+
+		for _, obj := range filter.informer.GetStore().List() {
+			if namespace, ok := obj.(*corev1.Namespace); !ok || namespace.Annotations != nil {
+				t.Errorf("it keeps %v", obj)
+			}
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package openbao
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func at(t testing.TB, text string) time.Time {
+	t.Helper()
+	parsed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func TestLinesOfARealAuditLog(t *testing.T) {
+	lines := samples(t, "openbao-2.6.2.jsonl")
+	entryOf := func(change func(*entry)) entry {
+		e := entry{engine: events.EngineKV, namespace: events.RootNamespace, mount: "secret", path: "secret/data/shop/db", by: "token"}
+		change(&e)
+		return e
+	}
+	tests := []struct {
+		name    string
+		line    string
+		want    verdict
+		entry   entry
+		means   change // of the entry in a KV v2 mount
+		nothing bool   // it means nothing
+	}{
+		{
+			name: "the first write of a secret is a create", line: "response create secret/data/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.operation, e.version, e.created = "create", 1, at(t, "2026-11-20T11:03:06.579622465Z")
+				e.at, e.request = at(t, "2026-11-20T11:03:06.579980109Z"), "b79fa2e1-43fe-05a8-6d69-56e45ee5f084"
+			}),
+			means: change{operation: "create", complete: true, state: Live, version: 1},
+		},
+		{
+			name: "a write with an audited traceparent tells the trace", line: "response update secret/data/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.operation, e.version, e.created = "update", 2, at(t, "2026-11-20T11:03:06.591040173Z")
+				e.at, e.request = at(t, "2026-11-20T11:03:06.591188034Z"), "8aba8637-4fa5-4636-f1d2-44256ce4489e"
+				e.trace = events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+			}),
+			means: change{operation: "update", complete: true, state: Live, version: 2},
+		},
+		{
+			name: "a patch", line: "response patch secret/data/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.operation, e.version, e.created = "patch", 3, at(t, "2026-11-20T11:03:06.665757606Z")
+				e.at, e.request = at(t, "2026-11-20T11:03:06.665997073Z"), "c5818b51-4e7e-c137-ee6f-b672543ae61a"
+			}),
+			means: change{operation: "patch", complete: true, state: Live, version: 3},
+		},
+		{
+			name: "a delete tells no version", line: "response delete secret/data/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.operation, e.at, e.request = "delete", at(t, "2026-11-20T11:03:06.813062488Z"), "96f7d854-0d06-efda-5d80-5b5957499f1d"
+			}),
+			means: change{operation: "delete", state: Deleted},
+		},
+		{
+			name: "an undelete", line: "response update secret/undelete/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.path = "secret/undelete/shop/db"
+				e.operation, e.at, e.request = "update", at(t, "2026-11-20T11:03:06.88295061Z"), "77b798cc-31a4-b3be-324f-e2fec6b860b4"
+			}),
+			means: change{operation: "undelete", state: Live},
+		},
+		{
+			name: "a destroy", line: "response update secret/destroy/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.path = "secret/destroy/shop/db"
+				e.operation, e.at, e.request = "update", at(t, "2026-11-20T11:03:06.954886617Z"), "f96fa6f8-40ac-c470-c042-023606f13907"
+			}),
+			means: change{operation: "destroy", state: Destroyed},
+		},
+		{
+			name: "a write of metadata changes nothing that is read", line: "response update secret/metadata/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.path = "secret/metadata/shop/db"
+				e.operation, e.at, e.request = "update", at(t, "2026-11-20T11:03:07.026210391Z"), "310eb9f8-973f-a6a3-bd33-a698af78350c"
+			}),
+			nothing: true,
+		},
+		{
+			name: "a delete of metadata", line: "response delete secret/metadata/shop/db", want: used,
+			entry: entryOf(func(e *entry) {
+				e.path = "secret/metadata/shop/db"
+				e.operation, e.at, e.request = "delete", at(t, "2026-11-20T11:03:07.094849453Z"), "84a8916b-272b-6142-c0b6-23b7424317d2"
+			}),
+			means: change{operation: "delete", state: Gone},
+		},
+		{
+			name: "a write in another namespace, whose mount point has the namespace in it", line: "response create kv/data/x/y", want: used,
+			entry: entryOf(func(e *entry) {
+				e.namespace, e.mount, e.path = "team1", "kv", "kv/data/x/y"
+				e.operation, e.version, e.created = "create", 1, at(t, "2026-11-20T11:03:07.437597918Z")
+				e.at, e.request = at(t, "2026-11-20T11:03:07.437721963Z"), "09b083be-f9c2-6f1d-4d65-c02800d0602f"
+			}),
+			means: change{
+				path: events.StorePath{Namespace: "team1", Mount: "kv", Path: "x/y"}, operation: "create", complete: true, state: Live, version: 1,
+			},
+		},
+		{name: "a request is not a response", line: "request create secret/data/shop/db", want: ignored},
+		{name: "a read is no change", line: "response read secret/data/shop/db", want: ignored},
+		{name: "a scan is no change", line: "response scan secret/detailed-metadata/", want: ignored},
+		{name: "what the system does is no change", line: "response read sys/internal/ui/mounts/secret", want: ignored},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			line := lines[test.line]
+			if line == nil {
+				t.Fatal("there is no such line")
+			}
+			got, result := decodeLine(line)
+			if result != test.want {
+				t.Fatalf("%s, want %s", result, test.want)
+			}
+			if diff := cmp.Diff(test.entry, got, cmp.AllowUnexported(entry{})); diff != "" {
+				t.Errorf("entry (-want +got):\n%s", diff)
+			}
+			if test.want != used {
+				return
+			}
+			means, ok := judge(got, got.mount, kvV2)
+			if ok == test.nothing {
+				t.Fatalf("judged as %v, %+v", ok, means)
+			}
+			if test.nothing {
+				return
+			}
+			if test.means.path.Path == "" {
+				test.means.path = events.StorePath{Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+			}
+			test.means.engine = events.EngineKV
+			if diff := cmp.Diff(test.means, means, cmp.AllowUnexported(change{})); diff != "" {
+				t.Errorf("change (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// lineOf writes a line of an audit log as a store does.
+func lineOf(request, response, rest string) string {
+	return fmt.Sprintf(`{"time":"2026-11-20T11:03:06Z","type":"response","auth":{"display_name":"token"},"request":{"id":"1",%s},"response":{%s}%s}`, request, response, rest)
+}
+
+func TestLinesThatAreNotUsed(t *testing.T) {
+	const (
+		write   = `"operation":"update","mount_point":"secret/","mount_type":"kv","path":"secret/data/db"`
+		version = `"data":{"version":2,"created_time":"2026-11-20T11:03:06Z"}`
+	)
+	tests := []struct {
+		name, line string
+		want       verdict
+	}{
+		{name: "as it is used", line: lineOf(write, version, ""), want: used},
+		{name: "with a prefix", line: "@cee: " + lineOf(write, version, ""), want: used},
+		{name: "without a namespace, a time and a display name", line: `{"type":"response","request":{` + write + `}}`, want: used},
+		{name: "the request failed", line: lineOf(write, `"mount_type":"kv"`, `,"error":"check-and-set parameter did not match"`), want: ignored},
+		{name: "the answer is an error", line: lineOf(write, `"data":{"error":"hmac-sha256:0"}`, ""), want: ignored},
+		{name: "the answer has the status of an error", line: lineOf(write, `"data":{"http_status_code":404,"http_raw_body":"hmac-sha256:0"}`, ""), want: ignored},
+		{name: "another engine that mentions one of ours", line: lineOf(`"operation":"update","mount_type":"pki","path":"pki/x","data":{"mount_type":"kv"}`, "", ""), want: ignored},
+		{name: "a read that mentions a write", line: lineOf(`"operation":"read","mount_type":"kv","path":"secret/data/db","data":{"operation":"update"}`, "", ""), want: ignored},
+		{name: "no request", line: `{"type":"response","response":{"mount_type":"kv"},"x":{"operation":"update"}}`, want: ignored},
+		{name: "a null request", line: `{"type":"response","request":null,"response":{"mount_type":"kv"},"x":{"operation":"update"}}`, want: ignored},
+		{name: "no JSON at all", line: "GET / HTTP/1.1", want: malformed},
+		{name: "empty", line: "", want: malformed},
+		{name: "half a line", line: lineOf(write, version, "")[:200], want: malformed},
+		{name: "a number for a path", line: strings.Replace(lineOf(write, version, ""), `"secret/data/db"`, "7", 1), want: malformed},
+		{name: "a path that leads elsewhere", line: strings.Replace(lineOf(write, version, ""), "secret/data/db", "secret/data/../../sys/seal", 1), want: malformed},
+		{name: "a path that is empty in the middle", line: strings.Replace(lineOf(write, version, ""), "data/db", "data//db", 1), want: malformed},
+		{name: "a path that ends a line", line: strings.Replace(lineOf(write, version, ""), "data/db", `data/d\nb`, 1), want: malformed},
+		{name: "a path that is too long", line: strings.Replace(lineOf(write, version, ""), "data/db", "data/"+strings.Repeat("x", maxPath), 1), want: malformed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, got := decodeLine([]byte(test.line)); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatALineSaysOfWhoDidItIsMadeFitToBeShown(t *testing.T) {
+	const write = `"operation":"update","mount_point":"secret/","mount_type":"kv","path":"secret/data/db"`
+	tests := []struct {
+		name, line string
+		by         string
+		trace      events.TraceContext
+	}{
+		{name: "a name with an end of line", line: strings.Replace(lineOf(write, "", ""), `"token"`, `"a\nb"`, 1), by: "a?b"},
+		{name: "a name that is long", line: strings.Replace(lineOf(write, "", ""), `"token"`, `"`+strings.Repeat("é", 200)+`"`, 1), by: strings.Repeat("é", maxLabel/2)},
+		{
+			name: "the header in another case, with a state",
+			line: lineOf(write+`,"headers":{"TraceParent":["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"],"tracestate":["vendor=1"]}`, "", ""),
+			by:   "token", trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", State: "vendor=1"},
+		},
+		{name: "a header that was made an HMAC of", line: lineOf(write+`,"headers":{"traceparent":["hmac-sha256:0"]}`, "", ""), by: "token"},
+		{name: "two headers", line: lineOf(write+`,"headers":{"traceparent":["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","x"]}`, "", ""), by: "token"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, result := decodeLine([]byte(test.line))
+			if result != used || got.by != test.by || got.trace != test.trace {
+				t.Errorf("%s, by %q in %+v; want by %q in %+v", result, got.by, got.trace, test.by, test.trace)
+			}
+		})
+	}
+}
+
+func TestAnEntryHoldsNothingOfWhatIsSecretInALine(t *testing.T) {
+	const canary = "canary-5d1e"
+	line := `{"time":"2026-11-20T11:03:06Z","type":"response","auth":{"client_token":"canary-5d1e","accessor":"canary-5d1e","display_name":"token"},` +
+		`"request":{"id":"1","operation":"update","mount_point":"secret/","mount_type":"kv","path":"secret/data/db","client_token":"canary-5d1e",` +
+		`"data":{"data":{"password":"canary-5d1e"}},"headers":{"cookie":["canary-5d1e"]}},"response":{"data":{"version":2,"password":"canary-5d1e"}}}`
+	e, result := decodeLine([]byte(line))
+	if result != used || strings.Contains(fmt.Sprintf("%+v", e), canary) {
+		t.Errorf("%s: %+v", result, e)
+	}
+}
+
+func FuzzDecodeLine(f *testing.F) {
+	for _, line := range samples(f, "openbao-2.6.2.jsonl") {
+		f.Add(line)
+	}
+	f.Add([]byte(`{"type":"response","response":{"mount_type":"kv"},"x":{"operation":"update"}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		e, result := decodeLine(line)
+		if !bytes.Equal(before, line) {
+			t.Error("the line was changed")
+		}
+		if (result == used) != (e != entry{}) {
+			t.Fatalf("%s with %+v", result, e)
+		}
+		for _, kv := range []int{kvUnknown, kvV1, kvV2} {
+			for _, mount := range []string{e.mount, guessMount(e)} {
+				c, ok := judge(e, mount, kv)
+				if !ok {
+					continue
+				}
+				c.path.Store = "main"
+				if back, err := c.path.Source().StorePath(); err == nil && back != c.path {
+					t.Errorf("%+v is read back as %+v", c.path, back)
+				}
+				if !isPath(c.path.Path) || !isPath(c.path.Mount) {
+					t.Errorf("no request can be made of %+v", c.path)
+				}
+			}
+		}
+	})
+}

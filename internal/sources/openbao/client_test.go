@@ -1,0 +1,111 @@
+package openbao
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name string) string { return folder + "/" + name }
+	certificate(t, file("server.crt"), file("server.key"), 1)
+	clients := certificate(t, file("client.crt"), file("client.key"), 2)
+	pair, err := tls.LoadX509KeyPair(file("server.crt"), file("server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serials := make(chan int64, 100)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serials <- r.TLS.PeerCertificates[0].SerialNumber.Int64()
+		// A connection has one certificate, and it is read again after some seconds.
+		w.Header().Set("Connection", "close")
+		fmt.Fprint(w, `{"data":{"secret":{"old/":{"type":"kv"}}}}`)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	defer server.Close()
+	config := fmt.Sprintf(`stores: [{name: main, address: %q, auth: {token: canary}, tls: {caCertFile: %q, clientCertFile: %q, clientKeyFile: %q}, poll: {interval: 1s, mounts: [old]}}]`,
+		server.URL, file("server.crt"), file("client.crt"), file("client.key"))
+	r := newRig(t, config, nil)
+	stop := r.start(t)
+	waitFor := func(want int64) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("the certificate is that with the serial %d:\n%s", want, r.log), func() bool {
+			select {
+			case got := <-serials:
+				return got == want
+			default:
+				return false
+			}
+		})
+	}
+	waitFor(2)
+	certificate(t, file("client.crt"), file("client.key"), 3)
+	waitFor(3)
+	stop()
+
+	// An authority that is another one is not believed.
+	if err := os.Rename(file("client.crt"), file("server.crt")); err != nil {
+		t.Fatal(err)
+	}
+	certificate(t, file("client.crt"), file("client.key"), 4)
+	r = newRig(t, config, nil)
+	r.start(t)
+	eventually(t, "the log tells it", func() bool { return strings.Contains(r.log.String(), "certificate") })
+	for len(serials) > 0 {
+		if got := <-serials; got == 4 {
+			t.Error("a server with another certificate was asked")
+		}
+	}
+}
+
+func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
+	tests := []struct {
+		name, body string
+		status     int
+		want, kind string
+	}{
+		{name: "an error of the store", status: 403, body: `{"errors":["1 error occurred:\n\t* permission denied\n\n"]}`, want: "asking for x: the store answered 403: 1 error occurred: * permission denied", kind: "forbidden"},
+		{name: "a long one", status: 500, body: `{"errors":["` + strings.Repeat("x", 500) + `"]}`, want: "asking for x: the store answered 500: " + strings.Repeat("x", maxMessage), kind: "status-500"},
+		{name: "a page of a proxy", status: 502, body: "<html>canary</html>", want: "asking for x: the store answered 502", kind: "status-502"},
+		{name: "a sealed store", status: 503, body: `{"errors":["Vault is sealed"]}`, want: "asking for x: the store answered 503: Vault is sealed", kind: "sealed-or-standby"},
+		{name: "what is no JSON", status: 200, body: "canary", want: "asking for x: the answer is malformed", kind: "malformed"},
+		{name: "what is another JSON", status: 200, body: `{"data":{"current_version":1,"versions":"canary"}}`, want: "asking for x: the answer is malformed", kind: "malformed"},
+		{name: "no connection", status: 0, want: `asking for x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
+		{name: "nothing", status: 404, body: "", want: "not there", kind: "other"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("x", test.status, test.body)
+			r := newRig(t, askOnly, func(o *Options) { o.Transport = store })
+			_, err := r.feed.stores[0].client.get(t.Context(), "root", "x", nil, &metadata{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff([]string{test.want, test.kind}, []string{err.Error(), kind(err)}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoRequestIsMadeOfAPathThatLeadsElsewhere(t *testing.T) {
+	store := newFakeStore(kv2)
+	r := newRig(t, askOnly, func(o *Options) { o.Transport = store })
+	for _, path := range []string{"secret/metadata/../../sys/seal", "secret//x", "secret/./x", ""} {
+		if _, err := r.feed.stores[0].client.get(t.Context(), "root", path, nil, &metadata{}); err == nil {
+			t.Errorf("%q was asked for", path)
+		}
+	}
+	if len(store.asked) > 0 {
+		t.Errorf("asked for %v", store.asked)
+	}
+}

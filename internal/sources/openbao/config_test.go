@@ -1,0 +1,222 @@
+package openbao
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+func none(string) string { return "" }
+
+func TestAConfigurationIsRead(t *testing.T) {
+	const content = `
+stores:
+- name: main
+  address: HTTPS://Bao.Example.com:8200/
+  aliases: ["http://bao.bao.svc:8200", "https://bao.example.com:8200"]
+  namespace: /team-a/
+  tls: {caCertFile: ca.pem, clientCertFile: tls.crt, clientKeyFile: tls.key, serverName: bao}
+  auth:
+    kubernetes: {role: watcher}
+  poll: {interval: 30s, mounts: [secret/, team-b/secret], databaseMounts: [database], ldapMounts: [ldap], referenced: true}
+  audit: {peers: [10.1.2.3/16]}
+  socketListen: ":9090"
+- name: other
+  address: https://other/base/
+  auth: {appRole: {roleIdFile: role, secretIdFile: secret, mount: /machines/}}
+`
+	got, err := parseConfig([]byte(content), func(string) string { return "not for several stores" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []storeConfig{
+		{
+			Name: "main", Address: "HTTPS://Bao.Example.com:8200/", Aliases: []string{"http://bao.bao.svc:8200", "https://bao.example.com:8200"},
+			Namespace: "team-a", TLS: tlsConfig{CACertFile: "ca.pem", ClientCertFile: "tls.crt", ClientKeyFile: "tls.key", ServerName: "bao"},
+			Auth: authConfig{Kubernetes: &kubernetesAuth{Role: "watcher", Mount: "kubernetes", TokenFile: defaultServiceToken}},
+			Poll: pollConfig{
+				Interval: "30s", Mounts: []string{"secret", "team-b/secret"}, Referenced: true, DatabaseMounts: []string{"database"}, LDAPMounts: []string{"ldap"},
+			},
+			Audit: auditConfig{Peers: []string{"10.1.2.3/16"}}, SocketListen: ":9090",
+			servers:  []string{"https://bao.example.com:8200", "http://bao.bao.svc:8200"},
+			interval: 30 * time.Second, peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+		},
+		{
+			Name: "other", Address: "https://other/base/", Auth: authConfig{AppRole: &appRoleAuth{RoleIDFile: "role", SecretIDFile: "secret", Mount: "machines"}},
+			servers: []string{"https://other/base"}, interval: time.Minute,
+		},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(storeConfig{}), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
+	const start = "stores: [{name: main, address: 'https://bao', "
+	tests := []struct{ name, content, want string }{
+		{name: "no stores", content: "{}", want: "stores: is empty, want at least one"},
+		{name: "an unknown field", content: start + "tokn: x}]", want: `tokn: is no field that is known here`},
+		{name: "a field of another type", content: start + "poll: {mounts: secret}}]", want: "poll.mounts: is of type string, want slice"},
+		{name: "what is not YAML", content: "stores: [", want: "line 1: is not YAML"},
+		{name: "no name", content: "stores: [{address: 'https://bao'}]", want: `stores[0].name: "" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
+		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" is there twice`},
+		{name: "no address", content: "stores: [{name: main}]", want: "stores[0].address: is empty, want the URL of the store"},
+		{name: "an address without a scheme", content: "stores: [{name: main, address: 'bao:8200'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: the scheme is not https or http"},
+		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: it has more than a host and a path"},
+		{name: "a malformed address", content: "stores: [{name: main, address: 'https://canary:x'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: it is malformed"},
+		{name: "a wrong alias", content: start + "aliases: ['http://a', 'https://']}]", want: "stores[0].aliases[1]: is not the URL of a store, want https://host:port: it has no host"},
+		{name: "half a client certificate", content: start + "tls: {clientCertFile: a}}]", want: `stores[0].tls.clientCertFile: "a" and tls.clientKeyFile: "", want both or neither`},
+		{name: "two ways to log in", content: start + "auth: {token: canary, tokenFile: b}}]", want: "stores[0].auth: has several methods, want one of token, tokenFile, appRole, kubernetes"},
+		{name: "an AppRole without anything", content: start + "auth: {appRole: {}}}]", want: "stores[0].auth.appRole: want one of roleId and roleIdFile\nstores[0].auth.appRole.secretIdFile: is empty, want the path of a file"},
+		{name: "no role", content: start + "auth: {kubernetes: {}}}]", want: "stores[0].auth.kubernetes.role: is empty, want the name of a role"},
+		{name: "an interval without a unit", content: start + "auth: {token: a}, poll: {interval: '30', mounts: [a]}}]", want: `stores[0].poll.interval: "30" is not a time of a second or more, want one such as 30s or 1m`},
+		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a time of a second or more, want one such as 30s or 1m`},
+		{name: "a mount that leads elsewhere", content: start + "auth: {token: a}, poll: {mounts: [../sys]}}]", want: `stores[0].poll.mounts[0]: "../sys" is not the path of a mount, want one such as secret or team-a/secret`},
+		{name: "polling without credentials", content: start + "poll: {mounts: [secret]}}]", want: "stores[0].poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes"},
+		{name: "a peer that is no network", content: start + "audit: {peers: [10.0.0.1]}}]", want: `stores[0].audit.peers[0]: "10.0.0.1" is not a network, want CIDR notation, such as 10.0.0.0/8`},
+		{name: "a socket that others can reach", content: start + "socketListen: ':9090'}]", want: `stores[0].socketListen: ":9090" can be reached from other hosts, and the device cannot authenticate: want audit.peers to name the networks of the store's servers`},
+		{name: "a socket that is no address", content: start + "socketListen: 'unix:socket'}]", want: `stores[0].socketListen: "unix:socket" is not an address, want unix: and an absolute path`},
+		{
+			name:    "a socket twice",
+			content: "stores: [{name: a, address: 'https://a', socketListen: '127.0.0.1:1'}, {name: b, address: 'https://b', socketListen: '127.0.0.1:1'}]",
+			want:    `stores[1].socketListen: "127.0.0.1:1" is there twice, want an address for each store`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parseConfig([]byte(test.content), none)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("%v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentFillsWhatOneStoreLeavesOut(t *testing.T) {
+	environment := map[string]string{
+		"BAO_ADDR": "https://bao", "VAULT_ADDR": "https://vault", "VAULT_TOKEN": "t", "BAO_NAMESPACE": "team", "VAULT_CACERT": "ca.pem",
+	}
+	getenv := func(name string) string { return environment[name] }
+	tests := []struct {
+		name, content                     string
+		address, token, namespace, cacert string
+	}{
+		{name: "all is left out", content: "stores: [{name: main}]", address: "https://bao", token: "t", namespace: "team", cacert: "ca.pem"},
+		{
+			name:    "nothing is left out",
+			content: "stores: [{name: main, address: 'https://mine', namespace: mine, auth: {token: mine}, tls: {caCertFile: mine}}]",
+			address: "https://mine", token: "mine", namespace: "mine", cacert: "mine",
+		},
+		{name: "another way to log in", content: "stores: [{name: main, auth: {kubernetes: {role: a}}}]", address: "https://bao", namespace: "team", cacert: "ca.pem"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := parseConfig([]byte(test.content), getenv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := got[0]; s.Address != test.address || s.Auth.Token != test.token || s.Namespace != test.namespace || s.TLS.CACertFile != test.cacert {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+	// A token must not be sent to a store that it is not of.
+	got, err := parseConfig([]byte("stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), getenv)
+	if err != nil || got[0].Auth != (authConfig{}) || got[1].Auth != (authConfig{}) {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
+	path := func(name, content string) string { return write(t, name, content) }
+	config := path("config", auditOnly)
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{name: "nothing"},
+		{name: "a receiver without stores", args: []string{"--openbao-audit-listen=:1", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: ":1" has no use without --openbao-config`},
+		{name: "no such file", args: []string{"--openbao-config=/nowhere"}, want: "--openbao-config: reading: open /nowhere: no such file or directory"},
+		{name: "a file with problems", args: []string{"--openbao-config=" + path("bad", "stores: [{}]")}, want: ": stores[0].name: "},
+		{name: "a receiver without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1"}, want: "--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; make one with: openssl rand -hex 32"},
+		{name: "a receiver with a file without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("empty", "\n")}, want: "has no token"},
+		{name: "a receiver with a token that is too short", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("short", "abc")}, want: "token 1 is too short, want 16 characters or more"},
+		{name: "no address", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=8080", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: "8080" is not an address, want host:port`},
+		{name: "a certificate without a key", args: []string{"--openbao-audit-tls-cert-file=a"}, want: `--openbao-audit-tls-cert-file: "a" and --openbao-audit-tls-key-file: "", want both or neither`},
+		{name: "a socket that others can reach", args: []string{"--openbao-config=" + config, "--openbao-socket-listen=0.0.0.0:1"}, want: `--openbao-socket-listen: "0.0.0.0:1" can be reached from other hosts`},
+		{
+			name: "one socket for two stores", want: `--openbao-socket-listen: "127.0.0.1:1" is for one store`,
+			args: []string{"--openbao-config=" + path("two", "stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), "--openbao-socket-listen=127.0.0.1:1"},
+		},
+		{
+			name: "references that nobody tells", want: "stores[0]: poll.referenced: nobody tells here what is referenced, want poll.mounts",
+			args: []string{"--openbao-config=" + path("referenced", "stores: [{name: a, address: 'https://a', auth: {token: a}, poll: {referenced: true}}]")},
+		},
+		{
+			name: "a certificate authority that is none", want: "stores[0]: tls.caCertFile: ",
+			args: []string{"--openbao-config=" + path("ca", "stores: [{name: a, address: 'https://a', auth: {token: a}, tls: {caCertFile: "+config+"}}]")},
+		},
+	}
+	for _, name := range []string{"BAO_ADDR", "BAO_TOKEN", "VAULT_ADDR", "VAULT_TOKEN"} {
+		t.Setenv(name, "")
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := newRig(t, auditOnly, nil).options
+			options.ConfigFile = ""
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			if err := flags.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			feed, err := New(options)
+			if test.want == "" {
+				if err != nil || feed.Ready() != nil {
+					t.Errorf("%v, want a feed that is ready", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAFeedThatCannotListenEnds(t *testing.T) {
+	r := newRig(t, auditOnly, func(o *Options) {
+		o.SocketListen = "unix:" + filepath.Join(t.TempDir(), "no", "such", "folder")
+	})
+	err := r.feed.Run(t.Context(), func(Observation) bool { return true })
+	if err == nil || !strings.Contains(err.Error(), "listening for lines of store main") {
+		t.Errorf("%v, want what could not be listened on", err)
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte(auditOnly))
+	f.Add([]byte("stores: [{name: a, address: 'https://a', auth: {appRole: {roleId: a, secretIdFile: b}}, poll: {interval: 5s, mounts: [a/b]}, audit: {peers: ['::/0']}}]"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		stores, err := parseConfig(content, none)
+		if err != nil {
+			return
+		}
+		for _, s := range stores {
+			if len(s.servers) == 0 || s.interval < time.Second || s.Name == "" {
+				t.Errorf("%+v", s)
+			}
+			for _, server := range s.servers {
+				if again, err := normalServer(server); err != nil || again != server {
+					t.Errorf("%q becomes %q, %v", server, again, err)
+				}
+			}
+		}
+	})
+}

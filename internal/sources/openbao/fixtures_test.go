@@ -1,0 +1,223 @@
+package openbao
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// rig is a feed with what it says of itself and what it saw.
+type rig struct {
+	feed     *Feed
+	options  Options
+	sink     chan Observation
+	log      *logBuffer
+	reader   *sdkmetric.ManualReader
+	mu       sync.Mutex
+	listened []string
+}
+
+// newRig makes a feed of the configuration.
+func newRig(t *testing.T, config string, change func(*Options)) *rig {
+	t.Helper()
+	r := &rig{sink: make(chan Observation, 10_000), log: &logBuffer{}, reader: sdkmetric.NewManualReader()}
+	r.options = DefaultOptions()
+	r.options.ConfigFile = write(t, "config.yaml", config)
+	r.options.Logger = newLogger(r.log)
+	r.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")
+	r.options.Listen = func(ctx context.Context, network, address string) (net.Listener, error) {
+		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
+		if err == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.listened = append(r.listened, listener.Addr().String())
+		}
+		return listener, err
+	}
+	if change != nil {
+		change(&r.options)
+	}
+	var err error
+	if r.feed, err = New(r.options); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// start runs the feed until the test ends, or stop is called.
+func (r *rig) start(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- r.feed.Run(ctx, func(o Observation) bool {
+			select {
+			case r.sink <- o:
+				return true
+			default:
+				return false
+			}
+		})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// address is where the feed listens.
+func (r *rig) address() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.listened) == 0 {
+		return ""
+	}
+	return r.listened[0]
+}
+
+// next waits for the next observation.
+func (r *rig) next(t *testing.T) Observation {
+	t.Helper()
+	select {
+	case o := <-r.sink:
+		return o
+	case <-time.After(patience):
+		t.Fatalf("nothing was observed; log:\n%s", r.log)
+		return Observation{}
+	}
+}
+
+// nextWhere waits for the next observation of the path in that state, and passes over others.
+func (r *rig) nextWhere(t *testing.T, path string, state State) Observation {
+	t.Helper()
+	for {
+		if o := r.next(t); o.Path.Path == path && o.State == state {
+			return o
+		}
+	}
+}
+
+// nextVersion waits until that version of the path is observed.
+func (r *rig) nextVersion(t *testing.T, path string, version int64) {
+	t.Helper()
+	for r.nextWhere(t, path, Live).Version != version {
+		continue
+	}
+}
+
+// lines counts the lines of the audit with that result.
+func (r *rig) lines(t *testing.T, result verdict) int64 {
+	t.Helper()
+	return r.count(t, "keyturn.openbao.audit.lines", string(result))
+}
+
+func (r *rig) count(t *testing.T, name, result string) int64 {
+	t.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := r.reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for _, scope := range collected.ScopeMetrics {
+		for _, metric := range scope.Metrics {
+			sum, ok := metric.Data.(metricdata.Sum[int64])
+			if metric.Name != name || !ok {
+				continue
+			}
+			for _, point := range sum.DataPoints {
+				if got, _ := point.Attributes.Value(attribute.Key("result")); got.AsString() == result {
+					total += point.Value
+				}
+			}
+		}
+	}
+	return total
+}
+
+func newLogger(log *logBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(log, nil)) }
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("still not: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// write makes a file of a test.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// samples are the real lines of an audit log, by "<type> <operation> <path>", with a # for each that was there before.
+func samples(t testing.TB, file string) map[string][]byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for line := range bytes.Lines(content) {
+		var about struct {
+			Type    string
+			Request struct{ Operation, Path string }
+		}
+		if err := json.Unmarshal(line, &about); err != nil {
+			t.Fatal(err)
+		}
+		name := about.Type + " " + about.Request.Operation + " " + about.Request.Path
+		for found[name] != nil {
+			name += "#"
+		}
+		found[name] = bytes.TrimSpace(line)
+	}
+	return found
+}
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}

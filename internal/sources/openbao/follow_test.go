@@ -1,0 +1,212 @@
+package openbao
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const askOnly = withToken + "{}}]"
+
+// writeLine is a line of the audit about a secret, of the time at which the clock of a test begins.
+func writeLine(operation, path string, version int) []byte {
+	response := ""
+	if version > 0 {
+		response = fmt.Sprintf(`"data":{"version":%d,"created_time":"2000-01-01T00:00:00Z"}`, version)
+	}
+	line := lineOf(fmt.Sprintf(`"operation":%q,"mount_point":"secret/","mount_type":"kv","path":%q`, operation, path), response, "")
+	return []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1))
+}
+
+func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
+	tests := []struct {
+		name      string
+		line      []byte
+		vouched   bool
+		state     State
+		version   int64
+		operation string
+		asked     int // how often
+	}{
+		{name: "a write that somebody vouches for", line: writeLine("update", "secret/data/db", 9), vouched: true, state: Live, version: 9, operation: "update"},
+		{name: "a write that is true", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
+		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
+		{name: "a write that is false", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
+		{name: "a deletion that is false", line: writeLine("delete", "secret/data/db", 0), state: Live, version: 3, asked: 1 + maxStale},
+		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), vouched: true, state: Live, version: 3, asked: 1},
+		{name: "a write to what is not there", line: writeLine("create", "secret/data/never", 1)},
+		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0), vouched: true},
+		{name: "a write to a mount that is not there", line: []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/x", 1)), "secret/", "nowhere/"))},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
+			known := func(string, string, string) []string { return nil }
+			inBubble(t, askOnly, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
+				r.feed.stores[0].take(t.Context(), test.line, test.vouched)
+				after(time.Minute)
+				got := r.seen()
+				if test.state == 0 {
+					if len(got) > 0 {
+						t.Errorf("%+v was observed", got)
+					}
+					return
+				}
+				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Version != test.version || o.Operation != test.operation {
+					t.Errorf("%+v, want version %d %v by %q", got, test.version, test.state, test.operation)
+				}
+				if asked := store.times("secret/metadata/db"); asked != test.asked {
+					t.Errorf("asked %d times, want %d", asked, test.asked)
+				}
+			})
+		})
+	}
+}
+
+func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
+	tests := []struct {
+		name   string
+		line   []byte
+		before string
+		after  string
+		state  State
+	}{
+		{
+			name: "a write", line: writeLine("update", "secret/data/db", 4), state: Live,
+			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
+		},
+		{
+			name: "a deletion", line: writeLine("delete", "secret/data/db", 0), state: Deleted,
+			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(3, "1999-01-01T00:00:00Z", `,"deletion_time":"2000-01-01T00:00:00Z"`),
+		},
+		{
+			name: "a deletion of metadata", line: writeLine("delete", "secret/metadata/db", 0), state: Gone,
+			before: metadataOf(3, "1999-01-01T00:00:00Z", ""),
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.do("secret/metadata/db", func(*http.Request) (int, string) {
+				switch {
+				case store.times("secret/metadata/db") < 4:
+					return http.StatusOK, test.before
+				case test.after == "":
+					return http.StatusNotFound, `{"errors":[]}`
+				}
+				return http.StatusOK, test.after
+			})
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				r.feed.stores[0].take(t.Context(), test.line, false)
+				after(time.Minute)
+				got := r.seen()
+				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Operation == "" || o.By != "token" {
+					t.Errorf("%+v, want it %v as the audit tells", got, test.state)
+				}
+			})
+		})
+	}
+}
+
+func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
+	store := newFakeStore(kv2)
+	away := func(*http.Request) (int, string) {
+		return http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`
+	}
+	mounts := store.answers["sys/internal/ui/mounts"]
+	store.do("sys/internal/ui/mounts", away)
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		s := r.feed.stores[0]
+		s.take(t.Context(), writeLine("update", "secret/data/db", 4), false)
+		s.take(t.Context(), writeLine("delete", "secret/data/other", 0), true)
+		after(time.Minute)
+		store.do("sys/internal/ui/mounts", mounts)
+		store.do("secret/metadata/db", away)
+		after(time.Minute)
+		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
+		after(time.Minute)
+		got := r.seen()
+		if len(got) != 2 || got["secret/db"].Operation != "update" || got["secret/other"].State != Gone {
+			t.Errorf("%+v, want both", got)
+		}
+		// It was away twice: the second path was read in between.
+		if told := strings.Count(r.log.String(), "reason=sealed-or-standby"); told != 2 {
+			t.Errorf("told %d times, want twice:\n%s", told, r.log)
+		}
+	})
+}
+
+func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
+	store := newFakeStore(kv2)
+	release := make(chan struct{})
+	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(7, "2000-01-01T00:00:00Z", ""))
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		release = make(chan struct{})
+		s := r.feed.stores[0]
+		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
+		synctest.Wait()
+		for version := 1; version <= 7; version++ {
+			s.take(t.Context(), writeLine("update", "secret/data/db", version), false)
+		}
+		s.take(t.Context(), writeLine("update", "secret/destroy/db", 0), false)
+		synctest.Wait()
+		close(release)
+		after(time.Second)
+		if got := store.times("secret/metadata/db"); got != 1 {
+			t.Errorf("asked %d times, want once", got)
+		}
+		// The destruction was of an older version: the last write is what explains what is there.
+		if o := r.seen()["secret/db"]; o.Version != 7 || o.Operation != "update" {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+func TestTooManyHintsMakeAPoll(t *testing.T) {
+	store := newFakeStore(kv2)
+	release := make(chan struct{})
+	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
+	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
+	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
+		release = make(chan struct{})
+		s := r.feed.stores[0]
+		after(10 * time.Second)
+		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
+		synctest.Wait()
+		before := store.times("secret/detailed-metadata?scan")
+		for i := range hintsSize + 5 {
+			s.take(t.Context(), writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0), false)
+		}
+		after(10 * time.Second)
+		if got := r.lines(t, dropped); got != 5 {
+			t.Errorf("%d were dropped, want 5", got)
+		}
+		if got := store.times("secret/detailed-metadata?scan"); got == before {
+			t.Error("the store was not polled")
+		}
+		close(release)
+	})
+}
+
+func TestASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, auditOnly, nil)
+		s := r.feed.stores[0]
+		var offers []time.Time
+		s.sink = func(Observation) bool {
+			offers = append(offers, time.Now())
+			return len(offers) == 12
+		}
+		began := time.Now()
+		s.take(t.Context(), writeLine("update", "secret/data/db", 4), true)
+		s.process(t.Context(), <-s.spool)
+		if took := time.Since(began); len(offers) != 12 || took < 3*time.Second || took > 7*time.Second {
+			t.Errorf("offered %d times within %v", len(offers), took)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package openbao
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	m, err := newMetrics(meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, silent := &store{config: &storeConfig{Name: "heard"}}, &store{config: &storeConfig{Name: "silent"}}
+	heard.status.heard(time.Unix(100, 0))
+	heard.status.polled(time.Unix(200, 0))
+	if err := m.watch(meter, []*store{heard, silent}); err != nil {
+		t.Fatal(err)
+	}
+	m.line(t.Context(), "heard", used)
+	m.poll(t.Context(), "heard", "success")
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, scope := range collected.ScopeMetrics {
+		for _, measured := range scope.Metrics {
+			points, ok := measured.Data.(metricdata.Gauge[int64])
+			if sum, isSum := measured.Data.(metricdata.Sum[int64]); isSum {
+				points.DataPoints, ok = sum.DataPoints, true
+			}
+			if !ok {
+				t.Fatalf("%s is a %T", measured.Name, measured.Data)
+			}
+			for _, point := range points.DataPoints {
+				got[measured.Name+"{"+point.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = point.Value
+			}
+		}
+	}
+	want := map[string]int64{
+		"keyturn.openbao.audit.lines{result=" + string(used) + ",store=heard}": 1,
+		"keyturn.openbao.polls{result=success,store=heard}":                    1,
+		"keyturn.openbao.audit.last{store=heard}":                              100,
+		"keyturn.openbao.poll.last{store=heard}":                               200,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

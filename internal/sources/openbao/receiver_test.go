@@ -1,0 +1,290 @@
+package openbao
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	goodToken  = "0123456789abcdef0123"
+	otherToken = "fedcba98765432100123"
+)
+
+func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
+	t.Helper()
+	r := newRig(t, config, func(o *Options) {
+		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken+"\n\n "+otherToken+"\n")
+		if change != nil {
+			change(o)
+		}
+	})
+	r.start(t)
+	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	return r
+}
+
+// post sends a body and gives the status of the answer.
+func post(t *testing.T, client *http.Client, url, authorization string, body io.Reader) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+func newClientOf(t *testing.T, config *tls.Config) *http.Client {
+	transport := &http.Transport{TLSClientConfig: config}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func TestTheAuditReceiverAnswers(t *testing.T) {
+	lines := samples(t, "openbao-2.6.2.jsonl")
+	one := lines["response create secret/data/shop/db"]
+	read := lines["response read secret/data/shop/db"]
+	long := bytes.Repeat([]byte("x"), maxBodyLine)
+	tests := []struct {
+		name, path, authorization string
+		body                      []byte
+		want                      int
+		versions                  []int64
+		counts                    map[verdict]int64
+	}{
+		{name: "a line", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: one, want: 204, versions: []int64{1}, counts: map[verdict]int64{used: 1}},
+		{name: "with the other token", path: "/v1/audit/main", authorization: "bearer " + otherToken, body: one, want: 204, versions: []int64{1}, counts: map[verdict]int64{used: 1}},
+		{name: "without the name of the only store", path: "/v1/audit", authorization: "Bearer " + goodToken, body: one, want: 204, versions: []int64{1}, counts: map[verdict]int64{used: 1}},
+		{
+			name: "several lines", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
+			body:     bytes.Join([][]byte{one, read, []byte("nonsense"), lines["response update secret/data/shop/db"], nil}, []byte("\n")),
+			versions: []int64{1, 2}, counts: map[verdict]int64{used: 2, ignored: 1, malformed: 1},
+		},
+		{name: "a read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: read, want: 204, counts: map[verdict]int64{ignored: 1}},
+		{name: "without a token", path: "/v1/audit/main", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "with a part of the token", path: "/v1/audit/main", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "with an empty token", path: "/v1/audit/main", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "by another scheme", path: "/v1/audit/main", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 404},
+		{name: "of a store that is not there, without a token", path: "/v1/audit/other", body: one, want: 401},
+		{
+			name: "a write that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 413,
+			body:     bytes.Join([][]byte{append(bytes.Clone(one), long...), lines["response update secret/data/shop/db"]}, []byte("\n")),
+			versions: []int64{2}, counts: map[verdict]int64{dropped: 1, used: 1},
+		},
+		{
+			// That of the poller, of a large mount: more polls would make more of them.
+			name: "a scan that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
+			body:     bytes.Join([][]byte{append(bytes.Clone(lines["response scan secret/detailed-metadata/"]), long...), one, nil}, []byte("\n")),
+			versions: []int64{1}, counts: map[verdict]int64{ignored: 1, used: 1},
+		},
+		{name: "more than is read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: bytes.Repeat(long, maxBody/maxBodyLine+1), want: 413, counts: map[verdict]int64{ignored: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := startReceiver(t, auditOnly, nil)
+			if got := post(t, newClientOf(t, nil), "http://"+r.address()+test.path, test.authorization, bytes.NewReader(test.body)); got != test.want {
+				t.Errorf("status %d, want %d", got, test.want)
+			}
+			var versions []int64
+			for range test.versions {
+				versions = append(versions, r.next(t).Version)
+			}
+			if diff := cmp.Diff(test.versions, versions); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
+			for _, result := range []verdict{used, ignored, malformed, refused, dropped} {
+				if got := r.lines(t, result); got != test.counts[result] {
+					t.Errorf("%d lines are %s, want %d", got, result, test.counts[result])
+				}
+			}
+		})
+	}
+}
+
+func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
+	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
+	r := startReceiver(t, "stores: [{name: one, address: 'http://one'}, {name: two, address: 'http://two'}]", nil)
+	client := newClientOf(t, nil)
+	for path, want := range map[string]int{"/v1/audit/two": 204, "/v1/audit": 404} {
+		if got := post(t, client, "http://"+r.address()+path, "Bearer "+goodToken, bytes.NewReader(line)); got != want {
+			t.Errorf("%s: status %d, want %d", path, got, want)
+		}
+	}
+	if got := r.next(t); got.Path.Store != "two" || len(got.Servers) != 1 || got.Servers[0] != "http://two" {
+		t.Errorf("%+v, want one of the store two", got)
+	}
+}
+
+func TestAnswersDoNotWaitForTheSink(t *testing.T) {
+	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
+	r := newRig(t, auditOnly, func(o *Options) {
+		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
+	})
+	// A sink that does not even return.
+	release := make(chan struct{})
+	var observed atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- r.feed.Run(ctx, func(Observation) bool { <-release; observed.Add(1); return true })
+	}()
+	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
+	// 2 * spoolSize lines in 64 bodies.
+	body := bytes.Repeat(append(line, '\n'), spoolSize/32)
+	for range 64 {
+		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(body)); got != http.StatusNoContent {
+			t.Fatalf("status %d, want 204", got)
+		}
+	}
+	if got := r.lines(t, dropped); got < spoolSize-1 || got > spoolSize {
+		t.Errorf("%d lines were dropped, want all that have no room", got)
+	}
+	// What was taken is still observed when the feed ends.
+	close(release)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got, want := observed.Load(), r.lines(t, used); got != want {
+		t.Errorf("%d were observed, want %d", got, want)
+	}
+}
+
+func TestABodyThatStopsIsGivenUp(t *testing.T) {
+	r := startReceiver(t, auditOnly, nil)
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
+	connection.Close()
+	eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
+}
+
+// certificate writes a certificate of 127.0.0.1 and its key to the files, and gives a pool with it.
+func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "audit"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(encoded)
+	return pool
+}
+
+func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
+	folder := t.TempDir()
+	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", folder+"/tokens"
+	pool := certificate(t, certFile, keyFile, 1)
+	r := startReceiver(t, auditOnly, func(o *Options) {
+		o.AuditTLSCertFile, o.AuditTLSKeyFile = certFile, keyFile
+		tokenFile = o.AuditTokenFile
+	})
+	status := func(pool *x509.CertPool, token string) int {
+		client := newClientOf(t, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
+		defer client.CloseIdleConnections()
+		return post(t, client, "https://"+r.address()+"/v1/audit/main", "Bearer "+token, strings.NewReader("{}"))
+	}
+	if got := status(pool, goodToken); got != http.StatusNoContent {
+		t.Fatalf("status %d, want 204", got)
+	}
+	const newToken = "a-new-token-which-is-longer"
+	pool = certificate(t, certFile, keyFile, 2)
+	if err := os.WriteFile(tokenFile, []byte(newToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range r.feed.refreshers() {
+		if err := one.refresh(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := status(pool, newToken); got != http.StatusNoContent {
+		t.Errorf("status %d with the new token, want 204", got)
+	}
+	if got := status(pool, goodToken); got != http.StatusUnauthorized {
+		t.Errorf("status %d with the old token, want 401", got)
+	}
+	// A file that is not what it should be changes nothing.
+	if err := os.WriteFile(tokenFile, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.feed.receiver.bearers.refresh(); err == nil || strings.Contains(err.Error(), "short\"") {
+		t.Errorf("%v, want an error without the token", err)
+	}
+	if got := status(pool, newToken); got != http.StatusNoContent {
+		t.Errorf("status %d with the token that was read last, want 204", got)
+	}
+}
+
+func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := &refreshCounter{}
+		log := &logBuffer{}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			refreshing(ctx, newLogger(log), []refresher{calls})
+		}()
+		<-time.After(4*refreshInterval + time.Second)
+		cancel()
+		<-done
+		if calls.n != 4 || strings.Count(log.String(), "cannot be read") != 1 {
+			t.Errorf("looked %d times, want 4; log, where the error is told once:\n%s", calls.n, log)
+		}
+	})
+}
+
+type refreshCounter struct{ n int }
+
+func (c *refreshCounter) refresh() error {
+	c.n++
+	return errAnswer
+}

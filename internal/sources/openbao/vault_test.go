@@ -1,0 +1,339 @@
+package openbao
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/vault/api"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// startVault starts a real store, where its binary has been built: building it takes minutes, and `make e2e` does it.
+func startVault(t *testing.T) *testbed.Store {
+	t.Helper()
+	if !testbed.OpenBao() {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := testbed.Binary(ended, io.Discard, testbed.Vault); err != nil {
+			t.Skip("Vault was not built yet: go run ./tests/testbed/cmd/build")
+		}
+	}
+	store, err := testbed.StartStore(t.Context(), testbed.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Stop)
+	return store
+}
+
+// vaultConfig is a configuration of the store.
+func vaultConfig(store *testbed.Store, poll string) string {
+	return fmt.Sprintf("stores: [{name: main, address: %q, auth: {token: %q}, poll: %s}]", store.Address(), store.Token(), poll)
+}
+
+// put writes a secret and gives its version's metadata.
+func put(t *testing.T, store *testbed.Store, path, value string) *api.KVVersionMetadata {
+	t.Helper()
+	secret, err := store.Client().KVv2("secret").Put(t.Context(), path, map[string]any{"password": value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.VersionMetadata
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEachChangeOfARealStoreIsSeenThroughItsSocketDevice(t *testing.T) {
+	store := startVault(t)
+	must(t, store.MountKV(t.Context(), "old", 1))
+	must(t, store.MountKV(t.Context(), "team/data/kv", 2))
+	must(t, store.AuditHeader(t.Context(), "traceparent"))
+	// A folder of the test would have too long a name for a socket.
+	socket := filepath.Join(store.Dir(), "feed.sock")
+	r := newRig(t, vaultConfig(store, "{}"), func(o *Options) { o.SocketListen = "unix:" + socket })
+	stop := r.start(t)
+	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	must(t, store.AuditToFile(t.Context(), "file"))
+	must(t, store.AuditSocket(t.Context(), "socket", "unix", socket))
+
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	kv, client := store.Client().KVv2("secret"), store.Client()
+	traced := client.WithNamespace("")
+	traced.AddHeader("traceparent", parent)
+	logical := func(path string, data map[string]any) error {
+		_, err := client.Logical().WriteWithContext(t.Context(), path, data)
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func() error
+		want Observation
+	}{
+		{
+			name: "first write", do: func() error {
+				_, err := traced.KVv2("secret").Put(t.Context(), "shop/db", map[string]any{"password": "canary-one"})
+				return err
+			},
+			want: Observation{Version: 1, State: Live, Operation: "create", Trace: events.TraceContext{Parent: parent}},
+		},
+		{
+			name: "second write", do: func() error { put(t, store, "shop/db", strings.Repeat("canary-two", 1000)); return nil },
+			want: Observation{Version: 2, State: Live, Operation: "update"},
+		},
+		{
+			name: "patch", do: func() error {
+				_, err := kv.Patch(t.Context(), "shop/db", map[string]any{"user": "canary-three"})
+				return err
+			},
+			want: Observation{Version: 3, State: Live, Operation: "patch"},
+		},
+		{
+			name: "delete", do: func() error { return kv.Delete(t.Context(), "shop/db") },
+			want: Observation{Version: 3, State: Deleted, Operation: "delete"},
+		},
+		{
+			name: "undelete", do: func() error { return kv.Undelete(t.Context(), "shop/db", []int{3}) },
+			want: Observation{Version: 3, State: Live, Operation: "undelete"},
+		},
+		{
+			name: "delete of versions", do: func() error { return kv.DeleteVersions(t.Context(), "shop/db", []int{2, 3}) },
+			want: Observation{Version: 3, State: Deleted, Operation: "delete"},
+		},
+		{
+			name: "rollback", do: func() error { _, err := kv.Rollback(t.Context(), "shop/db", 1); return err },
+			want: Observation{Version: 4, State: Live, Operation: "update"},
+		},
+		{
+			// Nothing that a reader sees.
+			name: "destroy of an old version", do: func() error { return kv.Destroy(t.Context(), "shop/db", []int{1}) },
+			want: Observation{Version: 4, State: Live},
+		},
+		{
+			name: "destroy", do: func() error { return kv.Destroy(t.Context(), "shop/db", []int{4}) },
+			want: Observation{Version: 4, State: Destroyed, Operation: "destroy"},
+		},
+		{
+			name: "metadata delete", do: func() error { return kv.DeleteMetadata(t.Context(), "shop/db") },
+			want: Observation{State: Gone, Operation: "delete"},
+		},
+		{
+			name: "write anew", do: func() error { put(t, store, "shop/db", "canary-four"); return nil },
+			want: Observation{Version: 1, State: Live, Operation: "create"},
+		},
+		{
+			name: "write in a mount with a misleading name",
+			do: func() error {
+				return logical("team/data/kv/data/shop/db", map[string]any{"data": map[string]any{"a": "b"}})
+			},
+			want: Observation{
+				Path: events.StorePath{Mount: "team/data/kv"}, Version: 1, State: Live, Operation: "create",
+			},
+		},
+		{
+			name: "write to KV v1", do: func() error { return logical("old/shop/db", map[string]any{"password": "canary-five"}) },
+			want: Observation{Path: events.StorePath{Mount: "old"}, State: Live, Operation: "create"},
+		},
+		{
+			name: "second write to KV v1, in a folder with a misleading name",
+			do:   func() error { return logical("old/data/db", map[string]any{"password": "canary-five"}) },
+			want: Observation{Path: events.StorePath{Mount: "old", Path: "data/db"}, State: Live, Operation: "create"},
+		},
+		{
+			name: "delete in KV v1", do: func() error { _, err := client.Logical().DeleteWithContext(t.Context(), "old/shop/db"); return err },
+			want: Observation{Path: events.StorePath{Mount: "old"}, State: Gone, Operation: "delete"},
+		},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		must(t, step.do())
+		got := r.next(t)
+		t.Logf("%s: seen after %v", step.name, time.Since(began))
+		want := step.want
+		want.Path.Store, want.Path.Namespace = "main", events.RootNamespace
+		want.Path.Mount, want.Path.Path = orDefault(want.Path.Mount, "secret"), orDefault(want.Path.Path, "shop/db")
+		want.Servers, want.Engine = []string{store.Address()}, events.EngineKV
+		if want.Operation != "" {
+			want.By = "root"
+		}
+		isPlain := want.Path.Mount == "old"
+		if (got.Request != "") != isPlain || got.ReadAt.IsZero() != isPlain {
+			t.Errorf("%s: request %q, read at %v", step.name, got.Request, got.ReadAt)
+		}
+		if at := got.At; at.IsZero() || at.After(time.Now()) {
+			t.Errorf("%s: at %v", step.name, at)
+		}
+		got.Request, got.At, got.ReadAt, got.Received = "", time.Time{}, time.Time{}, time.Time{}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+
+	// What changes nothing is not observed: a read, a list, and what failed. The write behind them is next.
+	_, err := kv.Get(t.Context(), "shop/db")
+	must(t, err)
+	_, err = client.Logical().ListWithContext(t.Context(), "secret/metadata")
+	must(t, err)
+	must(t, kv.PutMetadata(t.Context(), "shop/db", api.KVMetadataPutInput{MaxVersions: 3}))
+	if _, err := kv.Put(t.Context(), "shop/db", map[string]any{"a": "b"}, api.WithCheckAndSet(7)); err == nil {
+		t.Fatal("a write with a wrong version succeeded")
+	}
+	put(t, store, "shop/last", "canary-six")
+	if got := r.next(t); got.Path.Path != "shop/last" {
+		t.Errorf("%+v was observed, want only the last write", got)
+	}
+	if strings.Contains(r.log.String(), "canary") || strings.Contains(r.log.String(), "hmac") || strings.Contains(r.log.String(), store.Token()) {
+		t.Error("the log has a value, an HMAC or the token")
+	}
+	must(t, store.DisableAudit(t.Context(), "socket"))
+	stop()
+}
+
+func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
+	store := startVault(t)
+	kv := store.Client().KVv2("secret")
+	for i := range 30 {
+		put(t, store, fmt.Sprintf("shop/%d/db", i), "canary")
+	}
+	written := put(t, store, "top", "canary")
+	put(t, store, "deleted", "canary")
+	must(t, kv.Delete(t.Context(), "deleted"))
+	put(t, store, "destroyed", "canary")
+	must(t, kv.Destroy(t.Context(), "destroyed", []int{1}))
+	must(t, kv.PutMetadata(t.Context(), "empty", api.KVMetadataPutInput{MaxVersions: 3}))
+	r := newRig(t, vaultConfig(store, "{interval: 1s, mounts: [secret]}"), func(o *Options) {
+		o.Known = func(store, namespace, mount string) []string {
+			if store != "main" || namespace != events.RootNamespace || mount != "secret" {
+				t.Errorf("asked for what is known in %s, %s, %s", store, namespace, mount)
+			}
+			return []string{"top", "vanished", "empty"}
+		}
+	})
+	if err := r.feed.Ready(); err == nil {
+		t.Error("it is ready before it runs")
+	}
+	r.start(t)
+	seen := map[string]State{}
+	for len(seen) < 35 {
+		o := r.next(t)
+		if o.Path.Path == "top" && (o.Version != 1 || !o.At.Equal(written.CreatedTime) || o.Operation != "" || o.ReadAt.IsZero() || o.ReadAt.After(o.Received)) {
+			t.Errorf("%+v, want version 1 of %v", o, written.CreatedTime)
+		}
+		seen[o.Path.Path] = o.State
+	}
+	for path, want := range map[string]State{
+		"shop/7/db": Live, "top": Live, "deleted": Deleted, "destroyed": Destroyed, "vanished": Gone, "empty": Gone,
+	} {
+		if seen[path] != want {
+			t.Errorf("%s is %v, want %v", path, seen[path], want)
+		}
+	}
+	eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
+
+	put(t, store, "shop/7/db", "canary")
+	r.nextVersion(t, "shop/7/db", 2)
+	must(t, kv.Undelete(t.Context(), "deleted", []int{1}))
+	r.nextWhere(t, "deleted", Live)
+
+	// The store is away for a while, and then what happened meanwhile is found.
+	store.Kill()
+	eventually(t, "polling has failed", func() bool { return r.count(t, "keyturn.openbao.polls", "failure") > 1 })
+	must(t, store.Start(t.Context()))
+	put(t, store, "top", "canary")
+	r.nextVersion(t, "top", 2)
+	if err := r.feed.Ready(); err != nil {
+		t.Errorf("it was ready, and is not any more: %v", err)
+	}
+	if told := strings.Count(r.log.String(), "unreachable"); told != 1 {
+		t.Errorf("the log tells %d times that the store is unreachable, want once:\n%s", told, r.log)
+	}
+}
+
+func TestReferencedPathsArePolledWhateverElseIsForbidden(t *testing.T) {
+	store := startVault(t)
+	must(t, store.MountKV(t.Context(), "old", 1))
+	put(t, store, "shop/db", "canary")
+	put(t, store, "secret-plans", "canary")
+	policy := `path "secret/metadata/shop/*" { capabilities = ["read"] }
+path "old/*" { capabilities = ["read"] }`
+	must(t, store.Client().Sys().PutPolicyWithContext(t.Context(), "watcher", policy))
+	must(t, store.Client().Sys().EnableAuthWithOptionsWithContext(t.Context(), "approle", &api.EnableAuthOptions{Type: "approle"}))
+	logical := store.Client().Logical()
+	_, err := logical.WriteWithContext(t.Context(), "auth/approle/role/watcher", map[string]any{"token_policies": "watcher", "token_ttl": "3s"})
+	must(t, err)
+	roleID, err := logical.ReadWithContext(t.Context(), "auth/approle/role/watcher/role-id")
+	must(t, err)
+	secretID, err := logical.WriteWithContext(t.Context(), "auth/approle/role/watcher/secret-id", nil)
+	must(t, err)
+	path := func(mount, path string) events.StorePath {
+		return events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: mount, Path: path}
+	}
+	config := fmt.Sprintf("stores: [{name: main, address: %q, auth: {appRole: {roleId: %q, secretIdFile: %q}}, poll: {interval: 1s, referenced: true}}]",
+		store.Address(), roleID.Data["role_id"], write(t, "secret-id", secretID.Data["secret_id"].(string)))
+	var mu sync.Mutex
+	read := func(mount, name string) Reference {
+		return Reference{Server: strings.ToLower(store.Address()), Path: path(mount, name)}
+	}
+	referenced := []Reference{
+		read("secret", "shop/db"), read("secret", "shop/db"), read("secret", "secret-plans"), read("secret", "shop/never"), read("old", "x"), read("nowhere", "x"),
+		{Server: "https://other", Path: path("secret", "shop/mail")},
+	}
+	r := newRig(t, config, func(o *Options) {
+		o.Referenced = func(context.Context) ([]Reference, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(referenced), nil
+		}
+	})
+	r.start(t)
+	if o := r.next(t); o.Path != path("secret", "shop/db") || o.State != Live {
+		t.Errorf("%+v, want the path that may be read", o)
+	}
+	eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
+	for _, want := range []string{"reason=forbidden", "reason=unversioned", "reason=no-mount"} {
+		if got := strings.Count(r.log.String(), want); got != 1 {
+			t.Errorf("%s is told %d times, want once:\n%s", want, got, r.log)
+		}
+	}
+	// The token ends after three seconds. It is renewed or replaced, so that polling goes on.
+	polls := r.count(t, "keyturn.openbao.polls", "success")
+	eventually(t, "polling goes on", func() bool { return r.count(t, "keyturn.openbao.polls", "success") >= polls+6 })
+	if r.count(t, "keyturn.openbao.polls", "failure") != 0 {
+		t.Errorf("polls have failed:\n%s", r.log)
+	}
+	for len(r.sink) > 0 {
+		if o := <-r.sink; o.Path != path("secret", "shop/db") {
+			t.Errorf("%+v was observed", o)
+		}
+	}
+}
+
+func TestAMountOfKVv1IsToldNotToBePolled(t *testing.T) {
+	store := startVault(t)
+	must(t, store.MountKV(t.Context(), "old", 1))
+	put(t, store, "db", "canary")
+	r := newRig(t, vaultConfig(store, "{interval: 1s, mounts: [old, secret]}"), nil)
+	r.start(t)
+	r.nextWhere(t, "db", Live)
+	r.nextWhere(t, "db", Live)
+	if err := r.feed.Ready(); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(r.log.String(), "old: the mount is KV v1"); got != 1 {
+		t.Errorf("told %d times, want once:\n%s", got, r.log)
+	}
+}

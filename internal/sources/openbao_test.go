@@ -1,0 +1,237 @@
+package sources
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+)
+
+var (
+	storeEpoch = time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
+	storePath  = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+)
+
+// minute is so many minutes after the epoch of these tests.
+func minute(n int) time.Time { return storeEpoch.Add(time.Duration(n) * time.Minute) }
+
+// written is what the audit says of a write of a version.
+func written(version int64, operation string, at int) openbao.Observation {
+	return openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, Version: version, State: openbao.Live, At: minute(at),
+		Operation: operation, Received: minute(at).Add(time.Second),
+	}
+}
+
+// polled is what the metadata says when it is read.
+func polled(version int64, state openbao.State, at, read int) openbao.Observation {
+	seen := openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, Version: version, State: state, ReadAt: minute(read), Received: minute(read).Add(time.Second),
+	}
+	if at >= 0 {
+		seen.At = minute(at)
+	}
+	return seen
+}
+
+func requested(state openbao.State, operation, request string, at int) openbao.Observation {
+	return openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
+	}
+}
+
+func nanos(n int) string { return strconv.FormatInt(minute(n).UnixNano(), 10) }
+
+// TestWhatIsSeenInAStore tells a history of one secret step by step. What is published of a step is compared with what the
+// next one sees.
+func TestWhatIsSeenInAStore(t *testing.T) {
+	type step struct {
+		seen openbao.Observation
+		// want is "<verb> <revision>", empty where nothing is to be said.
+		want    string
+		created bool
+	}
+	tests := []struct {
+		name  string
+		first time.Time
+		steps []step
+	}{
+		{name: "a secret that was there before anybody looked is observed", steps: []step{
+			{seen: polled(7, openbao.Live, 0, 10), want: "observed 7"},
+			{seen: polled(7, openbao.Live, 0, 20)},
+			{seen: written(8, "update", 30), want: "rotated 8"},
+		}},
+		{name: "a secret that was written after others were seen is rotated", first: minute(5), steps: []step{
+			{seen: polled(1, openbao.Live, 6, 10), want: "rotated 1", created: true},
+		}},
+		{name: "the first write that the audit tells of is rotated", steps: []step{
+			{seen: written(1, "create", 0), want: "rotated 1", created: true},
+			{seen: written(2, "update", 1), want: "rotated 2"},
+			{seen: written(3, "patch", 2), want: "rotated 3"},
+		}},
+		{name: "what is seen by two ways is said once", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: written(7, "update", 0)},
+			{seen: polled(7, openbao.Live, 0, 1)},
+			{seen: polled(8, openbao.Live, 2, 3), want: "rotated 8"},
+			{seen: written(8, "update", 2)},
+		}},
+		{name: "what comes late is passed over", steps: []step{
+			{seen: written(8, "update", 2), want: "rotated 8"},
+			{seen: written(7, "update", 1)},
+			{seen: polled(7, openbao.Live, 1, 1)},
+		}},
+		{name: "a server that lags behind is passed over", steps: []step{
+			{seen: written(8, "update", 2), want: "rotated 8"},
+			{seen: polled(7, openbao.Live, 1, 5)},
+			{seen: polled(8, openbao.Live, 2, 6)},
+		}},
+		{name: "a version that is deleted and undeleted is said to be, with ids of their own", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: polled(7, openbao.Deleted, 1, 2), want: "deleted 7/deleted/" + nanos(1)},
+			{seen: polled(7, openbao.Deleted, 1, 3)},
+			{seen: polled(7, openbao.Live, 0, 4), want: "rotated 7/undeleted/" + nanos(1)},
+			{seen: polled(7, openbao.Live, 0, 5)},
+			{seen: polled(7, openbao.Deleted, 6, 7), want: "deleted 7/deleted/" + nanos(6)},
+		}},
+		{name: "a line of a write that comes after the deletion does not undelete it", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: polled(7, openbao.Deleted, 2, 3), want: "deleted 7/deleted/" + nanos(2)},
+			{seen: written(7, "update", 0)},
+			{seen: polled(7, openbao.Live, 0, 1)},
+		}},
+		{name: "a version that is written after a deletion is rotated", steps: []step{
+			{seen: polled(7, openbao.Live, 0, 1), want: "observed 7"},
+			{seen: polled(7, openbao.Deleted, 2, 3), want: "deleted 7/deleted/" + nanos(2)},
+			{seen: written(8, "update", 4), want: "rotated 8"},
+		}},
+		{name: "a destroyed version is deleted", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: polled(7, openbao.Destroyed, -1, 3), want: "deleted 7/destroyed"},
+			{seen: polled(7, openbao.Destroyed, -1, 4)},
+		}},
+		{name: "a secret whose metadata is gone and that is made anew begins at one again", steps: []step{
+			{seen: written(2, "update", 0), want: "rotated 2"},
+			{seen: polled(0, openbao.Gone, -1, 3), want: "deleted gone/" + nanos(0)},
+			{seen: polled(0, openbao.Gone, -1, 4)},
+			{seen: written(1, "create", 5), want: "rotated 1"},
+			{seen: written(2, "update", 6), want: "rotated 2"},
+		}},
+		{name: "a secret that was made anew while nobody looked is rotated, although its version is the same", steps: []step{
+			{seen: written(1, "create", 0), want: "rotated 1", created: true},
+			{seen: polled(1, openbao.Live, 5, 6), want: "rotated 1"},
+		}},
+		{name: "writes of an engine that counts no versions are told apart by their requests", steps: []step{
+			{seen: requested(openbao.Live, "create", "a", 0), want: "rotated request/a", created: true},
+			{seen: requested(openbao.Live, "create", "a", 0)},
+			{seen: requested(openbao.Live, "update", "b", 1), want: "rotated request/b"},
+			{seen: requested(openbao.Gone, "delete", "c", 2), want: "deleted request/c"},
+			{seen: requested(openbao.Live, "create", "d", 3), want: "rotated request/d"},
+		}},
+		{name: "a deletion of what nobody knew is said when the audit tells of it", steps: []step{
+			{seen: requested(openbao.Deleted, "delete", "a", 0), want: "deleted request/a"},
+		}},
+		{name: "a deletion of what nobody knew is not said when it is polled", steps: []step{
+			{seen: polled(7, openbao.Deleted, 0, 1)},
+			{seen: polled(0, openbao.Gone, -1, 1)},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ring := keyringOf(1)
+			var before *last
+			var fingerprints []string
+			for n, step := range tt.steps {
+				change, said := compareStore(before, step.seen, tt.first)
+				got := ""
+				if said {
+					got = string(change.Verb) + " " + change.Store.Revision
+				}
+				if got != step.want || change.Created != step.created {
+					t.Fatalf("step %d: got %q, created %t, want %q, created %t", n, got, change.Created, step.want, step.created)
+				}
+				if !said {
+					continue
+				}
+				change.Cluster, change.Time = "prod", step.seen.Received
+				print := ring.fingerprint(change.Source, storeContent(change))[0]
+				change.Fingerprint = print.all.text(print.keyID)
+				if _, err := change.Event(); err != nil {
+					t.Fatalf("step %d: the event is refused: %v", n, err)
+				}
+				if before != nil && change.Previous != fingerprints[len(fingerprints)-1] {
+					t.Errorf("step %d: previous is %s, want that of the event before", n, change.Previous)
+				}
+				fingerprints = append(fingerprints, change.Fingerprint)
+				if change.Verb == events.VerbRotated && change.ChangedAt != change.ResourceVersion {
+					t.Errorf("step %d: changed at %s, want at %s", n, change.ChangedAt, change.ResourceVersion)
+				}
+				earlier := before
+				var err error
+				if before, err = newLast(uint64(n+1), change); err != nil {
+					t.Fatal(err)
+				}
+				if earlier != nil && !before.store.at.After(earlier.store.at) {
+					t.Errorf("step %d: is of %s, not later than the event before, of %s", n, before.version, earlier.version)
+				}
+			}
+		})
+	}
+}
+
+func TestFingerprintOfAVersionIsItsOwn(t *testing.T) {
+	content := func(seen openbao.Observation) map[string][]byte {
+		change, _ := compareStore(nil, seen, time.Time{})
+		return storeContent(change)
+	}
+	seven := written(7, "update", 0)
+	if cmp.Equal(content(seven), content(written(8, "update", 1))) {
+		t.Error("two versions have the same fingerprint")
+	}
+	if cmp.Equal(content(seven), content(written(7, "update", 1))) {
+		t.Error("a version of a secret that was made anew has the fingerprint of its predecessor")
+	}
+	if diff := cmp.Diff(content(seven), content(polled(7, openbao.Live, 0, 9))); diff != "" {
+		t.Errorf("one version has two fingerprints (-written +polled):\n%s", diff)
+	}
+}
+
+func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
+	source := storePath.Source()
+	tests := []struct {
+		name string
+		seen []openbao.Observation
+		want openbao.Observation
+	}{
+		{"the later version", []openbao.Observation{written(7, "update", 1), written(8, "update", 2)}, written(8, "update", 2)},
+		{"the later version, whichever came first", []openbao.Observation{written(8, "update", 2), written(7, "update", 1)}, written(8, "update", 2)},
+		{"what the audit tells more of", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Live, 1, 2)}, written(7, "update", 1)},
+		{"the later state of one version", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Deleted, 2, 3)}, polled(7, openbao.Deleted, 2, 3)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSightings()
+			for _, seen := range tt.seen {
+				if !s.add(seen) {
+					t.Fatal("there is no room")
+				}
+			}
+			got := s.get(source)
+			if diff := cmp.Diff(tt.want, *got); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			s.done(source, &openbao.Observation{})
+			if s.get(source) == nil {
+				t.Error("what was seen since is forgotten")
+			}
+			s.done(source, got)
+			if s.get(source) != nil {
+				t.Error("what is done with is kept")
+			}
+		})
+	}
+}

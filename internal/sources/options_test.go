@@ -1,0 +1,126 @@
+package sources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+func validOptions() Options {
+	options := DefaultOptions()
+	options.Cluster, options.KeyFile = "prod-eu", "/etc/keyturn/keys"
+	return options
+}
+
+// flagged are the fields of Options that are flags or are checked.
+func flagged(options, want Options) string {
+	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "OpenBao", "Client", "Dynamic", "LookAgain", "Logger", "Tracer", "Meter", "Now", "Progress"))
+}
+
+func TestOptionsValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Options)
+		want   string // empty where the options are valid
+	}{
+		{"the defaults, with a cluster and a key file, are valid", func(*Options) {}, ""},
+		{"every kind is valid", func(o *Options) { o.Kinds = Kinds() }, ""},
+		{"one kind is enough", func(o *Options) { o.Kinds = []string{"configmap"} }, ""},
+		{"selectors are valid", func(o *Options) { o.Selector, o.NamespaceSelector = "app in (a,b),!noisy", "team=shop" }, ""},
+		{"namespaces are valid", func(o *Options) { o.Namespaces = []string{"shop"} }, ""},
+		{
+			"a cluster is a DNS label", func(o *Options) { o.Cluster = "prod.eu" },
+			`cluster "prod.eu": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+		},
+		{
+			"a key file must be given", func(o *Options) { o.KeyFile = "" },
+			"--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32",
+		},
+		{
+			"at least one kind must be given", func(o *Options) { o.Kinds = nil },
+			"--sources: is empty, want at least one kind, or secret stores by --openbao-config",
+		},
+		{"but where secret stores are watched", func(o *Options) { o.Kinds, o.OpenBao.ConfigFile = nil, "stores.yaml" }, ""},
+		{
+			"then there are no namespaces to select", func(o *Options) {
+				o.Kinds, o.OpenBao.ConfigFile, o.NamespaceSelector = nil, "stores.yaml", "a=b"
+			},
+			"--namespace-selector: selects nothing without --sources, want at least one kind, or no selector",
+		},
+		{
+			"a kind must be known", func(o *Options) { o.Kinds = []string{"secret", "pod"} },
+			`--sources: "pod" is not one of configmap, secret, externalsecret, certificate`,
+		},
+		{
+			"a kind is given once", func(o *Options) { o.Kinds = []string{"secret", "configmap", "secret"} },
+			`--sources: "secret" is given twice`,
+		},
+		{
+			"a selector must be one of labels", func(o *Options) { o.Selector = "a in (" },
+			`--selector: "a in (" is not a label selector: unable to parse requirement: found '', expected: ',', ')' or identifier`,
+		},
+		{
+			"so must that of namespaces", func(o *Options) { o.NamespaceSelector = "=" },
+			`--namespace-selector: "=" is not a label selector: found '=', expected: !, identifier, or 'end of string'`,
+		},
+		{
+			"namespaces are given by name or by label", func(o *Options) { o.Namespaces, o.NamespaceSelector = []string{"shop"}, "a=b" },
+			"--namespace-selector: cannot be given together with namespaces",
+		},
+		{
+			"somebody must publish", func(o *Options) { o.Workers = 0 },
+			"--publish-workers: 0 is too few, want 1 or more",
+		},
+		{
+			"all that is wrong is reported, one line each", func(o *Options) { *o = Options{Kinds: []string{"x"}, Workers: -1} },
+			`cluster "": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit` + "\n" +
+				"--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32\n" +
+				`--sources: "x" is not one of configmap, secret, externalsecret, certificate` + "\n" +
+				"--publish-workers: -1 is too few, want 1 or more",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := validOptions()
+			tt.change(&options)
+			got := ""
+			if err := options.Validate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOptionsFlagsSetTheirFields(t *testing.T) {
+	options := DefaultOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if diff := flagged(options, DefaultOptions()); diff != "" {
+		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
+	}
+	err := flags.Parse([]string{
+		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3}
+	if diff := flagged(options, want); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultOptionsCanBeUsed(t *testing.T) {
+	options := DefaultOptions()
+	if since := time.Since(options.Now()); since < 0 || since > time.Minute {
+		t.Errorf("the clock is %s behind", since)
+	}
+	progress := options.Progress()
+	progress.Busy()
+	progress.Idle()
+}

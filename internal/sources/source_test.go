@@ -1,0 +1,250 @@
+package sources
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// canary is a value that must not be found in what is kept.
+const canary = "CANARY-5f0c2a4e"
+
+// metaOf is metadata that has the canary wherever a client may have put it.
+func metaOf() metav1.ObjectMeta {
+	owned := &metav1.FieldsV1{}
+	owned.SetRawBytes([]byte(canary))
+	return metav1.ObjectMeta{
+		Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5",
+		Labels:      map[string]string{"value": canary},
+		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"a":"` + canary + `"}}`},
+		ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: canary, FieldsV1: owned,
+		}},
+	}
+}
+
+// texts visits every string and every run of bytes that can be reached from a value, also by way of fields that are not
+// exported.
+func texts(value reflect.Value, visit func(string)) {
+	switch value.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !value.IsNil() {
+			texts(value.Elem(), visit)
+		}
+	case reflect.Struct:
+		for _, field := range value.Fields() {
+			texts(field, visit)
+		}
+	case reflect.Map:
+		for _, key := range value.MapKeys() {
+			texts(key, visit)
+			texts(value.MapIndex(key), visit)
+		}
+	case reflect.Slice, reflect.Array:
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			var run strings.Builder
+			for i := range value.Len() {
+				run.WriteByte(byte(value.Index(i).Uint()))
+			}
+			visit(run.String())
+			return
+		}
+		for i := range value.Len() {
+			texts(value.Index(i), visit)
+		}
+	case reflect.String:
+		visit(value.String())
+	}
+}
+
+func TestTextsFindsWhatIsHidden(t *testing.T) {
+	type hidden struct {
+		inner *struct{ list []map[string][]byte }
+	}
+	value := hidden{inner: &struct{ list []map[string][]byte }{list: []map[string][]byte{{"a": []byte(canary)}}}}
+	found := false
+	texts(reflect.ValueOf(value), func(text string) { found = found || text == canary })
+	if !found {
+		t.Error("the canary was not found")
+	}
+}
+
+func TestTransformKeepsFingerprintsOnly(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name   string
+		source source
+		obj    any
+		want   events.Source
+		keys   []string
+	}{
+		{
+			name: "of a Secret", source: secretSource,
+			obj:  &corev1.Secret{ObjectMeta: metaOf(), Data: map[string][]byte{"b": []byte(canary), "a": []byte("x" + canary)}},
+			want: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, keys: []string{"a", "b"},
+		},
+		{
+			name: "of a ConfigMap, whose text and binary keys are all alike", source: configMapSource,
+			obj: &corev1.ConfigMap{
+				ObjectMeta: metaOf(),
+				Data:       map[string]string{"b": canary}, BinaryData: map[string][]byte{"a": []byte(canary)},
+			},
+			want: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}, keys: []string{"a", "b"},
+		},
+		{
+			name: "of an empty Secret", source: secretSource,
+			obj:  &corev1.Secret{ObjectMeta: metaOf()},
+			want: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.source.transform(ring)(tt.obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reduced, ok := got.(*object)
+			if !ok {
+				t.Fatalf("it is a %T", got)
+			}
+			texts(reflect.ValueOf(got), func(text string) {
+				if strings.Contains(text, canary) {
+					t.Errorf("it keeps %q", text)
+				}
+			})
+			if reduced.source != tt.want || reduced.UID != "u" || reduced.ResourceVersion != "5" {
+				t.Errorf("it is %v, uid %s, resourceVersion %s", reduced.source, reduced.UID, reduced.ResourceVersion)
+			}
+			var names []string
+			for _, print := range reduced.prints[0].keys {
+				names = append(names, print.name)
+			}
+			if diff := cmp.Diff(tt.keys, names); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
+				t.Errorf("the informer calls it %q: %v", key, err)
+			}
+			again, err := tt.source.transform(ring)(got)
+			if err != nil || again != got {
+				t.Errorf("transformed again it is %v (%v), want it as it is", again, err)
+			}
+		})
+	}
+}
+
+func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
+	for _, s := range known {
+		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
+			if got, err := s.transform(keyringOf(1))(obj); err != nil || got != obj {
+				t.Errorf("%s makes %v (%v) of %v", s.kind, got, err, obj)
+			}
+		}
+	}
+}
+
+func TestReduceReadsTheAnnotationsOfTheSource(t *testing.T) {
+	for _, tt := range []struct {
+		name                  string
+		annotations           map[string]string
+		wantIgnore, wantMatch bool
+	}{
+		{"a source says nothing of its own", nil, false, false},
+		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false},
+		{"it says Reloader's ignore", map[string]string{"reloader.stakater.com/ignore": "true"}, true, false},
+		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true},
+		{"it says that it is not to be ignored", map[string]string{"keyturn.dev/ignore": "false"}, false, false},
+		{
+			"one of two is enough",
+			map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/ignore": "false"},
+			true, false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := keyringOf(1).reduce(events.KindSecret, &metav1.ObjectMeta{Annotations: tt.annotations}, nil)
+			if got.ignore != tt.wantIgnore || got.match != tt.wantMatch {
+				t.Errorf("ignore %t, match %t; want %t and %t", got.ignore, got.match, tt.wantIgnore, tt.wantMatch)
+			}
+		})
+	}
+}
+
+func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
+	at := func(minute int) *metav1.Time {
+		return &metav1.Time{Time: time.Date(2026, 3, 14, 15, minute, 0, 0, time.FixedZone("", 3600))}
+	}
+	for _, tt := range []struct {
+		name    string
+		created *metav1.Time
+		written []*metav1.Time
+		want    *metav1.Time
+	}{
+		{"that of its creation, where nobody wrote since", at(1), nil, at(1)},
+		{"that of the newest of its managers", at(1), []*metav1.Time{at(3), at(5), nil, at(4)}, at(5)},
+		{"that of its creation, where the others are older", at(9), []*metav1.Time{at(3)}, at(9)},
+		{"none, where none is known", nil, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var meta metav1.ObjectMeta
+			if tt.created != nil {
+				meta.CreationTimestamp = *tt.created
+			}
+			for _, written := range tt.written {
+				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: written})
+			}
+			got := keyringOf(1).reduce(events.KindSecret, &meta, nil).writtenAt
+			if tt.want == nil {
+				if !got.IsZero() {
+					t.Errorf("time %s, want none", got)
+				}
+				return
+			}
+			if !got.Equal(tt.want.Time) || got.Location() != time.UTC {
+				t.Errorf("time %s, want %s", got, tt.want.UTC())
+			}
+		})
+	}
+}
+
+func TestReduceTellsWhetherAnybodyWroteSinceTheCreation(t *testing.T) {
+	created := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	for _, tt := range []struct {
+		name    string
+		written []time.Duration // after the creation
+		want    bool
+	}{
+		{"nobody is known to have written", nil, true},
+		{"the creation itself is a write", []time.Duration{0}, true},
+		{"its times may differ by a little", []time.Duration{0, creationTakes}, true},
+		{"somebody wrote later", []time.Duration{0, creationTakes + time.Second}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			meta := metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}
+			for _, after := range tt.written {
+				written := metav1.NewTime(created.Add(after))
+				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: &written})
+			}
+			if got := keyringOf(1).reduce(events.KindSecret, &meta, nil).asCreated; got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
+	if diff := cmp.Diff([]string{"configmap", "secret"}, DefaultOptions().Kinds); diff != "" {
+		t.Errorf("kinds by default (-want +got):\n%s", diff)
+	}
+	for _, kind := range known {
+		if custom := kind.custom.Resource != ""; custom == (kind.informer != nil) || custom != kind.isCustom() {
+			t.Errorf("%s is custom: %t, by its informer: %t", kind.kind, custom, kind.informer == nil)
+		}
+	}
+}

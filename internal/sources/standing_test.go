@@ -1,0 +1,269 @@
+package sources
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// toldStanding is an event about how an object stands in one line.
+func toldStanding(change events.Change) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
+	if change.ChangedAt != "" {
+		b.WriteString("@" + change.ChangedAt)
+	}
+	if s := change.Status; s != nil {
+		fmt.Fprintf(&b, " %s of %s: %s", s.Revision, s.Secret, s.Reason)
+		if s.Expiring {
+			b.WriteString(" expiring")
+		}
+	}
+	if change.Previous != "" {
+		b.WriteString(" previous")
+	}
+	return b.String()
+}
+
+// stands is how an object stands at a resourceVersion, which is also its number in a list.
+type stands struct {
+	verb                     events.Verb
+	revision, reason, secret string
+	expiring                 bool
+	want                     string
+}
+
+var gone = stands{verb: events.VerbDeleted}
+
+// play compares one state after the other, each with what the event before it said.
+func play(t *testing.T, rings []*Keyring, kind events.Kind, list []stands) {
+	t.Helper()
+	source := events.Source{Kind: kind, Namespace: "shop", Name: "db"}
+	var before *last
+	for i, s := range list {
+		ring := rings[min(i, len(rings)-1)]
+		now := &object{source: source, UID: types.UID("u"), ResourceVersion: strconv.Itoa(i + 1)}
+		state := standing{verb: s.verb, status: events.Status{Secret: s.secret, Revision: s.revision, Reason: s.reason, Expiring: s.expiring}}
+		if s.verb == events.VerbDeleted {
+			now = nil
+		}
+		change, worthSaying := compareStanding(before, now, state, ring.fingerprint(source, state.content()))
+		got := nothing
+		if worthSaying {
+			got, before = toldStanding(change), mustLast(t, change)
+		}
+		if got != s.want {
+			t.Fatalf("state %d: event %s\n want %s", i+1, got, s.want)
+		}
+	}
+}
+
+func (s stands) is(want string) stands {
+	s.want = want
+	return s
+}
+
+func TestCompareExternalSecrets(t *testing.T) {
+	pending := stands{secret: "db"}
+	synced := func(revision string) stands {
+		return stands{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
+	}
+	failed := func(reason string) stands {
+		return stands{verb: events.VerbFailed, revision: "1-a", reason: reason, secret: "db"}
+	}
+	other := synced("1-a")
+	other.secret = "other"
+	for _, tt := range []struct {
+		name string
+		list []stands
+	}{
+		{"one that is new is observed, and then synced", []stands{
+			pending.is("observed u/1  of db: "),
+			pending.is(nothing),
+			synced("1-a").is("synced u/3@3 1-a of db: SecretSynced previous"),
+		}},
+		{"one that was synced before is observed", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			synced("1-a").is(nothing),
+		}},
+		{"a sync of another version is told", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),
+			synced("1-b").is(nothing),
+			synced("1-a").is("synced u/4@4 1-a of db: SecretSynced previous"),
+		}},
+		{"a sync to another Secret is told", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			other.is("synced u/2@2 1-a of other: SecretSynced previous"),
+		}},
+		{"a failure is told once, and so is its end", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			failed("SecretSyncedError").is("failed u/2@2 1-a of db: SecretSyncedError previous"),
+			failed("SecretSyncedError").is(nothing),
+			failed("SecretSyncedError").is(nothing),
+			synced("1-a").is("synced u/5@5 1-a of db: SecretSynced previous"),
+			failed("SecretSyncedError").is("failed u/6@6 1-a of db: SecretSyncedError previous"),
+		}},
+		{"a failure for another reason is another", []stands{
+			failed("SecretSyncedError").is("observed u/1 1-a of db: SecretSyncedError"),
+			failed("Denied").is("failed u/2@2 1-a of db: Denied previous"),
+		}},
+		{"a status that was taken away says nothing", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			pending.is(nothing),
+			synced("1-a").is(nothing),
+		}},
+		{"one that is gone was deleted, once", []stands{
+			gone.is(nothing),
+			synced("1-a").is("observed u/2 1-a of db: SecretSynced"),
+			gone.is("deleted u/2"),
+			gone.is(nothing),
+		}},
+		{"one that is there again as it was is observed", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),
+			gone.is("deleted u/2@2"),
+			synced("1-b").is("observed u/4@2 1-b of db: SecretSynced previous"),
+			synced("1-b").is(nothing),
+		}},
+		{"so is one that is there again and was not synced yet", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			gone.is("deleted u/1"),
+			pending.is("observed u/3  of db:  previous"),
+			synced("1-a").is("synced u/4@4 1-a of db: SecretSynced previous"),
+		}},
+		{"one that is there again otherwise is told", []stands{
+			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
+			gone.is("deleted u/1"),
+			failed("SecretSyncedError").is("failed u/3@3 1-a of db: SecretSyncedError previous"),
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindExternalSecret, tt.list) })
+	}
+}
+
+func TestCompareCertificates(t *testing.T) {
+	underWay := func(revision string) stands { return stands{revision: revision, secret: "web"} }
+	issued := func(revision string) stands {
+		return stands{verb: events.VerbIssued, revision: revision, reason: "Ready", secret: "web"}
+	}
+	failed := func(revision string, expiring bool) stands {
+		return stands{verb: events.VerbFailed, revision: revision, reason: "Failed", secret: "web", expiring: expiring}
+	}
+	elsewhere := issued("1")
+	elsewhere.secret = "other"
+	for _, tt := range []struct {
+		name string
+		list []stands
+	}{
+		{"one that is new is observed, and then issued", []stands{
+			underWay("").is("observed u/1  of web: "),
+			issued("1").is("issued u/2@2 1 of web: Ready previous"),
+			issued("1").is(nothing),
+		}},
+		{"one that is renewed is issued again", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			underWay("1").is(nothing),
+			issued("2").is("issued u/3@3 2 of web: Ready previous"),
+		}},
+		{"one that was seen while it was renewed is issued when it is", []stands{
+			underWay("1").is("observed u/1 1 of web: "),
+			issued("2").is("issued u/2@2 2 of web: Ready previous"),
+		}},
+		{"another Secret alone is no issue", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			elsewhere.is(nothing),
+		}},
+		{"a failure is told once, however often it is tried again", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
+			underWay("1").is(nothing),
+			failed("1", false).is(nothing),
+			issued("2").is("issued u/5@5 2 of web: Ready previous"),
+			failed("2", false).is("failed u/6@6 2 of web: Failed previous"),
+		}},
+		{"a failure is told again when the time to renew is past", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
+			failed("1", true).is("failed u/3@3 1 of web: Failed expiring previous"),
+			failed("1", true).is(nothing),
+		}},
+		{"a failure that was taken back is no issue", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
+			issued("1").is("observed u/3@2 1 of web: Ready previous"),
+			issued("1").is(nothing),
+			failed("1", false).is("failed u/5@5 1 of web: Failed previous"),
+		}},
+		{"one that is gone was deleted", []stands{
+			issued("1").is("observed u/1 1 of web: Ready"),
+			gone.is("deleted u/1"),
+			underWay("").is("observed u/3  of web:  previous"),
+			issued("1").is("issued u/4@4 1 of web: Ready previous"),
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindCertificate, tt.list) })
+	}
+}
+
+func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
+	synced := func(revision string) stands {
+		return stands{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
+	}
+	for _, tt := range []struct {
+		name  string
+		rings []*Keyring
+		list  []stands
+	}{
+		{"a key that is added changes nothing", []*Keyring{keyringOf(1), keyringOf(2, 1)}, []stands{
+			synced("1").is("observed u/1 1 of db: SecretSynced"),
+			synced("1").is(nothing),
+			synced("2").is("synced u/3@3 2 of db: SecretSynced previous"),
+		}},
+		{"a key that is taken away too early has what was written since told again, once", []*Keyring{keyringOf(1), keyringOf(2)}, []stands{
+			synced("1").is("observed u/1 1 of db: SecretSynced"),
+			synced("1").is("synced u/2@2 1 of db: SecretSynced previous"),
+			synced("1").is(nothing),
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { play(t, tt.rings, events.KindExternalSecret, tt.list) })
+	}
+	t.Run("a key that is taken away changes nothing in an object that was not written since", func(t *testing.T) {
+		now := &object{source: testSource, UID: "u", ResourceVersion: "1"}
+		state := standing{verb: events.VerbSynced}
+		first, _ := compareStanding(nil, now, state, keyringOf(1).fingerprint(testSource, state.content()))
+		if change, worthSaying := compareStanding(mustLast(t, first), now, state, keyringOf(2).fingerprint(testSource, state.content())); worthSaying {
+			t.Errorf("event %s", toldStanding(change))
+		}
+	})
+}
+
+func TestTheFingerprintOfAStandingIsKeyedAndOfItsObject(t *testing.T) {
+	state := standing{verb: events.VerbSynced, status: events.Status{Revision: "1-a", Secret: "db"}}
+	of := func(ring *Keyring, source events.Source) string {
+		change, _ := compareStanding(nil, &object{source: source}, state, ring.fingerprint(source, state.content()))
+		return change.Fingerprint
+	}
+	other := testSource
+	other.Namespace = "bank"
+	seen := map[string]string{}
+	for what, fingerprint := range map[string]string{
+		"the fingerprint":                  of(keyringOf(1), testSource),
+		"that under another key":           of(keyringOf(2), testSource),
+		"that of another object like that": of(keyringOf(1), other),
+	} {
+		if same, ok := seen[fingerprint]; ok {
+			t.Errorf("%s is %s", what, same)
+		}
+		seen[fingerprint] = what
+	}
+	if diff := cmp.Diff(of(keyringOf(1), testSource), of(keyringOf(1, 2), testSource)); diff != "" {
+		t.Errorf("the fingerprint is not under the first key:\n%s", diff)
+	}
+}

@@ -1,0 +1,205 @@
+package sources
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+// issued are the annotations of a Secret with a certificate of an issuer.
+var issued = map[string]string{"cert-manager.io/certificate-name": "web", "cert-manager.io/issuer-name": "ca"}
+
+// temporary are those of a Secret with a certificate that cert-manager made by itself.
+var temporary = map[string]string{"cert-manager.io/certificate-name": "web"}
+
+func with(annotations map[string]string, name, value string) map[string]string {
+	annotations = maps.Clone(annotations)
+	annotations[name] = value
+	return annotations
+}
+
+// reduced is the Secret of these tests at a resourceVersion, as it is kept.
+func reduced(t testing.TB, version int, annotations map[string]string, data content) *object {
+	t.Helper()
+	kept, ok := secretSource.reduce(keyringOf(1), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testSource.Namespace, Name: testSource.Name, UID: "u", ResourceVersion: strconv.Itoa(version), Annotations: annotations,
+		},
+		Data: data.data(),
+	})
+	if !ok {
+		t.Fatal("a Secret is none")
+	}
+	return kept
+}
+
+func TestKeysThatCount(t *testing.T) {
+	data := content{"tls.crt": "1", "tls.key": "2", "ca.crt": "3", "keystore.jks": "4", "truststore.p12": "5", "tls-combined.pem": "6", "key.der": "7"}
+	all := slices.Sorted(maps.Keys(data))
+	for _, tt := range []struct {
+		name        string
+		annotations map[string]string
+		data        content
+		want        []string
+	}{
+		{"all of a Secret that is not of cert-manager", nil, data, all},
+		{"the certificate of one that is", issued, data, []string{"ca.crt", "tls.crt", "tls.key"}},
+		{"the same while it is temporary", temporary, data, []string{"ca.crt", "tls.crt", "tls.key"}},
+		{"those that there are", issued, content{"tls.key": "1", "key.der": "2"}, []string{"tls.key"}},
+		{"all where the Secret says so", with(issued, "keyturn.dev/keys", "all"), data, all},
+		{"the certificate where it says something else", with(issued, "keyturn.dev/keys", "tls.key"), data, []string{"ca.crt", "tls.crt", "tls.key"}},
+		{"all where the Certificate's name cannot be one", with(issued, "cert-manager.io/certificate-name", "a/b"), data, all},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, print := range reduced(t, 1, tt.annotations, tt.data).prints[0].keys {
+				got = append(got, print.name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompareSecretsOfCertManager(t *testing.T) {
+	type state struct {
+		annotations map[string]string
+		data        content
+		want        string
+	}
+	keystore := func(certificate, salt string) content { return content{"tls.crt": certificate, "keystore.jks": salt} }
+	for _, tt := range []struct {
+		name   string
+		states []state // nil data is gone
+	}{
+		{"a keystore that was made anew from the same certificate is no change", []state{
+			{issued, keystore("1", "a"), "observed u/1 {tls.crt} []"},
+			{issued, keystore("1", "b"), nothing},
+			{issued, keystore("2", "c"), "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+		}},
+		{"a keystore counts where the Secret says so", []state{
+			{with(issued, "keyturn.dev/keys", "all"), keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
+			{with(issued, "keyturn.dev/keys", "all"), keystore("1", "b"), "changed u/2@2 {keystore.jks@2 tls.crt} [keystore.jks] previous"},
+		}},
+		{"a keystore that does not count any more was not removed", []state{
+			{nil, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
+			{issued, keystore("1", "a"), nothing},
+			{issued, keystore("2", "b"), "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+			{issued, keystore("2", "c"), nothing},
+		}},
+		{"a certificate that was removed is a change", []state{
+			{issued, keystore("1", "a"), "observed u/1 {tls.crt} []"},
+			{issued, content{"keystore.jks": "a"}, "changed u/2@2 {-tls.crt@2} [tls.crt] previous"},
+		}},
+		{"a temporary certificate is passed over where the Secret is known", []state{
+			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
+			{temporary, content{"tls.crt": "2"}, nothing},
+			{issued, content{"tls.crt": "3"}, "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+		}},
+		{"a temporary certificate in between is not told where the real one is the same", []state{
+			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
+			{temporary, content{"tls.crt": "2"}, nothing},
+			{issued, content{"tls.crt": "1"}, nothing},
+		}},
+		{"a Secret that begins with a temporary certificate changes with the real one", []state{
+			{temporary, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
+			{temporary, content{"tls.crt": "2"}, nothing},
+			{issued, content{"tls.crt": "3"}, "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+		}},
+		{"a Secret that is there again with a temporary certificate waits for the real one", []state{
+			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
+			{nil, nil, "deleted u/1 {tls.crt} []"},
+			{temporary, content{"tls.crt": "2"}, nothing},
+			{issued, content{"tls.crt": "3"}, "changed u/4@4 {tls.crt@4} [tls.crt] created previous"},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, s := range tt.states {
+				var now *object
+				if s.data != nil {
+					now = reduced(t, i+1, s.annotations, s.data)
+				}
+				if got := c.see(now, false); got != s.want {
+					t.Fatalf("state %d: event %s\n want %s", i+1, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestATemporaryCertificateOfANewSecretIsPublishedAsCreated(t *testing.T) {
+	c := chain{t: t}
+	if got, want := c.see(reduced(t, 1, temporary, content{"tls.crt": "1"}), true), "changed u/1@1 {tls.crt} [tls.crt] created"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+}
+
+func TestTheWriterOfASecretIsWhatTheSecretSays(t *testing.T) {
+	chain := string(pemOf(t, 0x5f0c, epoch))
+	owned := func(kind, apiVersion, name string, controls bool) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+			{Kind: "Namespace", Name: "x"}, {Kind: kind, APIVersion: apiVersion, Name: name, Controller: &controls},
+		}}}
+	}
+	certified := func(annotations map[string]string, certificate string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Data: map[string][]byte{"tls.crt": []byte(certificate)},
+		}
+	}
+	both := certified(issued, chain)
+	both.OwnerReferences = owned("ExternalSecret", "external-secrets.io/v1", "db", true).OwnerReferences
+	real := events.Cause{Source: "certificate/web", Serial: "5f0c", NotAfter: epoch}
+	for _, tt := range []struct {
+		name   string
+		secret *corev1.Secret
+		want   *about
+	}{
+		{"nobody", &corev1.Secret{}, nil},
+		{"the ExternalSecret that controls it", owned("ExternalSecret", "external-secrets.io/v1", "db", true), &about{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"an ExternalSecret of another version", owned("ExternalSecret", "external-secrets.io/v1beta1", "db", true), &about{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"no ExternalSecret that is but one of its owners", owned("ExternalSecret", "external-secrets.io/v1", "db", false), nil},
+		{"no ExternalSecret of another group", owned("ExternalSecret", "example.com/v1", "db", true), nil},
+		{"no ExternalSecret whose name cannot be one", owned("ExternalSecret", "external-secrets.io/v1", "A B", true), nil},
+		{"no other controller", owned("Database", "external-secrets.io/v1", "db", true), nil},
+		{"the Certificate that it is for, as the certificate has it", certified(issued, chain), &about{writer: real}},
+		{"the Certificate while it is temporary", certified(temporary, chain), &about{writer: real, temporary: true}},
+		{"the Certificate alone where there is no certificate yet", certified(issued, ""), &about{writer: events.Cause{Source: "certificate/web"}}},
+		{"the Certificate alone where the certificate cannot be read", certified(issued, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), &about{writer: events.Cause{Source: "certificate/web"}}},
+		{"the ExternalSecret where a certificate was copied by one", both, &about{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"nobody, but it was asked for", certified(map[string]string{"keyturn.dev/cause": "e1"}, chain), &about{asked: request{event: "e1"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, aboutSecret(tt.secret), cmp.AllowUnexported(about{}, request{})); diff != "" {
+				t.Errorf("what is known (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzLeaf(f *testing.F) {
+	f.Add(pemOf(f, 1, epoch))
+	f.Add(slices.Concat(pemOf(f, 1, epoch), pemOf(f, 2, epoch)))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
+	f.Add([]byte("no certificate"))
+	f.Fuzz(func(t *testing.T, chain []byte) {
+		serial, notAfter := leaf(chain)
+		if serial == "" && !notAfter.IsZero() {
+			t.Errorf("a certificate without a serial number ends at %s", notAfter)
+		}
+		if notAfter.Location() != time.UTC && !notAfter.IsZero() {
+			t.Errorf("it ends at %s", notAfter)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// testFlags is one flag of each kind that a program is likely to have.
+type testFlags struct {
+	Cluster string
+	Settle  time.Duration
+	Max     int
+	DryRun  bool
+	Kinds   []string
+	Mode    mode
+}
+
+// mode is a flag's value with a type of its own.
+type mode string
+
+func (m *mode) String() string { return string(*m) }
+func (m *mode) Type() string   { return "mode" }
+func (m *mode) Set(s string) error {
+	if s != "all" && s != "opt-in" {
+		return errors.New("all or\nopt-in")
+	}
+	*m = mode(s)
+	return nil
+}
+
+func (f *testFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Cluster, "cluster-name", "default", "name of this `cluster`; a|b are two")
+	flags.DurationVar(&f.Settle, "settle", time.Second, "quiet time before a roll")
+	flags.IntVar(&f.Max, "max-rollouts", 10, "rollouts in progress at a time, at most")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "patch nothing")
+	flags.StringSliceVar(&f.Kinds, "kinds", nil, "`kinds` to watch")
+	f.Mode = "opt-in"
+	flags.Var(&f.Mode, "mode", "who rolls")
+}
+
+func TestEnvironmentMirrorsFlags(t *testing.T) {
+	defaults := testFlags{Cluster: "default", Settle: time.Second, Max: 10, Mode: "opt-in"}
+	with := func(change func(*testFlags)) testFlags {
+		flags := defaults
+		change(&flags)
+		return flags
+	}
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want testFlags
+		err  string
+	}{
+		{"without variables the defaults hold", nil, nil, defaults, ""},
+		{
+			"a variable is taken where the flag was not set",
+			map[string]string{"KEYTURN_CLUSTER_NAME": "west", "KEYTURN_SETTLE": "5s", "KEYTURN_DRY_RUN": "true"},
+			nil,
+			with(func(f *testFlags) { f.Cluster, f.Settle, f.DryRun = "west", 5*time.Second, true }), "",
+		},
+		{
+			"the command line wins",
+			map[string]string{"KEYTURN_CLUSTER_NAME": "west"},
+			[]string{"--cluster-name=east"},
+			with(func(f *testFlags) { f.Cluster = "east" }), "",
+		},
+		{
+			"the command line wins also with the default's own value",
+			map[string]string{"KEYTURN_MAX_ROLLOUTS": "3"},
+			[]string{"--max-rollouts=10"},
+			defaults, "",
+		},
+		{
+			"a variable that the command line overrides need not be valid",
+			map[string]string{"KEYTURN_MAX_ROLLOUTS": "many"},
+			[]string{"--max-rollouts=10"},
+			defaults, "",
+		},
+		{
+			"a list is separated by commas",
+			map[string]string{"KEYTURN_KINDS": "secret,configmap"},
+			nil,
+			with(func(f *testFlags) { f.Kinds = []string{"secret", "configmap"} }), "",
+		},
+		{
+			"a variable set to nothing is the empty value",
+			map[string]string{"KEYTURN_CLUSTER_NAME": ""},
+			nil,
+			with(func(f *testFlags) { f.Cluster = "" }), "",
+		},
+		{
+			"variables of others are left alone",
+			map[string]string{"KEYTURN_SERVICE_HOST": "10.0.0.1", "CLUSTER_NAME": "x", "KEYTURN_HELP": "no"},
+			nil,
+			defaults, "",
+		},
+		{
+			"every variable that cannot be used has a line",
+			map[string]string{
+				"KEYTURN_SETTLE": "soon", "KEYTURN_MAX_ROLLOUTS": "many\nmore", "KEYTURN_DRY_RUN": "", "KEYTURN_MODE": "some",
+			},
+			nil, defaults,
+			`KEYTURN_DRY_RUN: "" is not true or false` + "\n" +
+				`KEYTURN_MAX_ROLLOUTS: "many\nmore" is not a whole number` + "\n" +
+				`KEYTURN_MODE: "some" is not a mode (all or; opt-in)` + "\n" +
+				`KEYTURN_SETTLE: "soon" is not a duration such as 500ms, 10s or 5m`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			var got testFlags
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			got.add(flags)
+			if err := flags.Parse(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			var text string
+			if err := Environment(flags); err != nil {
+				text = err.Error()
+			}
+			if diff := cmp.Diff(tt.err, text); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" && tt.err == "" {
+				t.Errorf("flags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
+	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
+	t.Setenv("KEYTURN_LIMIT", "7")
+	opts := DefaultOptions()
+	var limit int
+	root := &cobra.Command{Use: "keyturn", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		return Environment(cmd.Flags())
+	}}
+	opts.AddFlags(root.PersistentFlags())
+	sub := &cobra.Command{Use: "explain", RunE: func(*cobra.Command, []string) error { return nil }}
+	sub.Flags().IntVar(&limit, "limit", 1, "lines")
+	root.AddCommand(sub)
+	root.SetArgs([]string{"explain"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if opts.LogLevel != "debug" || limit != 7 {
+		t.Errorf("log level is %q and limit %d, want debug and 7", opts.LogLevel, limit)
+	}
+}
+
+func TestAllowedValuesNamesTypesOfPflag(t *testing.T) {
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags.Bool("a", false, "")
+	flags.Count("b", "")
+	flags.Duration("c", 0, "")
+	flags.Float64("d", 0, "")
+	flags.Int("e", 0, "")
+	flags.Int32("f", 0, "")
+	flags.Int64("g", 0, "")
+	flags.Uint("h", 0, "")
+	flags.Uint16("i", 0, "")
+	flags.Uint32("j", 0, "")
+	flags.Uint64("k", 0, "")
+	var types, named []string
+	flags.VisitAll(func(flag *pflag.Flag) { types = append(types, flag.Value.Type()) })
+	for name := range allowedValues {
+		named = append(named, name)
+	}
+	slices.Sort(types)
+	slices.Sort(named)
+	if diff := cmp.Diff(types, named); diff != "" {
+		t.Errorf("types (-pflag +ours):\n%s", diff)
+	}
+}

@@ -1,0 +1,84 @@
+package telemetry
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHealthProbes(t *testing.T) {
+	ok := func() error { return nil }
+	fails := func(text string) func() error { return func() error { return errors.New(text) } }
+	for _, tt := range []struct {
+		name string
+		add  func(*Health)
+		path string
+		code int
+		body string
+	}{
+		{"without checks a program is alive", func(*Health) {}, "/livez", 200, ""},
+		{"without checks a program is ready", func(*Health) {}, "/readyz", 200, ""},
+		{"a check that passes says ok", func(h *Health) { h.AddReadiness("sync", ok) }, "/readyz", 200, "[+]sync ok\n"},
+		{
+			"one failure fails the probe and every check has a line, in order",
+			func(h *Health) {
+				h.AddReadiness("sync", ok)
+				h.AddReadiness("nats", fails("not connected"))
+				h.AddReadiness("api", ok)
+			},
+			"/readyz", 503, "[+]sync ok\n[-]nats: not connected\n[+]api ok\n",
+		},
+		{
+			"an error of several lines stays one line",
+			func(h *Health) { h.AddLiveness("loops", fails("one\ntwo")) }, "/livez", 503, "[-]loops: one; two\n",
+		},
+		{
+			"readiness is no matter of liveness",
+			func(h *Health) { h.AddReadiness("nats", fails("not connected")); h.AddLiveness("loop", ok) },
+			"/livez", 200, "[+]loop ok\n",
+		},
+		{
+			"liveness is no matter of readiness",
+			func(h *Health) { h.AddReadiness("nats", ok); h.AddLiveness("loop", fails("stuck")) },
+			"/readyz", 200, "[+]nats ok\n",
+		},
+		{"healthz is livez", func(h *Health) { h.AddLiveness("loop", fails("stuck")) }, "/healthz", 503, "[-]loop: stuck\n"},
+		{"nothing else is served", func(*Health) {}, "/debug/pprof/", 404, "404 page not found\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var health Health
+			tt.add(&health)
+			response := httptest.NewRecorder()
+			health.Handler().ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, tt.path, nil))
+			if response.Code != tt.code {
+				t.Errorf("code is %d, want %d", response.Code, tt.code)
+			}
+			if diff := cmp.Diff(tt.body, response.Body.String()); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHealthTakesChecksWhileItAnswers(t *testing.T) {
+	var health Health
+	handler := health.Handler()
+	added := make(chan struct{})
+	go func() {
+		defer close(added)
+		for range 100 {
+			health.AddLiveness("late", func() error { return nil })
+		}
+	}()
+	for range 100 {
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/livez", nil))
+		if response.Code != http.StatusOK {
+			t.Fatalf("code is %d, want 200", response.Code)
+		}
+	}
+	<-added
+}

@@ -1,0 +1,52 @@
+package instrument
+
+import (
+	"fmt"
+
+	"github.com/prometheus/otlptranslator"
+)
+
+// Type is what kind of metric it is, as Prometheus calls it.
+func (i *Instrument) Type() string {
+	switch {
+	case i.Counter != nil:
+		return "counter"
+	case i.Histogram != nil:
+		return "histogram"
+	default:
+		return "gauge"
+	}
+}
+
+// Prometheus is its name at /metrics. A histogram has this name with _bucket, _sum and _count behind it.
+func (i *Instrument) Prometheus() (string, error) {
+	kind := otlptranslator.MetricType(otlptranslator.MetricTypeGauge)
+	switch {
+	case i.Counter != nil:
+		kind = otlptranslator.MetricTypeMonotonicCounter
+	case i.UpDown != nil:
+		kind = otlptranslator.MetricTypeNonMonotonicCounter
+	case i.Histogram != nil:
+		kind = otlptranslator.MetricTypeHistogram
+	}
+	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	name, err := namer.Build(otlptranslator.Metric{Name: i.Name, Unit: i.Unit, Type: kind})
+	if err != nil {
+		return "", fmt.Errorf("naming %s: %w", i.Name, err)
+	}
+	return name, nil
+}
+
+// PrometheusLabels are the names of its labels at /metrics.
+func (i *Instrument) PrometheusLabels() ([]string, error) {
+	namer := otlptranslator.LabelNamer{}
+	labels := make([]string, 0, len(i.Labels))
+	for _, key := range i.Labels {
+		label, err := namer.Build(key)
+		if err != nil {
+			return nil, fmt.Errorf("naming a label of %s: %w", i.Name, err)
+		}
+		labels = append(labels, label)
+	}
+	return labels, nil
+}

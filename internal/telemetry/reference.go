@@ -1,0 +1,98 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Reference writes the flags of a command and its sub-commands as Markdown: a section at the second level with the
+// title, in it one at the third level for each command, each with a table of flag, environment variable, default and
+// meaning. Hidden and deprecated flags and commands are left out, and so are help and completion.
+//
+// The text depends on the command alone. A flag whose default is found on the machine, such as a home directory, says
+// in its DefValue how it is found; that is what is written.
+func Reference(w io.Writer, title string, cmd *cobra.Command) error {
+	var doc bytes.Buffer
+	fmt.Fprintf(&doc, "## %s\n\n%s\n", title, EnvironmentUsage)
+	referCommand(&doc, cmd)
+	_, err := w.Write(doc.Bytes())
+	return err
+}
+
+// referCommand writes the section of one command and then those of its sub-commands, in the order of their names.
+func referCommand(doc *bytes.Buffer, cmd *cobra.Command) {
+	fmt.Fprintf(doc, "\n### %s\n", cmd.CommandPath())
+	if cmd.Short != "" {
+		fmt.Fprintf(doc, "\n%s\n", cmd.Short)
+	}
+	referFlags(doc, cmd.LocalFlags())
+	referInherited(doc, cmd.InheritedFlags())
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" && sub.Name() != "completion" {
+			referCommand(doc, sub)
+		}
+	}
+}
+
+// referFlags writes the table of flags, or nothing where there are none.
+func referFlags(doc *bytes.Buffer, flags *pflag.FlagSet) {
+	header := "\n| Flag | Environment variable | Default | Meaning |\n| --- | --- | --- | --- |\n"
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !documented(flag) {
+			return
+		}
+		doc.WriteString(header)
+		header = ""
+		value, meaning := pflag.UnquoteUsage(flag)
+		name := "--" + flag.Name
+		if value != "" {
+			name += " " + value
+		}
+		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n",
+			code(name), code(EnvironmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
+	})
+}
+
+// referInherited names the flags that are described at a command above, or writes nothing where there are none.
+func referInherited(doc *bytes.Buffer, flags *pflag.FlagSet) {
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if documented(flag) {
+			names = append(names, code("--"+flag.Name))
+		}
+	})
+	if len(names) > 0 {
+		fmt.Fprintf(doc, "\nAs above: %s.\n", strings.Join(names, ", "))
+	}
+}
+
+// documented says whether a flag is one for users to set.
+func documented(flag *pflag.Flag) bool {
+	return !flag.Hidden && flag.Deprecated == "" && EnvironmentVariable(flag.Name) != ""
+}
+
+// defaultOf returns the default of a flag as a user would write it; none where it is empty.
+func defaultOf(flag *pflag.Flag) string {
+	if flag.DefValue == "[]" {
+		return ""
+	}
+	return flag.DefValue
+}
+
+// code returns text as a cell in code type.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + cell(text) + "`"
+}
+
+// cell returns text such that it stays inside its cell.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+}

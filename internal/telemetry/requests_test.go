@@ -1,0 +1,37 @@
+package telemetry
+
+import (
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
+	clearEnvironment(t)
+	opts := quiet()
+	opts.MetricsAddr = "127.0.0.1:0"
+	tel := setup(t, opts)
+	r := &requests{}
+	if err := instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()); err != nil {
+		t.Fatal(err)
+	}
+	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
+	r.Increment(t.Context(), "200", "PATCH", "10.0.0.2:443")
+	r.Increment(t.Context(), "<error>", "GET", "10.0.0.1:443")
+	r.Observe(t.Context(), "PATCH", url.URL{Path: "/apis/apps/v1/namespaces/shop/deployments/web"}, 20*time.Millisecond)
+
+	samples := scrape(t, tel)
+	for _, want := range []string{
+		`keyturn_kubernetes_requests_total{code="200",method="PATCH"} 2`,
+		`keyturn_kubernetes_requests_total{code="error",method="GET"} 1`,
+		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.01"} 0`,
+		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.025"} 1`,
+	} {
+		if !slices.Contains(samples, want) {
+			t.Errorf("no sample %s", want)
+		}
+	}
+}

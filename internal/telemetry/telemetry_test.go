@@ -1,0 +1,353 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// quiet is options that listen nowhere.
+func quiet() Options {
+	opts := DefaultOptions()
+	opts.MetricsAddr, opts.HealthAddr = "", ""
+	return opts
+}
+
+// setup returns telemetry that is shut down with the test, if the test does not do so itself.
+func setup(t testing.TB, opts Options) *Telemetry {
+	t.Helper()
+	service := Service{Name: "keyturn-watcher", Version: "1.2.3", Cluster: "west"}
+	tel, err := Setup(t.Context(), service, slog.New(slog.DiscardHandler), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tel.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("shutting down: %v", err)
+		}
+	})
+	return tel
+}
+
+// receiver takes spans over OTLP/HTTP and hands on each request.
+func receiver(t testing.TB) (url string, requests <-chan *collector.ExportTraceServiceRequest) {
+	t.Helper()
+	received := make(chan *collector.ExportTraceServiceRequest, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		request := new(collector.ExportTraceServiceRequest)
+		if r.URL.Path != "/v1/traces" || err != nil || proto.Unmarshal(body, request) != nil {
+			t.Errorf("%s %s is not an export of spans (%v)", r.Method, r.URL.Path, err)
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-protobuf")
+		received <- request
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, received
+}
+
+func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
+	const endpoint = "http://127.0.0.1:1"
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		want bool // recording
+	}{
+		{"without variables they are off", nil, false},
+		{"an endpoint turns them on", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, true},
+		{"an endpoint for traces turns them on", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true},
+		{"an exporter turns them on", map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
+		{
+			"the exporter none turns them off again",
+			map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
+			false,
+		},
+		{
+			"a disabled SDK is off whatever else is said",
+			map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
+			false,
+		},
+		{"an exporter of metrics is no matter of traces", map[string]string{"OTEL_METRICS_EXPORTER": "none"}, false},
+		{
+			"a sampler that takes nothing records nothing",
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_TRACES_SAMPLER": "always_off"},
+			false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clearEnvironment(t)
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			_, span := setup(t, quiet()).TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
+			// Not ended, so that nothing waits to be sent to an endpoint which is not there.
+			if span.IsRecording() != tt.want {
+				t.Errorf("recording is %t, want %t", span.IsRecording(), tt.want)
+			}
+		})
+	}
+}
+
+func TestSetupRefusesAnEnvironmentItDoesNotUnderstand(t *testing.T) {
+	for _, tt := range []struct {
+		name, variable, value, want string
+	}{
+		{"an unknown exporter of traces", "OTEL_TRACES_EXPORTER", "pigeon", "setting up traces: "},
+		{"an unknown exporter of metrics", "OTEL_METRICS_EXPORTER", "pigeon", "setting up metrics: "},
+		{"an attribute without a value", "OTEL_RESOURCE_ATTRIBUTES", "team", "describing this process to telemetry: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clearEnvironment(t)
+			t.Setenv(tt.variable, tt.value)
+			tel, err := Setup(t.Context(), Service{Name: "x"}, slog.New(slog.DiscardHandler), DefaultOptions())
+			if err == nil {
+				t.Fatalf("no error, and telemetry is %v", tel)
+			}
+			if !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error is %q, want it to begin with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestContextIsPropagatedAlsoWhereTracesAreOff(t *testing.T) {
+	clearEnvironment(t)
+	tel := setup(t, quiet())
+	in := propagation.MapCarrier{"traceparent": "00-" + testTrace + "-" + testSpan + "-01", "baggage": "team=shop"}
+	ctx := tel.Propagator.Extract(t.Context(), in)
+	ctx, span := tel.TracerProvider.Tracer("test").Start(ctx, "process")
+	defer span.End()
+	out := propagation.MapCarrier{}
+	tel.Propagator.Inject(ctx, out)
+	if diff := cmp.Diff(in, out); diff != "" {
+		t.Errorf("headers (-in +out):\n%s", diff)
+	}
+}
+
+func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		want map[string]string // some of the resource; empty is an attribute that must not be there
+	}{
+		{"outside a cluster it is the service", nil, map[string]string{
+			"service.name": "keyturn-watcher", "service.namespace": "keyturn", "service.version": "1.2.3",
+			"k8s.cluster.name": "west", "telemetry.sdk.language": "go", "k8s.pod.name": "", "k8s.namespace.name": "",
+		}},
+		{
+			"in a pod it is the pod, too",
+			map[string]string{"POD_NAME": "watcher-0", "POD_NAMESPACE": "keyturn-system", "POD_UID": "5e1f"},
+			map[string]string{
+				"k8s.pod.name": "watcher-0", "k8s.namespace.name": "keyturn-system",
+				"k8s.pod.uid": "5e1f", "service.instance.id": "5e1f",
+			},
+		},
+		{
+			"attributes of the environment are merged and win",
+			map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=prod,k8s.cluster.name=east"},
+			map[string]string{
+				"deployment.environment.name": "prod", "k8s.cluster.name": "east", "service.name": "keyturn-watcher",
+			},
+		},
+		{
+			"the service's name of the environment wins over all",
+			map[string]string{"OTEL_SERVICE_NAME": "mine", "OTEL_RESOURCE_ATTRIBUTES": "service.name=yours"},
+			map[string]string{"service.name": "mine", "service.namespace": "keyturn"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clearEnvironment(t)
+			url, requests := receiver(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			tel := setup(t, quiet())
+			_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret",
+				trace.WithSpanKind(trace.SpanKindProducer))
+			span.End()
+			if err := tel.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			// Shutdown has flushed, so the request is there.
+			if len(requests) != 1 {
+				t.Fatalf("%d requests, want 1", len(requests))
+			}
+			exported := (<-requests).GetResourceSpans()[0]
+			if name := exported.GetScopeSpans()[0].GetSpans()[0].GetName(); name != "detect secret" {
+				t.Errorf("span is %q", name)
+			}
+			got := map[string]string{}
+			for _, attr := range exported.GetResource().GetAttributes() {
+				got[attr.GetKey()] = attr.GetValue().GetStringValue()
+			}
+			if got["service.instance.id"] == "" {
+				t.Error("no service.instance.id")
+			}
+			for key, want := range tt.want {
+				if got[key] != want {
+					t.Errorf("%s is %q, want %q", key, got[key], want)
+				}
+			}
+		})
+	}
+}
+
+func TestShutdownIsBoundedWhereTheReceiverHangs(t *testing.T) {
+	clearEnvironment(t)
+	release, hanging := make(chan struct{}), make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		hanging <- struct{}{}
+		<-release
+	}))
+	defer server.Close()
+	defer close(release)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+
+	tel := setup(t, quiet())
+	tel.stop.limit = 50 * time.Millisecond
+	_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
+	span.End()
+
+	began := time.Now()
+	err := tel.Shutdown(t.Context())
+	if took := time.Since(began); took > tel.stop.limit+stopGrace {
+		t.Errorf("took %s", took)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v, want the deadline", err)
+	}
+	<-hanging // so it was the receiver that took the time
+}
+
+func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
+	clearEnvironment(t)
+	url, requests := receiver(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+	tel := setup(t, quiet())
+	ctx, cancel := context.WithCancel(t.Context())
+	_, span := tel.TracerProvider.Tracer("test").Start(ctx, "detect secret")
+	span.End()
+	cancel()
+	if err := tel.Shutdown(ctx); err != nil {
+		t.Errorf("shutting down: %v", err)
+	}
+	if len(requests) != 1 {
+		t.Errorf("%d requests, want 1", len(requests))
+	}
+}
+
+func TestListenServesMetricsAndHealthUntilShutdown(t *testing.T) {
+	clearEnvironment(t)
+	var out bytes.Buffer
+	opts := DefaultOptions()
+	opts.MetricsAddr, opts.HealthAddr = "127.0.0.1:0", "127.0.0.1:0"
+	tel, err := Setup(t.Context(), Service{Name: "keyturn-watcher"}, NewLogger(&out, opts), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var health Health
+	health.AddReadiness("nats", func() error { return errors.New("not connected") })
+	if err := tel.Listen(t.Context(), &health); err != nil {
+		t.Fatal(err)
+	}
+
+	addrs := map[any]string{}
+	for _, line := range decodeLines(t, out.Bytes()) {
+		addrs[line["component"]], _ = line["addr"].(string)
+	}
+	for _, tt := range []struct {
+		component, path string
+		code            int
+		body            string
+	}{
+		{"metrics", "/metrics", http.StatusOK, "go_goroutines"},
+		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
+		{"metrics", "/livez", http.StatusNotFound, ""},
+		{"health", "/livez", http.StatusOK, ""},
+		{"health", "/readyz", http.StatusServiceUnavailable, "[-]nats: not connected\n"},
+		{"health", "/metrics", http.StatusNotFound, ""},
+	} {
+		code, body := get(t, "http://"+addrs[tt.component]+tt.path)
+		if code != tt.code || !strings.Contains(body, tt.body) {
+			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.component, code, body, tt.code, tt.body)
+		}
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Errorf("shutting down: %v", err)
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Errorf("shutting down again: %v", err)
+	}
+}
+
+func TestListenReportsAnAddressInUse(t *testing.T) {
+	clearEnvironment(t)
+	taken, err := Serve(t.Context(), slog.New(slog.DiscardHandler), "127.0.0.1:0", http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := taken.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	opts := quiet()
+	opts.MetricsAddr, opts.HealthAddr = "127.0.0.1:0", taken.Addr
+	tel := setup(t, opts)
+	if err := tel.Listen(t.Context(), new(Health)); err == nil || !strings.HasPrefix(err.Error(), "serving health: ") {
+		t.Errorf("error is %v, want one about the health server", err)
+	}
+}
+
+func TestTracesOffAreFree(t *testing.T) {
+	clearEnvironment(t)
+	tracer := setup(t, quiet()).TracerProvider.Tracer("test")
+	ctx := t.Context()
+	// The one allocation is the context that carries the span.
+	if allocs := testing.AllocsPerRun(100, func() {
+		_, span := tracer.Start(ctx, "detect secret")
+		span.End()
+	}); allocs > 1 {
+		t.Errorf("%v allocations a span, want 1 at most", allocs)
+	}
+}
+
+func BenchmarkSpanOff(b *testing.B) {
+	clearEnvironment(b)
+	benchmarkSpan(b)
+}
+
+func BenchmarkSpanOn(b *testing.B) {
+	clearEnvironment(b)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	b.Cleanup(server.Close)
+	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	benchmarkSpan(b)
+}
+
+func benchmarkSpan(b *testing.B) {
+	tracer := setup(b, quiet()).TracerProvider.Tracer("test")
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, span := tracer.Start(ctx, "detect secret")
+		span.End()
+	}
+}

@@ -1,0 +1,34 @@
+package telemetry
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// BuildVersion says which build of a program this is, for --version: its version, and the commit and its date where the go
+// tool has stamped them into the binary, which it does when it builds in a git repository.
+func BuildVersion(version string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version
+	}
+	return describeBuild(version, info)
+}
+
+func describeBuild(version string, info *debug.BuildInfo) string {
+	stamps := map[string]string{}
+	for _, setting := range info.Settings {
+		stamps[setting.Key] = setting.Value
+	}
+	var parts []string
+	if commit := stamps["vcs.revision"]; commit != "" {
+		if stamps["vcs.modified"] == "true" {
+			commit += " with changes"
+		}
+		parts = append(parts, "commit "+commit)
+	}
+	if date := stamps["vcs.time"]; date != "" {
+		parts = append(parts, "of "+date)
+	}
+	return version + " (" + strings.Join(append(parts, info.GoVersion), ", ") + ")"
+}
