@@ -1,0 +1,452 @@
+package actuate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// cluster is a namespace with Deployments, an API server that takes patches of them, and a stream of changes.
+type cluster struct {
+	*testing.T
+	client *fake.Clientset
+	bus    *events.Bus
+
+	mu      sync.Mutex
+	version int
+	patched []string
+	refuse  error
+	log     bytes.Buffer
+}
+
+// newCluster makes a cluster in which all pods of the Deployments are ready.
+func newCluster(t *testing.T, deployments ...*appsv1.Deployment) *cluster {
+	t.Helper()
+	c := &cluster{T: t, client: fake.NewClientset(), bus: busOf(t), version: 10}
+	c.client.PrependReactor("patch", "deployments", c.patch)
+	c.client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+	for _, deployment := range deployments {
+		c.complete(deployment)
+		deployment.ResourceVersion = c.next()
+		if _, err := c.client.AppsV1().Deployments("shop").Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func (c *cluster) next() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	return strconv.Itoa(c.version)
+}
+
+// patch does what an API server does with a patch of the actuator.
+func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) {
+	c.mu.Lock()
+	refuse := c.refuse
+	c.mu.Unlock()
+	patch, ok := action.(k8stesting.PatchAction)
+	if !ok || refuse != nil {
+		return true, nil, refuse
+	}
+	found, err := c.client.Tracker().Get(patch.GetResource(), patch.GetNamespace(), patch.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	deployment, ok := found.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		return true, nil, fmt.Errorf("it is a %T", found)
+	}
+	var body struct {
+		Metadata struct{ Annotations map[string]string }
+		Spec     struct {
+			Template struct {
+				Metadata struct{ Annotations map[string]*string }
+			}
+		}
+	}
+	if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+		return true, nil, apierrors.NewBadRequest(err.Error())
+	}
+	maps.Copy(deployment.Annotations, body.Metadata.Annotations)
+	if deployment.Spec.Template.Annotations == nil {
+		deployment.Spec.Template.Annotations = make(map[string]string)
+	}
+	for name, value := range body.Spec.Template.Metadata.Annotations {
+		if value != nil {
+			deployment.Spec.Template.Annotations[name] = *value
+		}
+	}
+	deployment.Generation++
+	deployment.ResourceVersion = c.next()
+	c.mu.Lock()
+	c.patched = append(c.patched, deployment.Name)
+	c.mu.Unlock()
+	return true, deployment, c.client.Tracker().Update(patch.GetResource(), deployment, patch.GetNamespace())
+}
+
+// complete has all pods be of the current template, and ready.
+func (c *cluster) complete(deployment *appsv1.Deployment) {
+	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+}
+
+// set changes a Deployment as its controller or a person does.
+func (c *cluster) set(name string, change func(*appsv1.Deployment)) {
+	c.Helper()
+	deployment := c.get(name)
+	change(deployment)
+	deployment.ResourceVersion = c.next()
+	if _, err := c.client.AppsV1().Deployments("shop").Update(c.Context(), deployment, metav1.UpdateOptions{}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) get(name string) *appsv1.Deployment {
+	c.Helper()
+	deployment, err := c.client.AppsV1().Deployments("shop").Get(c.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return deployment
+}
+
+// Write is for the log of the actuator.
+func (c *cluster) Write(line []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.Write(line)
+}
+
+func (c *cluster) logged() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.String()
+}
+
+func (c *cluster) patches() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.patched)
+}
+
+func (c *cluster) options() Options {
+	options := testOptions()
+	options.Client, options.Settle, options.LeaderElect, options.Now = c.client, 0, false, time.Now
+	options.Logger = slog.New(slog.NewTextHandler(c, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return options
+}
+
+// start runs an actuator until the returned function is called.
+func (c *cluster) start(options Options) (*Actuator, func()) {
+	c.Helper()
+	a, err := New(options)
+	if err != nil {
+		c.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(c.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, c.bus) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.Errorf("the actuator ended with %v", err)
+		}
+	})
+	c.Cleanup(stop)
+	c.eventually("the actuator is ready", func() bool { return a.Ready() == nil })
+	return a, stop
+}
+
+func (c *cluster) eventually(what string, holds func() bool) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			c.Fatalf("in vain: %s; the log:\n%s", what, c.logged())
+		}
+	}
+}
+
+// publish publishes a change of db and gives its sequence. Expected is that of the one before.
+func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
+	c.Helper()
+	change := changeOf(mutate)
+	change.ResourceVersion = c.next()
+	change.ChangedAt, change.Time, change.WrittenAt = change.ResourceVersion, time.Now(), time.Now()
+	change.Keys["password"] = events.Key{Fingerprint: change.Keys["password"].Fingerprint, ChangedAt: change.ResourceVersion}
+	seq, err := c.bus.PublishChange(c.Context(), change, expected)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return seq
+}
+
+// last is the last outcome at a Deployment, in words.
+func (c *cluster) last(name string) string {
+	stored, err := c.bus.Last(c.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: name}))
+	if err != nil {
+		return err.Error()
+	}
+	outcome, err := stored.Outcome()
+	if err != nil {
+		return err.Error()
+	}
+	return string(outcome.Verb) + " " + outcome.Reason
+}
+
+func (c *cluster) wantLast(name, want string) {
+	c.Helper()
+	c.eventually(name+" is "+want, func() bool { return c.last(name) == want })
+}
+
+// deploymentOf is a Deployment of the name, which reads all of a Secret.
+func deploymentOf(name, secret string, annotations map[string]string) *appsv1.Deployment {
+	deployment := webDeployment("1", maps.Clone(annotations))
+	deployment.Name, deployment.UID = name, types.UID("uid-"+name)
+	deployment.Spec.Template.Spec.Containers[0].EnvFrom[0].SecretRef.Name = secret
+	return deployment
+}
+
+func TestAnActuatorRollsWhatDependsOnAChangeAndFollowsIt(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("other", "else", rollOn("auto")))
+	_, stop := c.start(c.options())
+	seq := c.publish(0, nil)
+	c.wantLast("web", "started content-changed")
+	if got := c.patches(); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("patched were %v, want web alone", got)
+	}
+	web := c.get("web")
+	if cause := web.Spec.Template.Annotations[annotationCause]; cause != "secret/db (password)" {
+		t.Errorf("the cause is %q", cause)
+	}
+	stop()
+
+	// Another one takes the rollout up where the first one left it.
+	_, stop = c.start(c.options())
+	c.set("web", c.complete)
+	c.wantLast("web", "completed rolled-out")
+
+	c.publish(seq, func(change *events.Change) { change.Fingerprint = fp("c") })
+	c.wantLast("web", "started content-changed")
+	c.set("web", func(d *appsv1.Deployment) {
+		d.Status.ObservedGeneration = d.Generation
+		d.Status.Conditions = []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
+		}}
+	})
+	c.wantLast("web", "failed deadline-exceeded")
+	stop()
+	if got := c.patches(); !slices.Equal(got, []string{"web", "web"}) {
+		t.Errorf("patched were %v, want web, once for each change", got)
+	}
+}
+
+func TestAnActuatorHoldsBackWhatMustWait(t *testing.T) {
+	t.Run("for a place", func(t *testing.T) {
+		c := newCluster(t, deploymentOf("one", "db", rollOn("auto")), deploymentOf("two", "db", rollOn("auto")))
+		options := c.options()
+		options.MaxRollouts = 1
+		c.start(options)
+		c.publish(0, nil)
+		c.eventually("one is patched", func() bool { return len(c.patches()) == 1 })
+		first := c.patches()[0]
+		c.wantLast(first, "started content-changed")
+		c.set(first, c.complete)
+		c.eventually("the other is patched", func() bool { return len(c.patches()) == 2 })
+	})
+	t.Run("for a lower wave, also where that needs nothing", func(t *testing.T) {
+		first := map[string]string{annotationRollOn: "auto", annotationWave: "-1"}
+		c := newCluster(t, deploymentOf("one", "db", first), deploymentOf("two", "db", rollOn("auto")))
+		c.start(c.options())
+		c.publish(0, nil)
+		c.wantLast("one", "started content-changed")
+		if got := c.patches(); !slices.Equal(got, []string{"one"}) {
+			t.Errorf("patched were %v, want the lower wave alone", got)
+		}
+		c.set("one", c.complete)
+		c.wantLast("two", "started content-changed")
+	})
+	t.Run("for one that failed, until it is well", func(t *testing.T) {
+		first := map[string]string{annotationRollOn: "auto", annotationWave: "-1"}
+		c := newCluster(t, deploymentOf("one", "db", first), deploymentOf("two", "db", rollOn("auto")))
+		c.start(c.options())
+		c.publish(0, nil)
+		c.wantLast("one", "started content-changed")
+		c.set("one", func(d *appsv1.Deployment) {
+			d.Status.ObservedGeneration = d.Generation
+			d.Status.Conditions = []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
+			}}
+		})
+		c.wantLast("one", "failed deadline-exceeded")
+		if got := c.patches(); !slices.Equal(got, []string{"one"}) {
+			t.Errorf("patched were %v, want the one that failed alone", got)
+		}
+		c.set("one", func(d *appsv1.Deployment) { d.Status.Conditions = nil; c.complete(d) })
+		c.wantLast("two", "started content-changed")
+	})
+}
+
+func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	c.refuse = apierrors.NewForbidden(deploymentResource, "web", errors.New(`User "x" cannot patch resource "deployments"`))
+	c.start(c.options())
+	c.publish(0, nil)
+	c.eventually("it says so", func() bool { return strings.Contains(c.logged(), "it will be tried again") })
+	c.mu.Lock()
+	c.refuse = nil
+	c.mu.Unlock()
+	c.wantLast("web", "started content-changed")
+}
+
+func TestADryRunPatchesNothingAndLeavesItToBeDone(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	options := c.options()
+	options.DryRun = true
+	_, stop := c.start(options)
+	c.publish(0, nil)
+	c.eventually("it says what it would do", func() bool { return strings.Contains(c.logged(), "reason=dry-run") })
+	stop()
+	if got := c.patches(); len(got) != 0 {
+		t.Errorf("patched were %v", got)
+	}
+	c.start(c.options())
+	c.wantLast("web", "started content-changed")
+}
+
+func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	options := c.options()
+	options.LeaderElect, options.Identity = true, "me"
+	a, stop := c.start(options)
+	c.eventually("it leads", a.Leading)
+	c.publish(0, nil)
+	c.wantLast("web", "started content-changed")
+	stop()
+	if a.Leading() {
+		t.Error("it leads after it has ended")
+	}
+	lease, err := c.client.CoordinationV1().Leases(options.LeaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("the lease is held by %q", *holder)
+	}
+}
+
+func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("silent", "db", nil),
+		deploymentOf("done", "db", rollOn("secret/db")))
+	c.set("web", func(d *appsv1.Deployment) { d.Annotations[annotationRollOn] = "none" })
+	_, stop := c.start(c.options())
+	c.publish(0, nil)
+	c.wantLast("done", "started content-changed")
+	stop()
+	c.set("web", func(d *appsv1.Deployment) { d.Annotations[annotationRollOn] = "auto, secret/tls-*, sercet/typo" })
+	tests := []struct {
+		name, workload string
+		want           []string
+		err            string
+	}{
+		{
+			name: "of a workload that asks for something", workload: "deployment/web",
+			want: []string{
+				"deployment/web in namespace shop of cluster demo",
+				`! keyturn.dev/roll-on: item "sercet/typo": unknown kind`,
+				"It was never rolled.",
+				"secret/db  all keys  keyturn.dev/roll-on: auto",
+				"roll: content that the pods read has changed",
+			},
+		},
+		{
+			name: "of one that was rolled", workload: "deployment/done",
+			want: []string{"It was last rolled at ", " for secret/db: started (content-changed)", "skip: the workload was rolled for this change"},
+		},
+		{
+			name: "of one that asks for nothing", workload: "deployment/silent",
+			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
+		},
+		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
+		{
+			name: "nor of what is no workload", workload: "pod/web",
+			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := Explain(t.Context(), c.options(), &c.bus.Reader, test.workload, "shop", &out)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(test.err, got); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			for _, line := range test.want {
+				if !strings.Contains(out.String(), line) {
+					t.Errorf("it does not say %q:\n%s", line, &out)
+				}
+			}
+		})
+	}
+}
+
+func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
+	c := newCluster(t)
+	c.client.PrependReactor("list", "cronjobs", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "", errors.New("no"))
+	})
+	options := c.options()
+	options.Namespaces = []string{"shop"}
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Ready() == nil {
+		t.Error("it is ready before it has asked")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, c.bus) }()
+	const want = "the service account may not list and watch cronjobs in namespace shop; grant it as deploy/base/rbac.yaml does"
+	c.eventually("it says what is missing", func() bool {
+		err := a.Ready()
+		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// patchTimeout is how long one patch may take.
+	patchTimeout = 15 * time.Second
+	// maxDenials is how often a patch that the API server refuses is tried, in about a minute.
+	maxDenials = 6
+	// retryFirst and retryMost bound the wait between two tries. It doubles from one to the other.
+	retryFirst = time.Second
+	retryMost  = time.Minute
+)
+
+// patchResult is what became of a patch.
+type patchResult struct {
+	roll *roll
+	// after is the workload as the API server answered.
+	after *workload
+	// started is the outcome that was published. Set where the patch rolls.
+	started events.Outcome
+	err     error
+	// denied says that the API server understood the patch and refuses it.
+	denied bool
+}
+
+// patcher makes patches.
+type patcher struct {
+	options  Options
+	index    *index
+	reporter *reporter
+}
+
+// apply sends the patch of a roll. What was begun is finished, also when the context ends meanwhile.
+func (a *patcher) apply(ctx context.Context, r *roll) patchResult {
+	ctx = context.WithoutCancel(ctx)
+	spanCtx, span := a.options.Tracer.Start(ctx, "patch "+r.kind.name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(workloadAttributes(r.workload.id)...), trace.WithAttributes(requestAttributes(r)...))
+	defer span.End()
+	result := patchResult{roll: r}
+
+	callCtx, cancel := context.WithTimeout(spanCtx, patchTimeout)
+	defer cancel()
+	obj, err := r.kind.client(a.options.Client, r.workload.id.Namespace).patch(callCtx, r.workload.id.Name, r.body)
+	if err != nil {
+		result.err = fmt.Errorf("patching %s in namespace %s: %w", r.workload.id, r.workload.id.Namespace, err)
+		// Not found, or a conflict, which can only be about the UID: the index does not know yet that the workload is gone, or
+		// that another has its name. The next try is of what it knows by then.
+		result.denied = isDenied(err)
+		failRequest(span, err)
+		return result
+	}
+	after, ok := readWorkload(r.kind, obj, a.options.RollAll)
+	if !ok {
+		result.err = fmt.Errorf("patching %s: the answer is no %s", r.workload.id, r.kind.title)
+		return result
+	}
+	a.index.answer(after, r.rolls)
+	result.after = after
+	if r.rolls {
+		result.started = a.reporter.started(ctx, r, after)
+	}
+	return result
+}
+
+// isDenied tells refusals, which come again when the same is asked again, from failures. A right that is missing is not
+// among them: it can be granted at any time, and until then nothing is given up.
+func isDenied(err error) bool {
+	if apierrors.IsForbidden(err) {
+		return !strings.Contains(err.Error(), "cannot patch resource")
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// retry has a patch that did not succeed made again, of what is known by then.
+func (e *engine) retry(ctx context.Context, r *roll, err error) {
+	p := r.pending
+	delay := min(retryFirst<<min(p.attempts, 10), retryMost)
+	p.attempts++
+	e.log.WarnContext(r.ctx, "a workload could not be patched; it will be tried again", "workload", r.workload.id.String(),
+		"namespace", r.workload.id.Namespace, "attempt", p.attempts, "retry", delay, "err", err)
+	e.metrics.notPatched(ctx, r)
+	e.metrics.reloader.retried(ctx)
+	if later := e.queue.byKey[p.key]; later != nil {
+		later.merge(p)
+		p = later
+	}
+	p.doubt()
+	p.held = ReasonUnknown
+	e.queue.schedule(p, e.options.Now().Add(delay))
+}
+
+// giveUp ends the claims on a workload that the API server refuses to have patched. The events go to the dead letters,
+// once the other workloads are done with them.
+func (e *engine) giveUp(ctx context.Context, r *roll, err error) {
+	p := r.pending
+	e.log.ErrorContext(r.ctx, "a workload cannot be patched; the event goes to the dead letters", "workload", r.workload.id.String(),
+		"namespace", r.workload.id.Namespace, "attempts", p.attempts+1, "err", err)
+	e.metrics.notPatched(ctx, r)
+	outcome := e.outcome(r.ctx, events.VerbFailed, r.workload, p, ReasonUnknown)
+	outcome.Reason, outcome.Message = reasonPatchDenied, err.Error()
+	e.reporter.report(ctx, outcome)
+	for source, c := range p.claims {
+		// What comes next must not be compared with what this workload never got.
+		delete(e.known, source)
+		for _, t := range c.tickets {
+			t.err = &events.RejectError{Reason: reasonPatchDenied, Err: err}
+		}
+	}
+	for _, decision := range r.decisions {
+		e.release(ctx, r.workload, p.claims[decision.Source], decision)
+	}
+	e.releaseHeld()
+}

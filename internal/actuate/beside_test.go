@@ -1,0 +1,42 @@
+package actuate
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
+	c := newCluster(t)
+	began, ended := make(chan *events.Bus, 1), make(chan bool, 1)
+	options := c.options()
+	var a *Actuator
+	ready := make(chan struct{})
+	options.WhileLeading = func(ctx context.Context, bus *events.Bus) {
+		began <- bus
+		<-ctx.Done()
+		<-ready
+		ended <- a.Leading()
+	}
+	a, stop := c.start(options)
+	close(ready)
+	select {
+	case bus := <-began:
+		if bus != c.bus {
+			t.Error("it has another bus")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it was not called")
+	}
+	stop()
+	select {
+	case leading := <-ended:
+		if !leading {
+			t.Error("it was told to end after the actuator had ceased to lead")
+		}
+	default:
+		t.Error("the actuator has ended before it")
+	}
+}

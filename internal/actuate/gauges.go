@@ -1,0 +1,141 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// lagTimeout is how long NATS may take to say how far the consumer is behind, while somebody waits for the metrics.
+const lagTimeout = 2 * time.Second
+
+// gauges are what is observed whenever somebody reads the metrics.
+type gauges struct {
+	leader     metric.Int64ObservableGauge
+	workloads  metric.Int64ObservableGauge
+	pending    metric.Int64ObservableGauge
+	held       metric.Int64ObservableGauge
+	active     metric.Int64ObservableGauge
+	failing    metric.Int64ObservableGauge
+	lag        metric.Int64ObservableGauge
+	ackPending metric.Int64ObservableGauge
+}
+
+func (g *gauges) instruments() []instrument.Instrument {
+	return []instrument.Instrument{
+		{
+			Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}",
+			About: "1 where this actuator is the one that acts, 0 where it stands by.",
+		},
+		{
+			Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"},
+			About: "Workloads that are known.",
+		},
+		{
+			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
+			About: "Workloads with a change that is not decided yet, those that are held among them. Of the leader only, like all that follows.",
+		},
+		{
+			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
+			About: "Workloads that are to be rolled and must wait.",
+		},
+		{
+			Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"},
+			About: "Rollouts in progress.",
+		},
+		{
+			Gauge: &g.failing, Name: "keyturn.rollouts.failing", Unit: "{rollout}", Labels: []string{"kind"},
+			About: "Workloads whose last rollout failed, and that have not recovered.",
+		},
+		{
+			Gauge: &g.lag, Name: "keyturn.consumer.pending", Unit: "{event}",
+			About: "Events on the stream that were not delivered yet. Absent while NATS cannot be asked.",
+		},
+		{
+			Gauge: &g.ackPending, Name: "keyturn.consumer.ack.pending", Unit: "{event}",
+			About: "Events that were delivered and are not done with. Absent while NATS cannot be asked.",
+		},
+	}
+}
+
+// standing is what the engine has on its hands. The engine makes a new one whenever it looks at the time, and never changes
+// one: so the gauges are some seconds old at most, and whoever reads them does not hold up the engine.
+type standing struct {
+	pending int
+	held    map[Reason]int
+	// active and failing are by kind.
+	active, failing map[string]int
+}
+
+// stand shows what the engine has on its hands.
+func (e *engine) stand() {
+	s := &standing{
+		pending: len(e.queue.byKey), held: make(map[Reason]int), active: make(map[string]int), failing: make(map[string]int),
+	}
+	for _, p := range e.queue.held {
+		s.held[p.held]++
+	}
+	for key := range e.rollouts {
+		s.active[key.kind]++
+	}
+	for key := range e.failed {
+		s.failing[key.kind]++
+	}
+	e.standing.Store(s)
+}
+
+// observe has the gauges observed, for as long as the program runs.
+func (a *Actuator) observe() error {
+	g := &a.metrics.gauges
+	_, err := a.options.Meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+		known := a.index.count()
+		for _, kind := range kinds {
+			observer.ObserveInt64(g.workloads, int64(known[kind.name]), metric.WithAttributes(attribute.String("kind", kind.name)))
+		}
+		if !a.Leading() {
+			observer.ObserveInt64(g.leader, 0)
+			return nil
+		}
+		observer.ObserveInt64(g.leader, 1)
+		if s := a.standing.Load(); s != nil {
+			g.observeStanding(observer, s)
+		}
+		return a.observeLag(ctx, observer)
+	}, g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.lag, g.ackPending)
+	if err != nil {
+		return fmt.Errorf("observing: %w", err)
+	}
+	return nil
+}
+
+// observeStanding observes each label that there may be, so that none is missing because there is nothing of it.
+func (g *gauges) observeStanding(observer metric.Observer, s *standing) {
+	observer.ObserveInt64(g.pending, int64(s.pending))
+	for reason, verdict := range verdicts {
+		if verdict.action == Hold {
+			observer.ObserveInt64(g.held, int64(s.held[reason]), metric.WithAttributes(attribute.String("reason", verdict.name)))
+		}
+	}
+	for _, kind := range kinds {
+		label := metric.WithAttributes(attribute.String("kind", kind.name))
+		observer.ObserveInt64(g.active, int64(s.active[kind.name]), label)
+		observer.ObserveInt64(g.failing, int64(s.failing[kind.name]), label)
+	}
+}
+
+func (a *Actuator) observeLag(ctx context.Context, observer metric.Observer) error {
+	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
+	defer cancel()
+	lag, err := a.bus.Lag(ctx, a.consumeOptions().Durable)
+	if err != nil {
+		return fmt.Errorf("observing the consumer: %w", err)
+	}
+	observer.ObserveInt64(a.metrics.gauges.lag, int64(lag.Pending))
+	observer.ObserveInt64(a.metrics.gauges.ackPending, int64(lag.AckPending))
+	return nil
+}

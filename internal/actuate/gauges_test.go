@@ -1,0 +1,95 @@
+package actuate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
+	a, reader := measured(t)
+	lead(t, a)
+	w := workloadOf(t, "auto", wholeDB, nil)
+	a.index.observe(w, false)
+	e := newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent), t.Context().Done()))
+	for name, reason := range map[string]Reason{"one": ReasonLimit, "two": ReasonLimit, "three": ReasonPeerFailed} {
+		e.queue.hold(e.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
+	}
+	e.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
+	e.rollouts[workloadKey{"deployment", "shop", "a"}] = &rollout{}
+	e.rollouts[workloadKey{"statefulset", "shop", "b"}] = &rollout{}
+	e.failed[workloadKey{"statefulset", "shop", "c"}] = struct{}{}
+	e.stand()
+
+	collected := collect(t, reader)
+	for _, tt := range []struct {
+		name, key, label string
+		want             int64
+	}{
+		{"keyturn.leader", "", "", 1},
+		{"keyturn.workloads", "kind", "deployment", 1},
+		{"keyturn.workloads", "kind", "cronjob", 0},
+		{"keyturn.workloads.pending", "", "", 4},
+		{"keyturn.workloads.held", "reason", "limit-reached", 2},
+		{"keyturn.workloads.held", "reason", "peer-failed", 1},
+		{"keyturn.workloads.held", "reason", "lower-wave", 0},
+		{"keyturn.rollouts.active", "kind", "deployment", 1},
+		{"keyturn.rollouts.active", "kind", "statefulset", 1},
+		{"keyturn.rollouts.failing", "kind", "statefulset", 1},
+		{"keyturn.rollouts.failing", "kind", "deployment", 0},
+		{"keyturn.consumer.pending", "", "", 1},
+		{"keyturn.consumer.ack.pending", "", "", 1},
+	} {
+		label := attribute.KeyValue{}
+		if tt.key != "" {
+			label = attribute.String(tt.key, tt.label)
+		}
+		if got, ok := value(collected[tt.name], label); !ok || got != tt.want {
+			t.Errorf("%s{%s}: got %d, there: %t, want %d", tt.name, tt.label, got, ok, tt.want)
+		}
+	}
+}
+
+func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
+	a, reader := measured(t)
+	a.standing.Store(&standing{pending: 3})
+	collected := collect(t, reader)
+	if got, ok := value(collected["keyturn.leader"], attribute.KeyValue{}); !ok || got != 0 {
+		t.Errorf("keyturn.leader is %d, there: %t", got, ok)
+	}
+	for _, name := range []string{"keyturn.workloads.pending", "keyturn.consumer.pending", "keyturn.rollouts.active"} {
+		if _, ok := collected[name]; ok {
+			t.Errorf("there is %s", name)
+		}
+	}
+}
+
+func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
+	e := engineOf(t, testOptions())
+	e.bus = busOf(t)
+	change := changeOf(func(c *events.Change) { c.Time = written })
+	if _, err := e.bus.PublishChange(t.Context(), change, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		sources []events.OutcomeSource
+		want    []time.Time
+	}{
+		{"the last event of the source", []events.OutcomeSource{{Source: "secret/db", Event: change.ID()}}, []time.Time{written}},
+		{"not an earlier one", []events.OutcomeSource{{Source: "secret/db", Event: "uid/90"}}, nil},
+		{"not of a source that is gone", []events.OutcomeSource{{Source: "secret/gone", Event: change.ID()}}, nil},
+		{"nor of one that cannot be read", []events.OutcomeSource{{Source: "secret", Event: change.ID()}}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			started := events.Outcome{Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, Sources: tt.sources}
+			if diff := cmp.Diff(tt.want, e.changesOf(t.Context(), started)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,273 @@
+package actuate
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// index knows the workloads, and for each source which of them it may concern, without asking anybody. It is fed by one
+// reflector for each kind and namespace, and is safe for use by several goroutines.
+type index struct {
+	rollAll bool
+	// changed is called after a workload has changed or gone, outside of the lock. It must not block.
+	changed func(workloadKey)
+
+	mu        sync.RWMutex
+	workloads map[workloadKey]*workload
+	bySource  map[events.Source]map[workloadKey]struct{}
+	// byPattern holds, by namespace, the workloads that name sources by a pattern. Those of secret stores are in none.
+	byPattern map[string]map[workloadKey]struct{}
+	// waves counts the workloads that have a wave.
+	waves int
+}
+
+func newIndex(rollAll bool, changed func(workloadKey)) *index {
+	return &index{
+		rollAll: rollAll, changed: changed,
+		workloads: make(map[workloadKey]*workload),
+		bySource:  make(map[events.Source]map[workloadKey]struct{}),
+		byPattern: make(map[string]map[workloadKey]struct{}),
+	}
+}
+
+// get gives a workload, nil where there is none.
+func (x *index) get(key workloadKey) *workload {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.workloads[key]
+}
+
+// all lists the workloads, in no order.
+func (x *index) all() []*workload {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	list := make([]*workload, 0, len(x.workloads))
+	for _, w := range x.workloads {
+		list = append(list, w)
+	}
+	return list
+}
+
+// count counts the workloads by kind.
+func (x *index) count() map[string]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	count := make(map[string]int)
+	for key := range x.workloads {
+		count[key.kind]++
+	}
+	return count
+}
+
+// hasWaves tells whether any workload has a wave.
+func (x *index) hasWaves() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.waves > 0
+}
+
+// dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
+func (x *index) dependents(source events.Source) []*workload {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var named []map[workloadKey]struct{}
+	count := 0
+	for _, name := range spellings(source) {
+		set := x.bySource[sourceNamed(source.Kind, source.Namespace, name)]
+		named, count = append(named, set), count+len(set)
+	}
+	list := make([]*workload, 0, count)
+	for i, set := range named {
+		for key := range set {
+			if !isIn(key, named[:i]) {
+				list = append(list, x.workloads[key])
+			}
+		}
+	}
+	for key := range x.byPattern[source.Namespace] {
+		if w := x.workloads[key]; w.optIn.HasPatterns(source.Kind) && !isIn(key, named) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+func isIn(key workloadKey, sets []map[workloadKey]struct{}) bool {
+	return slices.ContainsFunc(sets, func(set map[workloadKey]struct{}) bool {
+		_, ok := set[key]
+		return ok
+	})
+}
+
+// observe takes a state of a workload. Exact says that it is the result of one write, as an event of a watch is; what a list
+// shows may be the result of many. A state that is older than the one known is dropped.
+func (x *index) observe(w *workload, exact bool) {
+	x.mu.Lock()
+	earlier := x.workloads[w.key()]
+	if earlier != nil && earlier.id.UID == w.id.UID && !newer(w.version, earlier.version) {
+		x.mu.Unlock()
+		return
+	}
+	x.remove(earlier)
+	x.add(w.after(earlier, exact))
+	x.mu.Unlock()
+	x.changed(w.key())
+}
+
+// answer takes the state of a workload that a patch was answered with. A workload that is gone by then, or has a successor,
+// does not come back by it. Templated says that the patch changed the pod template: what it is, it is by that write.
+func (x *index) answer(w *workload, templated bool) {
+	x.mu.Lock()
+	earlier := x.workloads[w.key()]
+	if earlier == nil || earlier.id.UID != w.id.UID || !newer(w.version, earlier.version) {
+		x.mu.Unlock()
+		return
+	}
+	x.remove(earlier)
+	x.add(w.after(earlier, templated))
+	x.mu.Unlock()
+	x.changed(w.key())
+}
+
+func (x *index) forget(key workloadKey, uid string) {
+	x.mu.Lock()
+	earlier := x.workloads[key]
+	if earlier == nil || earlier.id.UID != uid {
+		x.mu.Unlock()
+		return
+	}
+	x.remove(earlier)
+	x.mu.Unlock()
+	x.changed(key)
+}
+
+func (x *index) add(w *workload) {
+	key := w.key()
+	x.workloads[key] = w
+	if w.wave != 0 {
+		x.waves++
+	}
+	if w.optIn.Empty() {
+		return
+	}
+	for _, source := range w.sources() {
+		if x.bySource[source] == nil {
+			x.bySource[source] = make(map[workloadKey]struct{})
+		}
+		x.bySource[source][key] = struct{}{}
+	}
+	for _, kind := range events.SourceKinds() {
+		if !w.optIn.HasPatterns(kind) {
+			continue
+		}
+		namespace := sourceNamed(kind, key.namespace, "").Namespace
+		if x.byPattern[namespace] == nil {
+			x.byPattern[namespace] = make(map[workloadKey]struct{})
+		}
+		x.byPattern[namespace][key] = struct{}{}
+	}
+}
+
+func (x *index) remove(w *workload) {
+	if w == nil {
+		return
+	}
+	key := w.key()
+	delete(x.workloads, key)
+	if w.wave != 0 {
+		x.waves--
+	}
+	for _, source := range w.sources() {
+		delete(x.bySource[source], key)
+		if len(x.bySource[source]) == 0 {
+			delete(x.bySource, source)
+		}
+	}
+	for _, namespace := range []string{key.namespace, ""} {
+		delete(x.byPattern[namespace], key)
+		if len(x.byPattern[namespace]) == 0 {
+			delete(x.byPattern, namespace)
+		}
+	}
+}
+
+// kindStore is the index as the store of one reflector. It tells watch events, of which each is one write, from the
+// results of lists; informers do not.
+type kindStore struct {
+	*index
+	kind      kind
+	namespace string // empty: all
+	synced    func()
+}
+
+var _ cache.TransformingStore = (*kindStore)(nil)
+
+func (s *kindStore) read(obj any) (*workload, bool) {
+	if w, ok := obj.(*workload); ok {
+		return w, true
+	}
+	object, ok := obj.(runtime.Object)
+	if !ok {
+		return nil, false
+	}
+	return readWorkload(s.kind, object, s.rollAll)
+}
+
+// Transformer has the reflector keep workloads, not whole objects, while it gathers a streamed list.
+func (s *kindStore) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if w, ok := s.read(obj); ok {
+			return w, nil
+		}
+		return obj, nil
+	}
+}
+
+// Add takes an object that a watch says was created.
+func (s *kindStore) Add(obj any) error { return s.Update(obj) }
+
+// Update takes an object that a watch says was written.
+func (s *kindStore) Update(obj any) error {
+	if w, ok := s.read(obj); ok {
+		s.observe(w, true)
+	}
+	return nil
+}
+
+// Delete takes an object that a watch says was deleted.
+func (s *kindStore) Delete(obj any) error {
+	if w, ok := s.read(obj); ok {
+		s.forget(w.key(), w.id.UID)
+	}
+	return nil
+}
+
+// Replace takes all objects that there are.
+func (s *kindStore) Replace(list []any, _ string) error {
+	listed := make(map[workloadKey]struct{}, len(list))
+	for _, obj := range list {
+		if w, ok := s.read(obj); ok {
+			listed[w.key()] = struct{}{}
+			s.observe(w, false)
+		}
+	}
+	for _, w := range s.all() {
+		key := w.key()
+		if key.kind != s.kind.name || s.namespace != "" && key.namespace != s.namespace {
+			continue
+		}
+		if _, ok := listed[key]; !ok {
+			s.forget(key, w.id.UID)
+		}
+	}
+	s.synced()
+	return nil
+}
+
+// Resync does nothing: there is nothing that would have to be told twice.
+func (s *kindStore) Resync() error { return nil }

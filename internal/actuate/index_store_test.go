@@ -1,0 +1,154 @@
+package actuate
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
+	tests := []struct {
+		name      string
+		known     *workload // nil: none
+		exact     bool
+		answer    *workload
+		templated bool
+		version   string // empty: there is none
+		template  string
+	}{
+		{
+			name: "a patch of the template says when it changed", known: at(t, "10", 'a'), exact: true,
+			answer: at(t, "20", 'b'), templated: true, version: "20", template: "20",
+		},
+		{
+			name: "a patch of the metadata says nothing of the template that it found", known: at(t, "10", 'a'), exact: true,
+			answer: at(t, "20", 'b'), version: "20", template: "",
+		},
+		{
+			name: "nor does it take away what is known", known: at(t, "10", 'a'), exact: true,
+			answer: at(t, "20", 'a'), version: "20", template: "10",
+		},
+		{
+			name: "an answer that the watch was faster than is dropped", known: at(t, "30", 'c'), exact: true,
+			answer: at(t, "20", 'b'), templated: true, version: "30", template: "30",
+		},
+		{name: "a workload that is gone does not come back", answer: at(t, "20", 'b'), templated: true},
+		{
+			name: "nor does one that has a successor", exact: true,
+			known:  workloadOf(t, "auto", wholeDB, func(w *workload) { w.id.UID, w.version = "successor", "10" }),
+			answer: at(t, "20", 'b'), templated: true, version: "10", template: "10",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			told := 0
+			x := newIndex(false, func(workloadKey) { told++ })
+			if test.known != nil {
+				x.observe(test.known, test.exact)
+			}
+			told = 0
+			x.answer(test.answer, test.templated)
+			got := &workload{}
+			if w := x.get(test.answer.key()); w != nil {
+				got = w
+			}
+			if got.version != test.version || got.templateVersion != test.template {
+				t.Errorf("got version %q with the template of %q, want %q and %q", got.version, got.templateVersion, test.version, test.template)
+			}
+			if taken := got == test.answer; taken != (told == 1) {
+				t.Errorf("it was taken: %t, and told %d times", taken, told)
+			}
+		})
+	}
+}
+
+func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
+	x := newIndex(false, func(workloadKey) {})
+	synced := 0
+	store := &kindStore{index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
+	object := func(name, version string) *appsv1.Deployment {
+		deployment := webDeployment(version, rollOn("auto"))
+		deployment.Name = name
+		return deployment
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(step string, wanted map[string]string) {
+		t.Helper()
+		got := make(map[string]string)
+		for _, w := range x.all() {
+			got[w.key().kind+" "+w.id.Name] = w.version + " " + w.templateVersion
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("%s: versions, of the workload and of its template (-want +got):\n%s", step, diff)
+		}
+	}
+	transformed, err := store.Transformer()(object("listed", "10"))
+	must(err)
+	if _, ok := transformed.(*workload); !ok {
+		t.Errorf("a list keeps a %T", transformed)
+	}
+	if pod, err := store.Transformer()(&corev1.Pod{}); err != nil || pod == nil {
+		t.Errorf("what it does not know is not passed on: %v (%v)", pod, err)
+	}
+	// Others share the index.
+	elsewhere := object("elsewhere", "1")
+	elsewhere.Namespace = "bank"
+	for _, other := range []*kindStore{{index: x, kind: deployments, namespace: "bank"}, {index: x, kind: daemonSets, namespace: "shop"}} {
+		must(other.Add(elsewhere))
+		must(other.Add(&appsv1.DaemonSet{ObjectMeta: elsewhere.ObjectMeta}))
+	}
+
+	must(store.Replace([]any{transformed, object("as-it-is", "11"), &corev1.Pod{}}, "12"))
+	others := map[string]string{"deployment elsewhere": "1 1", "daemonset elsewhere": "1 1"}
+	both := func(more map[string]string) map[string]string {
+		maps.Copy(more, others)
+		return more
+	}
+	want("after the first list", both(map[string]string{"deployment listed": "10 ", "deployment as-it-is": "11 "}))
+
+	must(store.Add(object("new", "13")))
+	changed := object("listed", "14")
+	changed.Spec.Template.Spec.Containers[0].Image = "app:2"
+	must(store.Update(changed))
+	must(store.Delete(object("as-it-is", "15")))
+	must(store.Add(&corev1.Pod{}))
+	must(store.Delete("no object"))
+	want("after the watch", both(map[string]string{"deployment listed": "14 14", "deployment new": "13 13"}))
+
+	must(store.Replace([]any{object("new", "16")}, "17"))
+	must(store.Resync())
+	want("after another list", both(map[string]string{"deployment new": "16 13"}))
+	if synced != 2 {
+		t.Errorf("%d lists were told, want 2", synced)
+	}
+}
+
+func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
+	x := newIndex(false, func(workloadKey) {})
+	x.observe(workloadOf(t, "none", wholeDB, nil), true)
+	if got := x.dependents(db); len(got) != 0 {
+		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].id)
+	}
+	x.observe(workloadOf(t, "secret/d*", Reference{}, named("pattern", nil)), true)
+	x.observe(workloadOf(t, "secret/db", wholeDB, named("name", nil)), true)
+	var names []string
+	for _, w := range x.dependents(db) {
+		names = append(names, w.id.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"name", "pattern"}, names); diff != "" {
+		t.Errorf("dependents (-want +got):\n%s", diff)
+	}
+	if x.hasWaves() {
+		t.Error("it knows of a wave")
+	}
+}

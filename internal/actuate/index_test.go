@@ -1,0 +1,117 @@
+package actuate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// at gives a state of the workload web: at a resourceVersion, with a template that differs with the letter.
+func at(t *testing.T, version string, template byte) *workload {
+	return workloadOf(t, "auto", Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload) {
+		w.version, w.template[0] = version, template
+	})
+}
+
+func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
+	type step struct {
+		version  string
+		template byte
+		exact    bool
+	}
+	tests := []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"what a list shows first is not known", []step{{"10", 'a', false}}, ""},
+		{"a creation that is watched is known", []step{{"10", 'a', true}}, "10"},
+		{"a write of the template that is watched is known", []step{{"10", 'a', false}, {"20", 'b', true}}, "20"},
+		{"a write of something else leaves it", []step{{"10", 'a', true}, {"20", 'a', true}}, "10"},
+		{"a write of something else leaves it unknown", []step{{"10", 'a', false}, {"20", 'a', true}}, ""},
+		{"what a later list shows may be older than it says", []step{{"10", 'a', true}, {"20", 'b', false}}, ""},
+		{"a later list that shows the same template leaves it", []step{{"10", 'a', true}, {"20", 'a', false}}, "10"},
+		{"a state that is older than the one known is dropped", []step{{"20", 'b', true}, {"10", 'a', true}}, "20"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := newIndex(false, func(workloadKey) {})
+			for _, step := range test.steps {
+				x.observe(at(t, step.version, step.template), step.exact)
+			}
+			if got := x.get(at(t, "", 0).key()).templateVersion; got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
+	x := newIndex(false, func(workloadKey) {})
+	x.observe(at(t, "20", 'a'), true)
+	again := at(t, "5", 'a')
+	again.id.UID = "another"
+	x.observe(again, false)
+	if got := x.get(again.key()); got.id.UID != "another" || got.templateVersion != "" {
+		t.Errorf("got %s at template %q, want the new one, of which nothing is known", got.id.UID, got.templateVersion)
+	}
+	x.forget(again.key(), "w")
+	if x.get(again.key()) == nil {
+		t.Error("the deletion of the old one has removed the new one")
+	}
+}
+
+// TestTheIndexAgreesWithAskingEveryWorkload compares the index with the plain answer, over random histories.
+func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
+	annotations := []string{"auto", "secrets", "secret/a, configmap/b", "configmap/*", "auto, !secret/a", "none"}
+	names, sourceKinds := []string{"a", "b", "c"}, []events.Kind{events.KindSecret, events.KindConfigMap}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		x := newIndex(false, func(workloadKey) {})
+		there := make(map[workloadKey]*workload)
+		for version := range 200 {
+			ref := Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}
+			w := workloadOf(t, annotations[random.IntN(len(annotations))], ref, func(w *workload) {
+				w.id.Name, w.version, w.wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
+			})
+			if random.IntN(4) == 0 {
+				x.forget(w.key(), w.id.UID)
+				delete(there, w.key())
+			} else {
+				x.observe(w, true)
+				there[w.key()] = w
+			}
+			for _, kind := range sourceKinds {
+				for _, name := range names {
+					source := events.Source{Kind: kind, Namespace: "shop", Name: name}
+					var want, got []string
+					for key, w := range there {
+						if w.optIn.Wants(source, w.reference(source), true).Wanted() {
+							want = append(want, key.name)
+						}
+					}
+					for _, w := range x.dependents(source) {
+						if w.optIn.Wants(source, w.reference(source), true).Wanted() {
+							got = append(got, w.id.Name)
+						}
+					}
+					slices.Sort(want)
+					slices.Sort(got)
+					if !slices.Equal(got, want) {
+						t.Fatalf("seed %d, step %d: dependents of %s: got %v, want %v", seed, version, source, got, want)
+					}
+				}
+			}
+		}
+		for key, w := range there {
+			x.forget(key, w.id.UID)
+		}
+		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+x.waves != 0 {
+			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+const (
+	// kubeEventQueue is how many Kubernetes Events wait to be written at most. The API server keeps them for an hour, to be
+	// read by people: when as many wait, a further one is dropped and counted.
+	kubeEventQueue = 2048
+	// kubeEventRate and kubeEventBurst bound how many are written in a second, so that they do not compete with patches: of a
+	// Secret that a hundred workloads share a few are told at once, and the rest while their pods start.
+	kubeEventRate  = 25
+	kubeEventBurst = 10
+	// kubeEventTimeout is how long one may take.
+	kubeEventTimeout = 10 * time.Second
+	// maxKubeEventMessage is the longest message that the API server takes.
+	maxKubeEventMessage = 1024
+)
+
+// kubeEvents writes Kubernetes Events about workloads. (Not those of client-go: of these, a burst about many objects is
+// dropped without a trace.)
+type kubeEvents struct {
+	client  kubernetes.Interface
+	log     *slog.Logger
+	now     func() time.Time
+	limiter flowcontrol.RateLimiter
+	queue   chan *corev1.Event
+	dropped func(context.Context)
+}
+
+func newKubeEvents(options Options, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
+	return &kubeEvents{
+		client: options.Client, log: log, now: options.Now, dropped: dropped,
+		limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
+		queue:   make(chan *corev1.Event, kubeEventQueue),
+	}
+}
+
+// run writes until the context is done.
+func (k *kubeEvents) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event := <-k.queue:
+			if k.limiter.Wait(ctx) != nil {
+				return
+			}
+			callCtx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
+			_, err := k.client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				k.log.WarnContext(ctx, "a Kubernetes Event could not be written", "workload", event.InvolvedObject.Name,
+					"namespace", event.Namespace, "err", err)
+			}
+		}
+	}
+}
+
+// eventReasons says what the Kubernetes Event of each outcome is called. Of other outcomes there is none.
+var eventReasons = map[events.Verb]struct{ kind, reason string }{
+	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
+	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
+	events.VerbFailed:    {corev1.EventTypeWarning, "RolloutFailed"},
+	events.VerbHeld:      {corev1.EventTypeNormal, "RolloutHeld"},
+}
+
+// tell writes the Kubernetes Event of an outcome.
+func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
+	named, ok := eventReasons[outcome.Verb]
+	if !ok && isWarning(outcome.Reason) {
+		named.kind, named.reason, ok = corev1.EventTypeWarning, "NotRolled", true
+	}
+	if !ok {
+		return
+	}
+	message := outcome.Reason
+	if outcome.Message != "" {
+		message += ": " + outcome.Message
+	}
+	k.write(ctx, outcome.Workload, named.kind, named.reason, message, tracedBy(outcome))
+}
+
+// tracedBy are the annotations that lead from a Kubernetes Event to the trace of an outcome.
+func tracedBy(outcome events.Outcome) map[string]string {
+	annotations := map[string]string{}
+	if outcome.Trace.Parent != "" {
+		annotations[annotationTraceparent] = outcome.Trace.Parent
+	}
+	return annotations
+}
+
+// problem writes the Kubernetes Event of annotations that cannot be read.
+func (k *kubeEvents) problem(ctx context.Context, id events.Workload, message string) {
+	k.write(ctx, id, corev1.EventTypeWarning, "InvalidAnnotation", message, nil)
+}
+
+func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, reason, message string, annotations map[string]string) {
+	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
+	switch kind, ok := kindNamed(id.Kind); {
+	case ok:
+		about.APIVersion, about.Kind = kind.apiVersion, kind.title
+	case id.Kind == kindExternalSecret:
+		about.APIVersion, about.Kind = externalsecret.APIVersion, "ExternalSecret"
+	default:
+		return
+	}
+	if len(message) > maxKubeEventMessage {
+		// A cut may go through a character, and the API server takes no half ones.
+		message = strings.ToValidUTF8(message[:maxKubeEventMessage-3], "") + "..."
+	}
+	now := metav1.NewTime(k.now())
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: id.Name + ".", Namespace: id.Namespace, Annotations: annotations},
+		InvolvedObject: about,
+		Reason:         reason, Message: message, Type: eventType,
+		Source:              corev1.EventSource{Component: "keyturn"},
+		ReportingController: "keyturn.dev/actuator",
+		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
+	}
+	select {
+	case k.queue <- event:
+	default:
+		k.dropped(ctx)
+	}
+}

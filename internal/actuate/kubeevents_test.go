@@ -1,0 +1,126 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func kubeEventsOf(client *fake.Clientset, dropped func(context.Context)) *kubeEvents {
+	options := testOptions()
+	options.Client = client
+	return newKubeEvents(options, options.Logger, dropped)
+}
+
+func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
+	tests := []struct {
+		name    string
+		outcome events.Outcome
+		want    string // type, reason and message; empty: it is not told
+	}{
+		{"that a rollout began", events.Outcome{Verb: events.VerbStarted, Reason: "content-changed", Message: "rolled for secret/db"}, "Normal Rolled content-changed: rolled for secret/db"},
+		{"that it is complete", events.Outcome{Verb: events.VerbCompleted, Reason: "rolled-out"}, "Normal RolloutCompleted rolled-out"},
+		{"that it failed", events.Outcome{Verb: events.VerbFailed, Reason: "deadline-exceeded", Message: "too slow"}, "Warning RolloutFailed deadline-exceeded: too slow"},
+		{"that it waits", events.Outcome{Verb: events.VerbHeld, Reason: "limit-reached"}, "Normal RolloutHeld limit-reached"},
+		{"that a key is missing", events.Outcome{Verb: events.VerbSkipped, Reason: "key-missing"}, "Warning NotRolled key-missing"},
+		{"but not that nothing was to be done", events.Outcome{Verb: events.VerbSkipped, Reason: "same-content"}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			k := kubeEventsOf(fake.NewClientset(), nil)
+			test.outcome.Workload = events.Workload{Kind: "statefulset", Namespace: "shop", Name: "db", UID: "u"}
+			test.outcome.Trace.Parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+			k.tell(t.Context(), test.outcome)
+			if len(k.queue) == 0 {
+				if test.want != "" {
+					t.Error("it is not told")
+				}
+				return
+			}
+			event := <-k.queue
+			if got := event.Type + " " + event.Reason + " " + event.Message; got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			about := corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db", UID: "u"}
+			if diff := cmp.Diff(about, event.InvolvedObject); diff != "" {
+				t.Errorf("it is about (-want +got):\n%s", diff)
+			}
+			if event.Annotations[annotationTraceparent] != test.outcome.Trace.Parent || event.Namespace != "shop" {
+				t.Errorf("it is in %s, with %v", event.Namespace, event.Annotations)
+			}
+		})
+	}
+}
+
+func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
+	for length := maxKubeEventMessage - 6; length < maxKubeEventMessage+6; length++ {
+		k := kubeEventsOf(fake.NewClientset(), nil)
+		text := strings.Repeat("x", length%3) + strings.Repeat("€", length/3)
+		k.problem(t.Context(), events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, text)
+		got := (<-k.queue).Message
+		if len(got) > maxKubeEventMessage || !utf8.ValidString(got) {
+			t.Errorf("of %d bytes are left %d: %q", len(text), len(got), got[max(0, len(got)-8):])
+		}
+		if cut := strings.HasSuffix(got, "..."); cut != (len(text) > maxKubeEventMessage) {
+			t.Errorf("of %d bytes are left %d, ending in dots: %t", len(text), len(got), cut)
+		}
+	}
+}
+
+func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
+	dropped := 0
+	k := kubeEventsOf(fake.NewClientset(), func(context.Context) { dropped++ })
+	id := events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}
+	for range kubeEventQueue + 3 {
+		k.problem(t.Context(), id, "a")
+	}
+	k.problem(t.Context(), events.Workload{Kind: "pod", Namespace: "shop", Name: "web"}, "of a kind that is never rolled")
+	if dropped != 3 || len(k.queue) != kubeEventQueue {
+		t.Errorf("%d were dropped and %d wait, want 3 and %d", dropped, len(k.queue), kubeEventQueue)
+	}
+}
+
+func TestKubernetesEventsAreWrittenNoFasterThanAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var tries atomic.Int32
+		client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {
+			tries.Add(1)
+			return true, nil, errors.New("one that is refused holds up no other")
+		})
+		k := kubeEventsOf(client, nil)
+		for range kubeEventBurst + 2*kubeEventRate {
+			k.queue <- &corev1.Event{}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			k.run(ctx)
+		}()
+		synctest.Wait()
+		if tries := tries.Load(); tries != kubeEventBurst {
+			t.Errorf("at once %d are written, want a burst of %d", tries, kubeEventBurst)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if got := tries.Load() - kubeEventBurst; got != kubeEventRate {
+			t.Errorf("in the next second %d are written, want %d", got, kubeEventRate)
+		}
+		cancel()
+		<-ended
+	})
+}

@@ -1,0 +1,227 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// metrics are what the actuator measures. Those that are observed rather than counted are in gauges.go.
+type metrics struct {
+	decisions    metric.Int64Counter
+	patches      metric.Int64Counter
+	patchErrors  metric.Int64Counter
+	rollouts     metric.Int64Counter
+	changePatch  metric.Float64Histogram
+	changeReady  metric.Float64Histogram
+	rolloutTime  metric.Float64Histogram
+	rejected     metric.Int64Counter
+	eventDropped metric.Int64Counter
+	syncs        metric.Int64Counter
+	syncsNow     metric.Int64UpDownCounter
+	syncTime     metric.Float64Histogram
+
+	consumed metric.Int64Counter
+	process  metric.Float64Histogram
+	sent     metric.Int64Counter
+
+	gauges gauges
+	// reloader is nil where Reloader's metrics are not wanted.
+	reloader *reloaderMetrics
+}
+
+// instruments is the one definition of what the actuator measures.
+func (m *metrics) instruments() []instrument.Instrument {
+	latency := instrument.Latency()
+	return append([]instrument.Instrument{
+		{
+			Counter: &m.decisions, Name: "keyturn.decisions", Unit: "{decision}", Labels: []string{"reason"},
+			About: "Decisions about a change at a workload.",
+		},
+		{
+			Counter: &m.patches, Name: "keyturn.patches", Unit: "{patch}", Labels: []string{"kind", "rolls"},
+			About: "Workloads patched, and whether the patch rolls or only records.",
+		},
+		{
+			Counter: &m.patchErrors, Name: "keyturn.patch.errors", Unit: "{error}", Labels: []string{"kind"},
+			About: "Patches that did not succeed. Nearly all are tried again.",
+		},
+		{
+			Counter: &m.rollouts, Name: "keyturn.rollouts", Unit: "{rollout}", Labels: []string{"kind", "outcome", "reason"},
+			About: "Rollouts that have ended.",
+		},
+		{
+			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
+			About: "Time from when the watcher saw a change to when a workload was patched for it.",
+		},
+		{
+			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
+			About: "Time from when the watcher saw a change to when the last pod of a workload was ready with it.",
+		},
+		{
+			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,
+			About: "Time from the patch to the end of the rollout.",
+		},
+		{
+			Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"},
+			About: "Events that went to the dead letters.",
+		},
+		{
+			Counter: &m.eventDropped, Name: "keyturn.kubernetes.events.dropped", Unit: "{event}",
+			About: "Kubernetes Events that were not written because too many waited.",
+		},
+		{
+			Counter: &m.syncs, Name: "keyturn.syncs", Unit: "{sync}", Labels: []string{"reason"},
+			About: "ExternalSecrets that were to be synced for a change in a secret store, by what became of them.",
+		},
+		{
+			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
+			About: "ExternalSecrets that are asked to sync and are not synced yet.",
+		},
+		{
+			Histogram: &m.syncTime, Name: "keyturn.sync.duration", Unit: "s", Labels: []string{"reason"}, Buckets: latency,
+			About: "Time from when the watcher saw a change in a secret store to when an ExternalSecret was done with.",
+		},
+		{
+			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),
+			About: "Events that were delivered, again or for the first time.",
+		},
+		{
+			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: append(messagingLabels(), "error.type"),
+			About: "Time from when an event was delivered to when every workload was done with it. What waits for its turn counts.",
+		},
+		{
+			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}", Labels: append(messagingLabels(), "error.type"),
+			About: "Tries to publish an outcome. One that failed has an error.type, and is mostly tried again.",
+		},
+	}, m.gauges.instruments()...)
+}
+
+// Instruments lists what the actuator measures. Reloader's names, which are off by default, are in ReloaderInstruments.
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+
+func newMetrics(options Options) (*metrics, error) {
+	m := &metrics{}
+	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
+		return nil, err
+	}
+	if !options.ReloaderMetrics {
+		return m, nil
+	}
+	var err error
+	if m.reloader, err = newReloaderMetrics(options.Meter); err != nil {
+		return nil, fmt.Errorf("making those of Reloader: %w", err)
+	}
+	return m, nil
+}
+
+// messagingLabels are those by which the messaging conventions describe an operation.
+func messagingLabels() []string {
+	return []string{"messaging.system", "messaging.operation.name", "messaging.destination.template"}
+}
+
+// messaging are their values. The template has no more values than there are kinds.
+func messaging(operation string, kind events.Kind) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"),
+		attribute.String("messaging.operation.name", operation),
+		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
+	}
+}
+
+// errorType adds why an operation failed, where it did.
+func errorType(attributes []attribute.KeyValue, err error) []attribute.KeyValue {
+	if err == nil {
+		return attributes
+	}
+	kind := "_OTHER" // the convention's word for what has no name
+	if reject, ok := errors.AsType[*events.RejectError](err); ok {
+		kind = reject.Reason
+	}
+	return append(attributes, attribute.String("error.type", kind))
+}
+
+func (m *metrics) decided(ctx context.Context, reason Reason) {
+	m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
+	m.reloader.decided(ctx, reason)
+}
+
+// received counts an event that was delivered.
+func (m *metrics) received(ctx context.Context, change events.Change, dependents []*workload) {
+	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", change.Source.Kind)...))
+	m.reloader.received(ctx, change, dependents)
+}
+
+// settled measures an event that every workload is done with. One that is given back is not done with.
+func (m *metrics) settled(ctx context.Context, change events.Change, took time.Duration, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if reject, ok := errors.AsType[*events.RejectError](err); ok {
+		m.reject(ctx, reject.Reason)
+	}
+	m.process.Record(ctx, took.Seconds(), metric.WithAttributes(errorType(messaging("process", change.Source.Kind), err)...))
+	m.reloader.settled(ctx, change, took, err)
+}
+
+// published counts a try to publish an outcome.
+func (m *metrics) published(ctx context.Context, err error) {
+	m.sent.Add(ctx, 1, metric.WithAttributes(errorType(messaging("publish", events.KindRollout), err)...))
+}
+
+// patched measures a patch that succeeded. Its times are those of the traces that led to it, so that an exemplar leads back.
+func (m *metrics) patched(ctx context.Context, r *roll, now time.Time) {
+	kind := attribute.String("kind", r.kind.name)
+	m.patches.Add(ctx, 1, metric.WithAttributes(kind, attribute.Bool("rolls", r.rolls)))
+	for _, c := range r.causes {
+		took := now.Sub(c.change.Time)
+		m.changePatch.Record(c.newest().ctx, took.Seconds(), metric.WithAttributes(kind))
+		m.reloader.patched(c.newest().ctx, r, took)
+	}
+	m.reloader.reloaded(ctx, r)
+}
+
+// patchFailed counts a patch that did not succeed.
+func (m *metrics) patchFailed(ctx context.Context, kind string) {
+	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
+}
+
+// notPatched counts the patch of a workload that did not succeed.
+func (m *metrics) notPatched(ctx context.Context, r *roll) {
+	m.patchFailed(ctx, r.kind.name)
+	m.reloader.failed(ctx, r.workload)
+}
+
+// ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
+func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome, took time.Duration) {
+	m.rollouts.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind),
+		attribute.String("outcome", string(outcome.Verb)), attribute.String("reason", outcome.Reason)))
+	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind), attribute.String("outcome", string(outcome.Verb))))
+}
+
+// ready measures a change that the pods of a workload have.
+func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
+	m.changeReady.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
+}
+
+func (m *metrics) reject(ctx context.Context, reason string) {
+	m.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
+}
+
+// syncing counts an ExternalSecret that is asked to sync, or with -1 one that is not any more.
+func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
+
+func (m *metrics) synced(ctx context.Context, reason syncReason, took time.Duration) {
+	label := metric.WithAttributes(attribute.String("reason", reason.String()))
+	m.syncs.Add(ctx, 1, label)
+	m.syncTime.Record(ctx, took.Seconds(), label)
+}
+
+func (m *metrics) dropEvent(ctx context.Context) { m.eventDropped.Add(ctx, 1) }

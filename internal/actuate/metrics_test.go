@@ -1,0 +1,214 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// measured is an actuator whose metrics the reader has.
+func measured(t *testing.T) (*Actuator, *sdkmetric.ManualReader) {
+	t.Helper()
+	reader, options := sdkmetric.NewManualReader(), testOptions()
+	options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	options.ReloaderMetrics = true
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, reader
+}
+
+// sampled is a context with the span of a trace that is kept.
+func sampled(t *testing.T) context.Context {
+	return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4, 5, 6}, TraceFlags: trace.FlagsSampled,
+	}))
+}
+
+// points gives the attributes and the value of each point; that of a histogram is how often it was recorded.
+func points(data metricdata.Aggregation) map[attribute.Set]int64 {
+	values := make(map[attribute.Set]int64)
+	switch data := data.(type) {
+	case metricdata.Sum[int64]:
+		for _, point := range data.DataPoints {
+			values[point.Attributes] = point.Value
+		}
+	case metricdata.Gauge[int64]:
+		for _, point := range data.DataPoints {
+			values[point.Attributes] = point.Value
+		}
+	case metricdata.Histogram[float64]:
+		for _, point := range data.DataPoints {
+			values[point.Attributes] = int64(point.Count)
+		}
+	}
+	return values
+}
+
+// value is that of the point with one label, or without any where it is empty.
+func value(data metricdata.Aggregation, label attribute.KeyValue) (int64, bool) {
+	for set, value := range points(data) {
+		if got, ok := set.Value(label.Key); label.Key == "" && set.Len() == 0 || ok && got == label.Value {
+			return value, true
+		}
+	}
+	return 0, false
+}
+
+// measure has everything measured once, and what may fail once more.
+func measure(t *testing.T, a *Actuator) {
+	t.Helper()
+	ctx, m, w := sampled(t), a.metrics, workloadOf(t, "auto", wholeDB, nil)
+	reject := &events.RejectError{Reason: "patch-denied", Err: errors.New("no")}
+	change := changeOf(func(c *events.Change) { c.Time = written })
+	claims := map[events.Source]*claim{db: {change: change, tickets: []*ticket{{ctx: ctx}}}}
+	r, err := newRoll(deployments, w, []Decision{{Source: db, Reason: ReasonChanged}}, claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.received(ctx, change, []*workload{w})
+	m.decided(ctx, ReasonStale)
+	m.patched(ctx, r, written.Add(time.Second))
+	m.notPatched(ctx, r)
+	m.reloader.retried(ctx)
+	m.settled(ctx, change, time.Second, nil)
+	m.settled(ctx, change, time.Second, reject)
+	m.settled(ctx, change, time.Second, context.Canceled)
+	m.published(ctx, nil)
+	m.published(ctx, errors.New("no"))
+	m.ended(ctx, "deployment", events.Outcome{Verb: events.VerbCompleted, Reason: reasonRolledOut}, time.Second)
+	m.ready(ctx, "deployment", time.Second)
+	m.syncing(ctx, 1)
+	m.synced(ctx, syncDone, time.Second)
+	m.dropEvent(ctx)
+	lead(t, a)
+}
+
+// lead has the actuator lead, with one event that was delivered and one that was not.
+func lead(t *testing.T, a *Actuator) {
+	t.Helper()
+	a.bus = busOf(t)
+	for _, name := range []string{"db", "other"} {
+		if _, err := a.bus.PublishChange(t.Context(), changeOf(func(c *events.Change) {
+			c.Source.Name, c.UID, c.Time = name, "uid-"+name, written
+		}), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	delivered := make(chan struct{})
+	options := a.consumeOptions()
+	options.MaxAckPending = 1
+	var consuming sync.WaitGroup
+	consuming.Go(func() {
+		err := a.bus.Consume(ctx, options, func(context.Context, *events.Delivery) { close(delivered) })
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		consuming.Wait()
+	})
+	<-delivered
+	a.standing.Store(&standing{})
+	a.leading.Store(true)
+}
+
+func TestWhatIsMeasuredHasTheLabelsOfItsDefinition(t *testing.T) {
+	a, reader := measured(t)
+	measure(t, a)
+	collected := collect(t, reader)
+	for _, instrument := range slices.Concat(Instruments(), ReloaderInstruments()) {
+		data, ok := collected[instrument.Name]
+		if !ok {
+			t.Errorf("%s is not measured", instrument.Name)
+			continue
+		}
+		delete(collected, instrument.Name)
+		labels := map[string]bool{}
+		for set := range points(data) {
+			for _, label := range set.ToSlice() {
+				labels[string(label.Key)] = true
+			}
+		}
+		want := map[string]bool{}
+		for _, label := range instrument.Labels {
+			want[label] = true
+		}
+		if diff := cmp.Diff(want, labels); diff != "" {
+			t.Errorf("labels of %s (-definition +measured):\n%s", instrument.Name, diff)
+		}
+	}
+	for name := range collected {
+		t.Errorf("%s is measured and not defined", name)
+	}
+}
+
+func TestAHistogramLeadsToTheTrace(t *testing.T) {
+	a, reader := measured(t)
+	measure(t, a)
+	collected := collect(t, reader)
+	want := trace.TraceID{1, 2, 3}
+	for _, name := range []string{
+		"keyturn.change.patch.duration", "keyturn.change.ready.duration", "keyturn.rollout.duration", "messaging.process.duration",
+	} {
+		data, ok := collected[name].(metricdata.Histogram[float64])
+		if !ok || len(data.DataPoints) == 0 {
+			t.Errorf("%s is not measured", name)
+			continue
+		}
+		if exemplars := data.DataPoints[0].Exemplars; len(exemplars) == 0 || trace.TraceID(exemplars[0].TraceID) != want {
+			t.Errorf("the exemplars of %s are %v", name, exemplars)
+		}
+	}
+}
+
+func TestAnEventThatGoesToTheDeadLettersIsCountedOnce(t *testing.T) {
+	a, reader := measured(t)
+	measure(t, a)
+	collected := collect(t, reader)
+	if got, _ := value(collected["keyturn.events.rejected"], attribute.String("reason", "patch-denied")); got != 1 {
+		t.Errorf("%d were counted, want 1", got)
+	}
+	// What is given back is not done with: two of three are.
+	var done int64
+	for _, count := range points(collected["messaging.process.duration"]) {
+		done += count
+	}
+	if done != 2 {
+		t.Errorf("%d events were measured, want 2", done)
+	}
+}
+
+func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
+	options := testOptions()
+	reader := sdkmetric.NewManualReader()
+	options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.metrics.decided(t.Context(), ReasonStale)
+	a.metrics.received(t.Context(), changeOf(nil), nil)
+	a.metrics.settled(t.Context(), changeOf(nil), time.Second, nil)
+	a.metrics.reloader.retried(t.Context())
+	for name := range collect(t, reader) {
+		if strings.HasPrefix(name, "reloader.") {
+			t.Errorf("there is %s", name)
+		}
+	}
+}

@@ -1,0 +1,376 @@
+package actuate
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// wantTest asks one workload about one source.
+type wantTest struct {
+	name     string
+	workload map[string]string
+	template map[string]string
+	all      bool
+	source   string
+	ref      *Reference
+	match    bool
+
+	want WantReason
+	keys []string
+	// by is the annotation and the item that must have decided, as "<annotation>: <item>". Empty: not compared.
+	by string
+}
+
+func runWantTests(t *testing.T, tests []wantTest) {
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			optIn, errs := ParseOptIn(tt.workload, tt.template, tt.all)
+			if len(errs) > 0 {
+				t.Fatalf("errors %v", errs)
+			}
+			want := optIn.Wants(source(t, tt.source), tt.ref, tt.match)
+			if want.Reason != tt.want {
+				t.Errorf("reason %s, want %s", want.Reason, tt.want)
+			}
+			if diff := cmp.Diff(tt.keys, want.Keys); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if by := want.Annotation + ": " + want.Item; tt.by != "" && by != tt.by {
+				t.Errorf("decided by %q, want %q", by, tt.by)
+			}
+			if optIn.Empty() && (want.Wanted() || want.Reason == OnlyPulled) {
+				t.Error("it is empty, but wants a source")
+			}
+		})
+	}
+}
+
+func source(t testing.TB, text string) events.Source {
+	t.Helper()
+	source, err := events.ParseSource(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Namespace = "shop"
+	return source
+}
+
+func rollOn(text string) map[string]string { return map[string]string{annotationRollOn: text} }
+
+// reads is a reference that reads the keys, or all.
+func reads(keys ...string) *Reference { return &Reference{Keys: keys} }
+
+func pulls() *Reference { return &Reference{ByPull: true} }
+
+func TestOptInOfBoth(t *testing.T) {
+	runWantTests(t, []wantTest{
+		{
+			name:   "a workload that says nothing wants nothing",
+			source: "secret/db", ref: reads(), match: true,
+			want: NotWanted,
+		},
+		{
+			name:     "what roll-on includes and what Reloader's annotations include is joined: roll-on's",
+			workload: map[string]string{annotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
+			source:   "secret/db",
+			want:     ByName, by: "keyturn.dev/roll-on: secret/db",
+		},
+		{
+			name:     "and Reloader's",
+			workload: map[string]string{annotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
+			source:   "configmap/app",
+			want:     ByName, by: "configmap.reloader.stakater.com/reload: app",
+		},
+		{
+			name:     "they are joined where one is on the workload and the other on the template",
+			workload: rollOn("secret/db"), template: map[string]string{"reloader.stakater.com/auto": "true"},
+			source: "configmap/app", ref: reads(),
+			want: ByAuto, by: "reloader.stakater.com/auto: true",
+		},
+		{
+			name:     "an exclusion of roll-on beats Reloader's names",
+			workload: map[string]string{annotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"},
+			source:   "secret/db", ref: reads(),
+			want: Excluded, by: "keyturn.dev/roll-on: !secret/db",
+		},
+		{
+			name:     "an exclusion of Reloader beats the names of roll-on",
+			workload: map[string]string{annotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
+			source:   "secret/db", ref: reads(),
+			want: Excluded, by: "secrets.exclude.reloader.stakater.com/reload: db",
+		},
+		{
+			name:     "none beats Reloader's annotations",
+			workload: map[string]string{annotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
+			source:   "secret/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name:     "auto of roll-on counts where Reloader's auto is false",
+			workload: map[string]string{annotationRollOn: "auto", "reloader.stakater.com/auto": "false"},
+			source:   "secret/db", ref: reads("user"),
+			want: ByAuto, keys: []string{"user"},
+		},
+		{
+			name:     "a name says more than auto does",
+			workload: map[string]string{annotationRollOn: "auto", "secret.reloader.stakater.com/reload": "db"},
+			source:   "secret/db", ref: reads(),
+			want: ByName, by: "secret.reloader.stakater.com/reload: db",
+		},
+		{
+			name: "with roll-all a workload that says nothing wants what it references",
+			all:  true, source: "secret/db", ref: reads("user"),
+			want: ByAll, keys: []string{"user"},
+		},
+		{
+			name: "with roll-all it does not want what it does not reference",
+			all:  true, source: "secret/db",
+			want: NotWanted,
+		},
+		{
+			name: "with roll-all it does not want what it only pulls with",
+			all:  true, source: "secret/registry", ref: pulls(),
+			want: OnlyPulled,
+		},
+		{
+			name: "with roll-all none opts out",
+			all:  true, workload: rollOn(" none "), source: "secret/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name: "with roll-all a list stands for itself",
+			all:  true, workload: rollOn("configmap/app"), source: "secret/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name: "with roll-all a list of exclusions leaves the rest in",
+			all:  true, workload: rollOn("!configmap/noisy"), source: "secret/db", ref: reads(),
+			want: ByAll,
+		},
+		{
+			name: "with roll-all a list of exclusions excludes",
+			all:  true, workload: rollOn("!configmap/noisy"), source: "configmap/noisy", ref: reads(),
+			want: Excluded,
+		},
+	})
+}
+
+func TestOptInIsEmpty(t *testing.T) {
+	tests := []struct {
+		name     string
+		workload map[string]string
+		all      bool
+		want     bool
+	}{
+		{name: "with no annotations", want: true},
+		{name: "not with roll-all", all: true},
+		{name: "with none, whatever roll-all says", workload: rollOn("none"), all: true, want: true},
+		{name: "with exclusions only", workload: rollOn("!secret/db"), want: true},
+		{name: "not with a list", workload: rollOn("secret/db")},
+		{name: "with Reloader's auto off", workload: map[string]string{"reloader.stakater.com/auto": "false"}, all: true, want: true},
+		{name: "not where Reloader's auto is off for one kind", workload: map[string]string{"secret.reloader.stakater.com/auto": "false"}, all: true},
+		{name: "with annotations of others", workload: map[string]string{"example.com/auto": "true"}, want: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			optIn, errs := ParseOptIn(tt.workload, nil, tt.all)
+			if len(errs) > 0 {
+				t.Fatalf("errors %v", errs)
+			}
+			if got := optIn.Empty(); got != tt.want {
+				t.Errorf("Empty() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOptInNames(t *testing.T) {
+	optIn, errs := ParseOptIn(map[string]string{
+		annotationRollOn:                      "secret/db#user, secret/db, configmap/app, secret/app-*, auto, !secret/noisy",
+		"secret.reloader.stakater.com/reload": `zeta, db, a.b, c\.d, foo|bar`,
+	}, nil, true)
+	if len(errs) > 0 {
+		t.Fatalf("errors %v", errs)
+	}
+	want := []events.Source{
+		{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"},
+		{Kind: events.KindSecret, Namespace: "shop", Name: "c.d"},
+		{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
+		{Kind: events.KindSecret, Namespace: "shop", Name: "zeta"},
+	}
+	if diff := cmp.Diff(want, optIn.Names("shop")); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestOptInHasPatterns(t *testing.T) {
+	tests := []struct {
+		name              string
+		workload          map[string]string
+		secret, configMap bool
+	}{
+		{name: "auto, kinds, names and exclusions are none", workload: rollOn("auto, secrets, secret/db#a, !configmap/app-*")},
+		{name: "a glob is one, of its kind", workload: rollOn("secret/app-*"), secret: true},
+		{name: "a question mark is one", workload: rollOn("configmap/app-?"), configMap: true},
+		{name: "an expression of Reloader is one", workload: map[string]string{"configmap.reloader.stakater.com/reload": "app-.*"}, configMap: true},
+		{name: "a dot of Reloader is one", workload: map[string]string{"secret.reloader.stakater.com/reload": "a.b"}, secret: true},
+		{name: "a name of Reloader is none", workload: map[string]string{"secret.reloader.stakater.com/reload": `a-b, a\.b`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			optIn, errs := ParseOptIn(tt.workload, nil, true)
+			if len(errs) > 0 {
+				t.Fatalf("errors %v", errs)
+			}
+			if got := optIn.HasPatterns(events.KindSecret); got != tt.secret {
+				t.Errorf("HasPatterns(secret) = %t, want %t", got, tt.secret)
+			}
+			if got := optIn.HasPatterns(events.KindConfigMap); got != tt.configMap {
+				t.Errorf("HasPatterns(configmap) = %t, want %t", got, tt.configMap)
+			}
+		})
+	}
+}
+
+func TestAnnotationsThatAreTooLong(t *testing.T) {
+	for _, annotation := range []string{
+		annotationRollOn, "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload",
+	} {
+		t.Run(annotation, func(t *testing.T) {
+			list := "db"
+			if annotation == annotationRollOn {
+				list = "secret/db"
+			}
+			list += strings.Repeat(",", maxAnnotation-len(list))
+			if _, errs := ParseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
+				t.Errorf("of %d bytes: errors %v", len(list), errs)
+			}
+			optIn, errs := ParseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
+			want := []string{annotation + ": is 16385 bytes long: at most 16384 are read"}
+			if diff := cmp.Diff(want, lines(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if names := optIn.Names(""); len(names) > 0 {
+				t.Errorf("names %v were read", names)
+			}
+			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != ByAuto {
+				t.Errorf("the other annotation says %s, want %s", got, ByAuto)
+			}
+		})
+	}
+}
+
+func TestItemErrorsShortenTheItem(t *testing.T) {
+	err := &ItemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
+	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
+	if err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestWantReasonsHaveNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for r := NotWanted; r <= ByAll; r++ {
+		name := r.String()
+		if name == "unknown" || seen[name] {
+			t.Errorf("reason %d is called %q", r, name)
+		}
+		seen[name] = true
+		if got, want := (Want{Reason: r}).Wanted(), strings.HasPrefix(name, "by-"); got != want {
+			t.Errorf("Wanted() = %t for %s", got, name)
+		}
+	}
+}
+
+func lines(errs []error) []string {
+	var list []string
+	for _, err := range errs {
+		list = append(list, err.Error())
+	}
+	return list
+}
+
+func FuzzParseOptIn(f *testing.F) {
+	f.Add("auto", "app-.*|b", "true", "noisy", true)
+	f.Add("secret/db#password, configmap/app-*,!configmap/noisy", "(", "false", "a b", false)
+	f.Add("none", `\Qa`, "", "", true)
+	f.Add("openbao:kv/shop/db,secret/,secret/a#", "((x{100}){10}){10}", "maybe", ",,", false)
+	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true)
+	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all bool) {
+		workload := map[string]string{
+			annotationRollOn:                               "secret/canary," + rollOn,
+			"secret.reloader.stakater.com/reload":          named + ",canary",
+			"reloader.stakater.com/auto":                   auto,
+			"secrets.exclude.reloader.stakater.com/reload": exclude,
+		}
+		template := map[string]string{"configmap.reloader.stakater.com/reload": named, annotationRollOn: rollOn}
+		optIn, errs := ParseOptIn(workload, template, all)
+		for _, err := range errs {
+			if item, ok := errors.AsType[*ItemError](err); !ok || item.Annotation == "" || item.Problem == "" || len(err.Error()) > 2000 {
+				t.Errorf("error %q is not a short line about one item", err)
+			}
+		}
+		again, _ := ParseOptIn(workload, template, all)
+		for _, text := range []string{"secret/canary", "configmap/canary", "configmap/app-a.b", "secret/x" + named} {
+			source := source(t, text)
+			for _, ref := range []*Reference{nil, reads(), reads("a", "password"), pulls()} {
+				for _, match := range []bool{false, true} {
+					want := optIn.Wants(source, ref, match)
+					if !reflect.DeepEqual(want, again.Wants(source, ref, match)) {
+						t.Errorf("%s is wanted differently the second time", text)
+					}
+					if want.Keys != nil && (!want.Wanted() || len(want.Keys) == 0 || !slices.IsSorted(want.Keys)) {
+						t.Errorf("keys %q do not fit %s", want.Keys, want.Reason)
+					}
+					named := want.Reason == ByName && (slices.Contains(optIn.Names("shop"), source) || optIn.HasPatterns(source.Kind))
+					if want.Wanted() && ref == nil && !named {
+						t.Errorf("%s is wanted %s, is not referenced, and an index would not find it", text, want.Reason)
+					}
+				}
+			}
+		}
+		if strings.Contains(rollOn, "!") || slices.Contains(strings.FieldsFunc(exclude, func(r rune) bool { return r == ',' || r <= ' ' }), "canary") {
+			return
+		}
+		if len(workload[annotationRollOn]) <= maxAnnotation {
+			if want := optIn.Wants(source(t, "secret/canary"), nil, false); want.Reason != ByName || want.Keys != nil {
+				t.Errorf("among others the valid item is %+v", want)
+			}
+		}
+	})
+}
+
+func BenchmarkParseOptIn(b *testing.B) {
+	workload := map[string]string{
+		annotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
+		"configmap.reloader.stakater.com/reload": "app,foo-.*",
+		"reloader.stakater.com/search":           "true",
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, errs := ParseOptIn(workload, nil, false); len(errs) > 0 {
+			b.Fatal(errs)
+		}
+	}
+}
+
+func BenchmarkOptInWants(b *testing.B) {
+	optIn, _ := ParseOptIn(map[string]string{
+		annotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
+		"configmap.reloader.stakater.com/reload": "app,foo-.*",
+	}, nil, false)
+	source, ref := source(b, "configmap/web"), reads("a", "b")
+	b.ReportAllocs()
+	for b.Loop() {
+		if optIn.Wants(source, ref, false).Reason != ByAuto {
+			b.Fatal("not wanted by auto")
+		}
+	}
+}

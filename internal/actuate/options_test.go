@@ -1,0 +1,134 @@
+package actuate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+// flagged compares the fields of Options that are flags or are checked.
+func flagged(options, want Options) string {
+	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "Client", "Logger", "Tracer", "Meter", "Now", "Progress"))
+}
+
+func TestOptionsValidate(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Options)
+		want   string // empty where the options are valid
+	}{
+		{"the defaults, with a cluster, are valid", func(*Options) {}, ""},
+		{"no time to settle is valid", func(o *Options) { o.Settle, o.SettleMax = 0, 0 }, ""},
+		{"no limit of rollouts is valid", func(o *Options) { o.MaxRollouts = 0 }, ""},
+		{"no lease is valid where nobody is elected", func(o *Options) { o.LeaderElect, o.LeaseNamespace = false, "" }, ""},
+		{
+			"a cluster is a DNS label", func(o *Options) { o.Cluster = "Prod" },
+			`cluster "Prod": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+		},
+		{"other clusters may watch stores", func(o *Options) { o.StoresFrom = []string{"hub", "shared"} }, ""},
+		{
+			"one of them is a DNS label", func(o *Options) { o.StoresFrom = []string{"*"} },
+			`--stores-from: cluster "*": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+		},
+		{
+			"and is another cluster", func(o *Options) { o.StoresFrom = []string{o.Cluster} },
+			`--stores-from: "demo" is this cluster, whose events are acted on anyway; want others`,
+		},
+		{
+			"the time to settle is not negative", func(o *Options) { o.Settle = -time.Second },
+			"--settle: -1s is negative, want 0 or more",
+		},
+		{
+			"nobody waits less than that", func(o *Options) { o.Settle = time.Minute },
+			"--settle-max: 10s is less than settle (1m0s), want as much or more",
+		},
+		{
+			"the limit of rollouts is not negative", func(o *Options) { o.MaxRollouts = -1 },
+			"--max-rollouts: -1 is negative, want 0 (no limit) or more",
+		},
+		{
+			"a rollout takes some time", func(o *Options) { o.RolloutTimeout = 0 },
+			"--rollout-timeout: 0s is too short, want more than 0",
+		},
+		{
+			"somebody must patch", func(o *Options) { o.PatchWorkers = 0 },
+			"--patch-workers: 0 is too few, want 1 or more",
+		},
+		{
+			"a lease is somewhere", func(o *Options) { o.LeaseNamespace = "" },
+			"--lease-namespace: is empty, want the namespace of the Lease, or --leader-elect=false",
+		},
+		{
+			"all that is wrong is reported, one line each",
+			func(o *Options) { *o = Options{Cluster: "demo", Settle: -1, SettleMax: -2, MaxRollouts: -3} },
+			"--settle: -1ns is negative, want 0 or more\n" +
+				"--settle-max: -2ns is less than settle (-1ns), want as much or more\n" +
+				"--max-rollouts: -3 is negative, want 0 (no limit) or more\n" +
+				"--rollout-timeout: 0s is too short, want more than 0\n" +
+				"--patch-workers: 0 is too few, want 1 or more\n" +
+				"--max-syncs: 0 is too few, want 1 or more",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := testOptions()
+			test.change(&options)
+			got := ""
+			if err := options.Validate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if _, err := New(options); (err == nil) != (test.want == "") {
+				t.Errorf("making an actuator: %v", err)
+			}
+		})
+	}
+}
+
+func TestOptionsFlagsSetTheirFields(t *testing.T) {
+	options := DefaultOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if diff := flagged(options, DefaultOptions()); diff != "" {
+		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
+	}
+	err := flags.Parse([]string{
+		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--dry-run",
+		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, DryRun: true,
+		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
+	}
+	if diff := flagged(options, want); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+func TestNewMakesAnIdentityThatNoOtherHas(t *testing.T) {
+	first, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.options.Identity == second.options.Identity || !strings.Contains(first.options.Identity, "_") {
+		t.Errorf("got %q and %q", first.options.Identity, second.options.Identity)
+	}
+	options := testOptions()
+	options.Identity = "pod-1"
+	if third, err := New(options); err != nil || third.options.Identity != "pod-1" {
+		t.Errorf("got %v (%v), want the identity that was given", third, err)
+	}
+}

@@ -1,0 +1,292 @@
+package actuate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// reasonCase is a situation in which a reason is given.
+type reasonCase struct {
+	reason     Reason
+	annotation string // default: auto
+	ref        func(*Reference)
+	workload   func(*workload)
+	change     func(*events.Change)
+	from       func(*events.Change) // nil: it is not known
+	options    func(*Options)
+	// arrange is called before anything is decided, and meanwhile when the change waits to be.
+	arrange, meanwhile func(*engine, *workload)
+	// unexplained says that explain cannot give it: it is of what the actuator has under way, or had before.
+	unexplained bool
+}
+
+// reasonCases has each reason but two that are no decisions: unknown is of a source that the stream does not know, and busy
+// of a workload that another decision is being carried out at.
+func reasonCases() []reasonCase {
+	rolled := func(letter, version string) func(*workload) {
+		return func(w *workload) {
+			w.rolled = map[string]RolledFor{"secret/" + w.refs[0].Name: {Fingerprint: fp(letter), Version: version, UID: "uid-" + w.refs[0].Name}}
+		}
+	}
+	created := func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }
+	pods := func(w *workload) { w.progress.pods = 3 }
+	peer := func(e *engine, w *workload, mutate func(*workload)) {
+		p := *w
+		p.id.Name, p.id.UID = "peer", "uid-peer"
+		mutate(&p)
+		e.index.observe(&p, false)
+	}
+	return []reasonCase{
+		{reason: ReasonNotOptedIn, annotation: "configmaps"},
+		{reason: ReasonExcluded, annotation: "auto, !secret/excluded"},
+		{reason: ReasonSourceIgnored, change: func(c *events.Change) { c.Ignore = true }},
+		{reason: ReasonPulledOnly, ref: func(r *Reference) { r.ByPull = true }},
+		{reason: ReasonSourceDeleted, change: func(c *events.Change) { c.Verb = events.VerbDeleted }},
+		{reason: ReasonFirstSeen, change: func(c *events.Change) {
+			c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil
+			c.Keys["password"] = events.Key{Fingerprint: fp("2")}
+		}},
+		{reason: ReasonKeysNotConsumed, ref: func(r *Reference) { r.Keys = []string{"user"} }},
+		{reason: ReasonKeyMissing, ref: func(r *Reference) { r.Keys, r.Required = []string{"password"}, []string{"password"} }, change: func(c *events.Change) {
+			c.Keys["password"] = events.Key{ChangedAt: "100"}
+		}},
+		{reason: ReasonStale, workload: rolled("c", "110")},
+		{reason: ReasonAlreadyRolled, workload: rolled("b", "100")},
+		{reason: ReasonSameContent, workload: rolled("b", "80")},
+		{reason: ReasonChangedBack, unexplained: true, from: func(c *events.Change) { c.ResourceVersion = "90" }},
+		{reason: ReasonPodsNewer, workload: func(w *workload) { w.templateVersion = "200" }},
+		{reason: ReasonPodsWaited, change: created},
+		{reason: ReasonAppeared, change: created, ref: func(r *Reference) { r.Optional = true }},
+		{reason: ReasonChanged},
+		{
+			reason: ReasonLimit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,
+			arrange: func(e *engine, w *workload) {
+				peer(e, w, pods)
+				e.rollouts[workloadKey{"deployment", "shop", "peer"}] = &rollout{}
+			},
+		},
+		{
+			reason: ReasonPeerFailed, unexplained: true, arrange: func(e *engine, w *workload) {
+				peer(e, w, func(p *workload) { p.refs = w.refs; rolled("b", "100")(p) })
+				e.failed[workloadKey{"deployment", "shop", "peer"}] = struct{}{}
+			},
+		},
+		{
+			reason: ReasonLowerWave, unexplained: true, arrange: func(e *engine, w *workload) {
+				peer(e, w, func(p *workload) { p.wave = -1 })
+				e.rollouts[workloadKey{"deployment", "shop", "peer"}] = &rollout{
+					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.refs[0].Name}}},
+				}
+			},
+		},
+		{reason: ReasonDryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
+		{
+			reason: ReasonWorkloadGone, unexplained: true,
+			meanwhile: func(e *engine, w *workload) { e.index.forget(w.key(), w.id.UID) },
+		},
+	}
+}
+
+// told is what a person can find of a decision.
+type told struct {
+	log         bytes.Buffer
+	spans       *tracetest.SpanRecorder
+	metrics     *sdkmetric.ManualReader
+	outcomes    []events.Outcome
+	kubeEvents  []*corev1.Event
+	explanation string
+}
+
+// decide has the engine take a change to its end, as its loop would.
+func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
+	t.Helper()
+	got := &told{spans: tracetest.NewSpanRecorder(), metrics: sdkmetric.NewManualReader()}
+	name := tt.reason.String()
+	ref := Reference{Kind: events.KindSecret, Name: name}
+	if tt.ref != nil {
+		tt.ref(&ref)
+	}
+	w := workloadOf(t, cmp.Or(tt.annotation, "auto"), ref, func(w *workload) { w.id.Name, w.id.UID = "web-"+name, "uid-web-"+name })
+	if tt.workload != nil {
+		tt.workload(w)
+	}
+	change := changeOf(func(c *events.Change) { c.Source.Name, c.UID, c.Time = name, "uid-"+name, written })
+	if tt.change != nil {
+		tt.change(&change)
+	}
+	var from *events.Change
+	if tt.from != nil {
+		before := change
+		tt.from(&before)
+		from = &before
+	}
+
+	now, options := written, testOptions()
+	options.Now = func() time.Time { return now }
+	options.Logger = slog.New(slog.NewJSONHandler(&got.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got.spans)).Tracer("")
+	options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(got.metrics)).Meter("")
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "deployments", func(k8stesting.Action) (bool, runtime.Object, error) {
+		after := webDeployment("200", nil)
+		after.Name, after.UID = w.id.Name, types.UID(w.id.UID)
+		return true, after, nil
+	})
+	options.Client = client
+	if tt.options != nil {
+		tt.options(&options)
+	}
+	e := engineOf(t, options, w)
+	e.bus, e.reporter.bus = bus, bus
+	if tt.arrange != nil {
+		tt.arrange(e, w)
+	}
+	spanCtx, span := options.Tracer.Start(t.Context(), "process")
+	ticket := &ticket{delivery: &events.Delivery{Change: change}, ctx: spanCtx, span: span}
+	ticket.open = 1 // so that it is not settled: there is no message that it came with
+	e.consider(ticket, w, from)
+	if tt.meanwhile != nil {
+		tt.meanwhile(e, w)
+	}
+	now = now.Add(options.SettleMax)
+	e.dispatch(t.Context())
+	if len(e.inFlight) > 0 {
+		e.finish(t.Context(), <-e.results)
+	}
+	span.End()
+
+	for len(e.reporter.queue) > 0 {
+		got.outcomes = append(got.outcomes, *<-e.reporter.queue)
+	}
+	for len(e.reporter.kube.queue) > 0 {
+		got.kubeEvents = append(got.kubeEvents, <-e.reporter.kube.queue)
+	}
+	if stored, err := bus.Last(t.Context(), events.OutcomeSubject("demo", w.id)); err == nil {
+		started, err := stored.Outcome()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.outcomes = append(got.outcomes, started)
+	}
+	if !tt.unexplained {
+		if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		explained := explanation{reader: &bus.Reader, options: Options{Cluster: "demo"}, out: &text, w: w}
+		if err := explained.writeSource(t.Context(), &text, change.Source); err != nil {
+			t.Fatal(err)
+		}
+		got.explanation = text.String()
+	}
+	return got
+}
+
+func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
+	bus := busOf(t)
+	tested := map[Reason]bool{ReasonUnknown: true, ReasonBusy: true}
+	for _, tt := range reasonCases() {
+		tested[tt.reason] = true
+		name, definition := tt.reason.String(), verdicts[tt.reason]
+		t.Run(name, func(t *testing.T) {
+			got := tt.decide(t, bus)
+			if want := `"reason":"` + name + `"`; !strings.Contains(got.log.String(), want) {
+				t.Errorf("no log line has %s:\n%s", want, &got.log)
+			}
+			if !got.spanSays(name) {
+				t.Error("no span has an event of the name, with the attribute keyturn.reason")
+			}
+			if n := got.counted(t, name); n != 1 {
+				t.Errorf("keyturn.decisions has counted %d, want 1", n)
+			}
+			if told := got.outcome(name); told != (definition.telling != quietly) {
+				t.Errorf("there is an outcome: %t", told)
+			}
+			if heard := got.kubeEvent(name); heard != (definition.telling == aloud) {
+				t.Errorf("there is a Kubernetes Event: %t", heard)
+			}
+			if want := definition.action.String() + ": " + definition.sentence + "\n"; !tt.unexplained && !strings.HasSuffix(got.explanation, want) {
+				t.Errorf("explain says %q, want %q at its end", got.explanation, want)
+			}
+		})
+	}
+	for reason := range verdicts {
+		if !tested[reason] {
+			t.Errorf("%s is not tested", reason)
+		}
+	}
+}
+
+func (got *told) spanSays(reason string) bool {
+	for _, span := range got.spans.Ended() {
+		for _, event := range span.Events() {
+			set := attribute.NewSet(event.Attributes...)
+			if value, ok := set.Value(reasonKey); ok && event.Name == reason && value.AsString() == reason {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// counted is how many decisions with the reason were counted.
+func (got *told) counted(t *testing.T, reason string) int64 {
+	t.Helper()
+	var count int64
+	for _, point := range collect(t, got.metrics)["keyturn.decisions"].(metricdata.Sum[int64]).DataPoints {
+		if value, _ := point.Attributes.Value("reason"); value.AsString() == reason {
+			count += point.Value
+		}
+	}
+	return count
+}
+
+// outcome tells whether there is an outcome with the reason, and what it says to people.
+func (got *told) outcome(reason string) bool {
+	for _, outcome := range got.outcomes {
+		if outcome.Reason == reason && outcome.Message != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// kubeEvent tells whether there is a Kubernetes Event that begins with the reason.
+func (got *told) kubeEvent(reason string) bool {
+	return slices.ContainsFunc(got.kubeEvents, func(e *corev1.Event) bool { return strings.HasPrefix(e.Message, reason+": ") })
+}
+
+// collect gives what was measured, by the names of the instruments.
+func collect(t *testing.T, reader sdkmetric.Reader) map[string]metricdata.Aggregation {
+	t.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
+		t.Fatal(err)
+	}
+	measured := make(map[string]metricdata.Aggregation)
+	for _, scope := range collected.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			measured[m.Name] = m.Data
+		}
+	}
+	return measured
+}

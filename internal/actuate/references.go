@@ -1,0 +1,191 @@
+package actuate
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Reference is the use that a pod spec makes of one source: all of its uses, merged.
+type Reference struct {
+	Kind events.Kind
+	Name string
+	// Keys are the data keys that the pods read, sorted and without duplicates. Nil: all of them, also those that come later.
+	Keys []string
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: those that a use names
+	// which is not optional. A subPath is none, nor is a key that comes with the whole source.
+	Required []string
+	// Optional says that pods start without the source. One use that needs it makes it false: the pods waited for the source,
+	// and have read it as it was created.
+	Optional bool
+	// ByPull says that the source is used to pull images and for nothing else. Each pull reads it afresh.
+	ByPull bool
+}
+
+// References lists what the pods of a template read, by kind and name. It looks at all containers (also init and ephemeral
+// ones), at volumes of every type and at imagePullSecrets, and at the annotations by which pods read a secret store.
+//
+// It errs on the side of reading: a volume that no container mounts is read like one that is mounted as a whole. An
+// image pull adds nothing to a source that has another use.
+func References(template *corev1.PodTemplateSpec) []Reference {
+	spec := &template.Spec
+	found := make(uses)
+	mounted := make(mounts)
+	for i := range spec.InitContainers {
+		found.container(&spec.InitContainers[i])
+		mounted.container(&spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		found.container(&spec.Containers[i])
+		mounted.container(&spec.Containers[i])
+	}
+	for i := range spec.EphemeralContainers {
+		container := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
+		found.container(container)
+		mounted.container(container)
+	}
+	for i := range spec.Volumes {
+		found.volume(&spec.Volumes[i].VolumeSource, mounted[spec.Volumes[i].Name])
+	}
+	found.storePaths(template.Annotations, spec)
+	for _, pull := range spec.ImagePullSecrets {
+		found.pull(pull.Name)
+	}
+	return found.sorted()
+}
+
+// uses gathers references by what they refer to.
+type uses map[useKey]*Reference
+
+type useKey struct {
+	kind events.Kind
+	name string
+}
+
+// add merges one use, which is optional or not.
+func (u uses) add(use Reference, optional *bool) {
+	if use.Name == "" {
+		return
+	}
+	if optional != nil && *optional {
+		use.Optional, use.Required = true, nil
+	}
+	key := useKey{use.Kind, use.Name}
+	ref, known := u[key]
+	if !known {
+		u[key] = &use
+		return
+	}
+	ref.Optional = ref.Optional && use.Optional
+	ref.Required = append(ref.Required, use.Required...)
+	if ref.Keys == nil || use.Keys == nil {
+		ref.Keys = nil
+		return
+	}
+	ref.Keys = append(ref.Keys, use.Keys...)
+}
+
+// pull must come after every other use.
+func (u uses) pull(name string) {
+	key := useKey{events.KindSecret, name}
+	if _, known := u[key]; known || name == "" {
+		return
+	}
+	u[key] = &Reference{Kind: events.KindSecret, Name: name, ByPull: true}
+}
+
+func (u uses) container(c *corev1.Container) {
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		if from == nil {
+			continue
+		}
+		if ref := from.SecretKeyRef; ref != nil {
+			u.add(oneKey(events.KindSecret, ref.Name, ref.Key), ref.Optional)
+		}
+		if ref := from.ConfigMapKeyRef; ref != nil {
+			u.add(oneKey(events.KindConfigMap, ref.Name, ref.Key), ref.Optional)
+		}
+	}
+	for i := range c.EnvFrom {
+		// A prefix is put before the names of the variables; it selects no keys.
+		if ref := c.EnvFrom[i].SecretRef; ref != nil {
+			u.add(Reference{Kind: events.KindSecret, Name: ref.Name}, ref.Optional)
+		}
+		if ref := c.EnvFrom[i].ConfigMapRef; ref != nil {
+			u.add(Reference{Kind: events.KindConfigMap, Name: ref.Name}, ref.Optional)
+		}
+	}
+}
+
+func oneKey(kind events.Kind, name, key string) Reference {
+	return Reference{Kind: kind, Name: name, Keys: []string{key}, Required: []string{key}}
+}
+
+func (u uses) volume(v *corev1.VolumeSource, read mount) {
+	if s := v.Secret; s != nil {
+		u.add(read.files(events.KindSecret, s.SecretName, s.Items), s.Optional)
+	}
+	if s := v.ConfigMap; s != nil {
+		u.add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+	}
+	if v.Projected != nil {
+		for i := range v.Projected.Sources {
+			if s := v.Projected.Sources[i].Secret; s != nil {
+				u.add(read.files(events.KindSecret, s.Name, s.Items), s.Optional)
+			}
+			if s := v.Projected.Sources[i].ConfigMap; s != nil {
+				u.add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+			}
+		}
+	}
+	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
+}
+
+// driverSecret names the Secret with which the driver of a volume signs in, or is empty.
+func driverSecret(v *corev1.VolumeSource) string {
+	if v.AzureFile != nil {
+		return v.AzureFile.SecretName
+	}
+	var ref *corev1.LocalObjectReference
+	switch {
+	case v.CSI != nil:
+		ref = v.CSI.NodePublishSecretRef
+	case v.CephFS != nil:
+		ref = v.CephFS.SecretRef
+	case v.Cinder != nil:
+		ref = v.Cinder.SecretRef
+	case v.FlexVolume != nil:
+		ref = v.FlexVolume.SecretRef
+	case v.ISCSI != nil:
+		ref = v.ISCSI.SecretRef
+	case v.RBD != nil:
+		ref = v.RBD.SecretRef
+	case v.ScaleIO != nil:
+		ref = v.ScaleIO.SecretRef
+	case v.StorageOS != nil:
+		ref = v.StorageOS.SecretRef
+	}
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+func (u uses) sorted() []Reference {
+	list := make([]Reference, 0, len(u))
+	for _, ref := range u {
+		slices.Sort(ref.Keys)
+		ref.Keys = slices.Compact(ref.Keys)
+		slices.Sort(ref.Required)
+		ref.Required = slices.Compact(ref.Required)
+		list = append(list, *ref)
+	}
+	slices.SortFunc(list, func(a, b Reference) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}

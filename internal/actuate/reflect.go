@@ -1,0 +1,136 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// reflectors keep the index equal to the API server.
+type reflectors struct {
+	client     kubernetes.Interface
+	namespaces []string
+	index      *index
+	log        *slog.Logger
+
+	mu      sync.Mutex
+	waiting map[string]error // "deployments in shop" -> why it is not listed yet; gone once it is
+	done    chan struct{}
+}
+
+func newReflectors(options Options, index *index, log *slog.Logger) *reflectors {
+	namespaces := options.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	r := &reflectors{
+		client: options.Client, namespaces: namespaces, index: index, log: log,
+		waiting: make(map[string]error), done: make(chan struct{}),
+	}
+	for _, kind := range kinds {
+		for _, namespace := range namespaces {
+			r.waiting[place(kind, namespace)] = nil
+		}
+	}
+	return r
+}
+
+func place(k kind, namespace string) string { return placeOf(k.resource, namespace) }
+
+func placeOf(resource, namespace string) string {
+	if namespace == metav1.NamespaceAll {
+		return resource
+	}
+	return resource + " in namespace " + namespace
+}
+
+// expect has readiness wait for the first list of something else too. Call it before run.
+func (r *reflectors) expect(where string) { r.waiting[where] = nil }
+
+// run reflects until the context is done.
+func (r *reflectors) run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, kind := range kinds {
+		for _, namespace := range r.namespaces {
+			reflector := r.reflector(kind, namespace)
+			running.Go(func() { reflector.RunWithContext(ctx) })
+		}
+	}
+	running.Wait()
+}
+
+func (r *reflectors) reflector(k kind, namespace string) *cache.Reflector {
+	client, where := k.client(r.client, namespace), place(k, namespace)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := client.list(ctx, options)
+			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := client.watch(ctx, options)
+			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
+			return events, err
+		},
+	}
+	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(where) }}
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), k.example, store,
+		cache.ReflectorOptions{Name: where, TypeDescription: k.name})
+}
+
+// failed notes why something is not listed, and says what to do where it is a missing right, which is granted in a file.
+func (r *reflectors) failed(ctx context.Context, where, granted string, err error) {
+	if !apierrors.IsForbidden(err) {
+		return
+	}
+	err = fmt.Errorf("the service account may not list and watch %s; grant it as %s does: %w", where, granted, err)
+	r.mu.Lock()
+	if _, waiting := r.waiting[where]; waiting {
+		r.waiting[where] = err
+	}
+	r.mu.Unlock()
+	r.log.ErrorContext(ctx, "a right is missing", "resource", where, "err", err)
+}
+
+func (r *reflectors) listed(where string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, waiting := r.waiting[where]; !waiting {
+		return // a list after the first
+	}
+	delete(r.waiting, where)
+	if len(r.waiting) == 0 {
+		close(r.done)
+	}
+}
+
+// ready is nil when everything was listed once; else it says what is missing.
+func (r *reflectors) ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for where, err := range r.waiting {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the first list of %s is not complete", where)
+	}
+	return nil
+}
+
+// wait returns when everything was listed once. It is false when the context ended first.
+func (r *reflectors) wait(ctx context.Context) bool {
+	select {
+	case <-r.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,194 @@
+package actuate
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// reloaderMetrics are metrics by the names and labels of Reloader, for dashboards and alerts that were made for it. What
+// Reloader has and is not here is of something that there is none of: nothing is scanned, and no work waits in a queue of
+// its own. A nil one measures nothing.
+type reloaderMetrics struct {
+	reloads     metric.Int64Counter
+	byNamespace metric.Int64UpDownCounter
+	actions     metric.Int64Counter
+	latency     metric.Float64Histogram
+	skips       metric.Int64Counter
+	reconciles  metric.Int64Counter
+	reconcile   metric.Float64Histogram
+	arrivals    metric.Int64Counter
+	processed   metric.Int64Counter
+	matched     metric.Int64Counter
+	failures    metric.Int64Counter
+	retries     metric.Int64Counter
+}
+
+func (m *reloaderMetrics) instruments() []instrument.Instrument {
+	latency := instrument.Latency()
+	return []instrument.Instrument{
+		{
+			Counter: &m.reloads, Name: "reloader.reload.executed", Labels: []string{"success"},
+			About: "Patches that roll a workload, and those that did not succeed.",
+		},
+		{
+			// No name of a counter can go on after its total, so it is one that could go down too.
+			UpDown: &m.byNamespace, Name: "reloader.reload.executed.total.by.namespace", Labels: []string{"success", "namespace"},
+			About: "The same, by the namespace of the workload.",
+		},
+		{
+			Counter: &m.actions, Name: "reloader.action", Labels: []string{"workload_kind", "result"},
+			About: "The same, by the kind of the workload.",
+		},
+		{
+			Histogram: &m.latency, Name: "reloader.action.latency", Unit: "s", Labels: []string{"workload_kind"}, Buckets: latency,
+			About: "Time from when the watcher saw a change to when the workload was patched. In Reloader it begins later.",
+		},
+		{
+			Counter: &m.skips, Name: "reloader.skipped", Labels: []string{"reason"},
+			About: "Changes that roll nothing at a workload. The reasons are Keyturn's.",
+		},
+		{
+			Counter: &m.reconciles, Name: "reloader.reconcile", Labels: []string{"result"},
+			About: "Events that every workload is done with: success or error.",
+		},
+		{
+			Histogram: &m.reconcile, Name: "reloader.reconcile.duration", Unit: "s", Labels: []string{"result"}, Buckets: latency,
+			About: "Time from when an event was delivered to then.",
+		},
+		{
+			Counter: &m.arrivals, Name: "reloader.events.received", Labels: []string{"event_type", "resource_type"},
+			About: "Events that were delivered: add, update or delete of configmaps, secrets or what else there is.",
+		},
+		{
+			Counter: &m.processed, Name: "reloader.events.processed", Labels: []string{"event_type", "resource_type", "result"},
+			About: "Events that every workload is done with.",
+		},
+		{
+			Counter: &m.matched, Name: "reloader.workloads.matched", Labels: []string{"kind"},
+			About: "Workloads that a delivered event may concern.",
+		},
+		{
+			Counter: &m.failures, Name: "reloader.errors", Labels: []string{"type"},
+			About: "Patches that did not succeed, and events that went to the dead letters.",
+		},
+		{
+			Counter: &m.retries, Name: "reloader.retries",
+			About: "Patches that are tried again.",
+		},
+	}
+}
+
+// ReloaderInstruments lists what is measured with --reloader-metrics.
+func ReloaderInstruments() []instrument.Instrument { return new(reloaderMetrics).instruments() }
+
+func newReloaderMetrics(meter metric.Meter) (*reloaderMetrics, error) {
+	m := &reloaderMetrics{}
+	if err := instrument.Make(meter, m.instruments()); err != nil {
+		return nil, err
+	}
+	// As in Reloader both are there from the start, so that a rate has something to begin with.
+	for _, success := range []string{"true", "false"} {
+		m.reloads.Add(context.Background(), 0, metric.WithAttributes(attribute.String("success", success)))
+	}
+	return m, nil
+}
+
+// received counts an event that was delivered, and the workloads that it may concern.
+func (m *reloaderMetrics) received(ctx context.Context, change events.Change, dependents []*workload) {
+	if m == nil {
+		return
+	}
+	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
+	for _, w := range dependents {
+		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", reloaderTitle(w.id.Kind))))
+	}
+}
+
+// settled measures an event that every workload is done with.
+func (m *reloaderMetrics) settled(ctx context.Context, change events.Change, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	result := attribute.String("result", "success")
+	if err != nil {
+		result = attribute.String("result", "error")
+		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "event")))
+	}
+	m.reconciles.Add(ctx, 1, metric.WithAttributes(result))
+	m.reconcile.Record(ctx, took.Seconds(), metric.WithAttributes(result))
+	m.processed.Add(ctx, 1, metric.WithAttributes(append(reloaderEvent(change), result)...))
+}
+
+func (m *reloaderMetrics) decided(ctx context.Context, reason Reason) {
+	if m != nil && reason.Action() == Skip {
+		m.skips.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
+	}
+}
+
+// reloaded counts a patch that succeeded, where it rolls.
+func (m *reloaderMetrics) reloaded(ctx context.Context, r *roll) {
+	if m != nil && r.rolls {
+		m.count(ctx, r.workload, true)
+	}
+}
+
+// patched measures the time that one of the causes of a patch took.
+func (m *reloaderMetrics) patched(ctx context.Context, r *roll, took time.Duration) {
+	if m != nil {
+		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(r.workload.id.Kind))))
+	}
+}
+
+// failed counts a patch that did not succeed.
+func (m *reloaderMetrics) failed(ctx context.Context, w *workload) {
+	if m == nil {
+		return
+	}
+	m.count(ctx, w, false)
+	m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "patch")))
+}
+
+// retried counts a patch that is to be tried again.
+func (m *reloaderMetrics) retried(ctx context.Context) {
+	if m != nil {
+		m.retries.Add(ctx, 1)
+	}
+}
+
+func (m *reloaderMetrics) count(ctx context.Context, w *workload, succeeded bool) {
+	success, result := attribute.String("success", "true"), attribute.String("result", "success")
+	if !succeeded {
+		success, result = attribute.String("success", "false"), attribute.String("result", "error")
+	}
+	m.reloads.Add(ctx, 1, metric.WithAttributes(success))
+	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", w.id.Namespace)))
+	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(w.id.Kind)), result))
+}
+
+// reloaderTitle is how Reloader writes a kind of workload: Deployment.
+func reloaderTitle(name string) string {
+	k, _ := kindNamed(name)
+	return k.title
+}
+
+// reloaderEvent is how Reloader describes an event.
+func reloaderEvent(change events.Change) []attribute.KeyValue {
+	eventType := "update"
+	switch {
+	case change.Verb == events.VerbDeleted:
+		eventType = "delete"
+	case change.Created || change.Verb == events.VerbObserved:
+		eventType = "add"
+	}
+	return []attribute.KeyValue{
+		attribute.String("event_type", eventType),
+		attribute.String("resource_type", strings.ToLower(string(change.Source.Kind))+"s"),
+	}
+}

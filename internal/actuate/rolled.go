@@ -1,0 +1,86 @@
+package actuate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// The annotations that the actuator writes.
+const (
+	// annotationRolled, on the workload itself, maps each source to what the workload was last rolled for.
+	annotationRolled = "keyturn.dev/rolled"
+	// annotationRevision, on the pod template, is a digest of annotationRolled. Its change is what rolls.
+	annotationRevision = "keyturn.dev/revision"
+	// annotationCause, on the pod template, says for people what the last roll was for.
+	annotationCause = "keyturn.dev/cause"
+	// annotationTraceparent, on the pod template, is the trace of the last roll.
+	annotationTraceparent = "keyturn.dev/traceparent"
+)
+
+// RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the
+// resourceVersion at which that came to be, and the UID of the source. Its text form is
+// "<fingerprint>@<resourceVersion>/<uid>".
+type RolledFor struct {
+	Fingerprint string
+	Version     string
+	UID         string
+}
+
+// String gives the text form.
+func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
+
+// isOf tells whether both are of the same change, whichever keys of the source they are about.
+func (r RolledFor) isOf(change RolledFor) bool {
+	return r.Version == change.Version && r.UID == change.UID
+}
+
+func parseRolledFor(text string) (RolledFor, error) {
+	fingerprint, rest, found := strings.Cut(text, "@")
+	version, uid, complete := strings.Cut(rest, "/")
+	if !found || !complete || fingerprint == "" || version == "" || uid == "" {
+		return RolledFor{}, fmt.Errorf("%q is not <fingerprint>@<resourceVersion>/<uid>", text)
+	}
+	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}, nil
+}
+
+// parseRolled reads the annotation. What somebody has broken by hand is passed over, entry by entry: the workload is then
+// treated as one that was never rolled for that source.
+func parseRolled(annotation string) map[string]RolledFor {
+	if annotation == "" {
+		return nil
+	}
+	var texts map[string]string
+	if err := json.Unmarshal([]byte(annotation), &texts); err != nil {
+		return nil
+	}
+	rolled := make(map[string]RolledFor, len(texts))
+	for source, text := range texts {
+		if entry, err := parseRolledFor(text); err == nil {
+			rolled[source] = entry
+		}
+	}
+	return rolled
+}
+
+// formatRolled writes the annotation. It is deterministic: encoding/json orders the keys of a map.
+func formatRolled(rolled map[string]RolledFor) (string, error) {
+	texts := make(map[string]string, len(rolled))
+	for source, entry := range rolled {
+		texts[source] = entry.String()
+	}
+	text, err := json.Marshal(texts)
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", annotationRolled, err)
+	}
+	return string(text), nil
+}
+
+// newer tells whether resourceVersion a is later than b. Within one cluster they are comparable (KEP-5504). Where one of
+// the two is not a resourceVersion nothing is known, and the answer is false.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}

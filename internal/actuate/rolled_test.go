@@ -1,0 +1,55 @@
+package actuate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheRecordIsReadAsItIsWritten(t *testing.T) {
+	want := map[string]RolledFor{
+		"secret/db":     {Fingerprint: fp("a"), Version: "100", UID: "u-1"},
+		"configmap/app": {Fingerprint: fp("b"), Version: "7", UID: "u-2"},
+	}
+	text, err := formatRolled(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, parseRolled(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       map[string]RolledFor
+	}{
+		{"no annotation", "", nil},
+		{"no JSON", "{", nil},
+		{"a list", `["secret/db"]`, nil},
+		{"entries without a version or a uid", `{"a":"x","b":"x@","c":"x@1","d":"@1/u","e":"x@1/","f":"x@1/u"}`, map[string]RolledFor{"f": {"x", "1", "u"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, parseRolled(test.text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzParseRolled(f *testing.F) {
+	f.Add(`{"secret/db":"k0:00@1/u"}`)
+	f.Add(`{"secret/db":1}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		read := parseRolled(text)
+		written, err := formatRolled(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(len(read), len(parseRolled(written))); diff != "" {
+			t.Errorf("what was read is written otherwise: %q, %q", text, written)
+		}
+	})
+}

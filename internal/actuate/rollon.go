@@ -1,0 +1,204 @@
+package actuate
+
+import (
+	"path"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// rollOnKinds are the kinds that roll-on takes, and the word for whatever of that kind the pod spec references. A new kind
+// of source is a line here.
+var rollOnKinds = []struct {
+	kind events.Kind
+	word string
+}{
+	{events.KindSecret, "secrets"},
+	{events.KindConfigMap, "configmaps"},
+	{events.KindOpenBao, "openbao"},
+}
+
+// openBaoItem begins an item that is a path in a secret store: openbao:<path>.
+const openBaoItem = "openbao:"
+
+// rollOnSays is what keyturn.dev/roll-on has to say on what the operator's --roll-all includes.
+type rollOnSays int
+
+const (
+	// rollOnSilent: it is not there, or excludes and does nothing else.
+	rollOnSilent rollOnSays = iota
+	// rollOnList: it lists what to roll on, and nothing else does.
+	rollOnList
+	// rollOnNone: the workload never rolls.
+	rollOnNone
+)
+
+// rollOn reads keyturn.dev/roll-on: the workload's, else its pod template's.
+func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
+	text, ok := workload[annotationRollOn]
+	if !ok {
+		text, ok = template[annotationRollOn]
+	}
+	switch {
+	case !ok:
+		return rollOnSilent
+	case !p.fits(annotationRollOn, text):
+		return rollOnList
+	case strings.TrimSpace(text) == "none":
+		return rollOnNone
+	}
+	says := rollOnSilent
+	empty := true
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		empty = false
+		if !strings.HasPrefix(item, "!") {
+			// Also where it cannot be read: who wrote it meant a list.
+			says = rollOnList
+		}
+		p.rollOnItem(item)
+	}
+	if empty {
+		p.fail(annotationRollOn, "", "is empty: "+rollOnAllowed())
+		return rollOnList
+	}
+	return says
+}
+
+func (p *optInParser) rollOnItem(item string) {
+	r := rule{reason: ByName, annotation: annotationRollOn, item: item}
+	if item == "auto" {
+		r.reason = ByAuto
+		p.include = append(p.include, r)
+		return
+	}
+	for _, k := range rollOnKinds {
+		if item == k.word {
+			r.reason, r.kind = ByAuto, k.kind
+			p.include = append(p.include, r)
+			return
+		}
+	}
+	text, excluded := strings.CutPrefix(item, "!")
+	if problem := r.source(strings.TrimSpace(text)); problem != "" {
+		p.fail(annotationRollOn, item, problem+": "+rollOnAllowed())
+		return
+	}
+	switch {
+	case excluded && r.key != "":
+		p.fail(annotationRollOn, item, "an exclusion is of all keys: "+rollOnAllowed())
+	case excluded:
+		r.reason = Excluded
+		p.exclude = append(p.exclude, r)
+	default:
+		p.include = append(p.include, r)
+	}
+}
+
+// source reads <kind>/<name>#<key> and returns what is wrong with it.
+func (r *rule) source(text string) string {
+	if text == "none" {
+		return "none must be the only item"
+	}
+	if path, ok := strings.CutPrefix(text, openBaoItem); ok {
+		return r.storePath(path)
+	}
+	kind, rest, ok := strings.Cut(text, "/")
+	if !ok {
+		return "not understood"
+	}
+	if r.kind = rollOnKind(kind); r.kind == "" || r.kind == events.KindOpenBao {
+		return "unknown kind"
+	}
+	name, key, keyed := strings.Cut(rest, "#")
+	switch {
+	case keyed && len(validation.IsConfigMapKey(key)) > 0:
+		return "what follows # is not a data key"
+	case validName(name):
+		r.name = exactly(name)
+	case validGlob(name):
+		r.name = glob(name)
+	default:
+		return "not a name, nor a pattern of one"
+	}
+	r.key = key
+	return ""
+}
+
+// storePath reads <path>#<key>. Which keys of a secret have changed is not known of a store, so that a key says for people
+// what is read of it, and no more.
+func (r *rule) storePath(text string) string {
+	path, key, keyed := strings.Cut(text, "#")
+	switch {
+	case keyed && key == "":
+		return "what follows # is not a key"
+	case path == "" || len(path) > maxStorePath || strings.Trim(path, "/") != path || strings.ContainsFunc(path, unicode.IsSpace):
+		return "not a path, nor a pattern of one"
+	}
+	r.kind, r.name = events.KindOpenBao, exactly(path)
+	if strings.ContainsAny(path, "*?") {
+		r.name = pathGlob(path)
+	}
+	return ""
+}
+
+// maxStorePath is how long a path in a secret store may be, in bytes.
+const maxStorePath = 1024
+
+// rollOnKind is empty where there is no such kind.
+func rollOnKind(text string) events.Kind {
+	for _, k := range rollOnKinds {
+		if text == string(k.kind) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
+func rollOnAllowed() string {
+	words := make([]string, 0, len(rollOnKinds))
+	kinds := make([]string, 0, len(rollOnKinds))
+	for _, k := range rollOnKinds {
+		words = append(words, k.word)
+		if k.kind != events.KindOpenBao {
+			kinds = append(kinds, string(k.kind))
+		}
+	}
+	return "allowed are none, or any of auto, " + strings.Join(words, ", ") +
+		", <kind>/<name>, <kind>/<name>#<key> and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
+		", and openbao:<mount>/<path>; <name> and <path> may have * and ?"
+}
+
+// glob is the matcher of a name with * for any characters and ? for any one. It has no other special characters, and a
+// name has no slash, so that path.Match knows no error here.
+type glob string
+
+func (g glob) match(name string) bool {
+	ok, _ := path.Match(string(g), name)
+	return ok
+}
+
+// pathGlob is the matcher of a path with * for any characters, slashes too, as in the policies of a secret store, and ? for
+// any one.
+type pathGlob string
+
+func (g pathGlob) match(name string) bool {
+	// A slash is what path.Match stops at, and the name of a secret has no character of its own that could stand for it.
+	const slash = "\x00"
+	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
+	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))
+	return ok
+}
+
+func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+func validGlob(text string) bool {
+	return len(text) <= validation.DNS1123SubdomainMaxLength && strings.ContainsAny(text, "*?") &&
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789.-*?") == ""
+}

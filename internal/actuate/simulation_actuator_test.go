@@ -1,0 +1,163 @@
+package actuate
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// deliver has the stream hand over the last event of a source.
+func (s *simulation) deliver(source *simulatedSource) {
+	if !source.sent && !source.acked {
+		source.sent = true
+		s.buffer = append(s.buffer, source.event)
+	}
+}
+
+// deliverAgain has the stream hand over the last event of a source once more, done with or not.
+func (s *simulation) deliverAgain(source *simulatedSource) {
+	if source.sent {
+		s.buffer = append(s.buffer, source.event)
+	}
+}
+
+// take does what engine.take and engine.consider do.
+func (s *simulation) take() {
+	if len(s.buffer) == 0 {
+		return
+	}
+	change := s.buffer[0]
+	s.buffer = s.buffer[1:]
+	from := s.engine.baseline(change, true)
+	var c *claim
+	if s.pending != nil {
+		c = s.pending.claims[change.Source]
+	}
+	if c == nil {
+		decision := plan(s.w, change, from)
+		s.notef("  took %s %s: %s", change.Source, change.ID(), decision.Reason)
+		if s.inFlight == nil && decision.Reason.Action() == Skip {
+			s.conclude(change)
+			return
+		}
+		c = &claim{from: from}
+	}
+	if s.pending == nil {
+		s.pending = &pending{key: s.w.key(), claims: make(map[events.Source]*claim)}
+	}
+	c.change = change
+	s.pending.claims[change.Source] = c
+}
+
+// conclude does what engine.conclude and engine.release do.
+func (s *simulation) conclude(change events.Change) {
+	for _, source := range s.sources {
+		if source.Source == change.Source {
+			source.decided[change.ID()] = true
+			source.acked = source.acked || source.event.ID() == change.ID()
+		}
+	}
+}
+
+// dispatch does what engine.act does.
+func (s *simulation) dispatch() {
+	if s.pending == nil || s.inFlight != nil {
+		return
+	}
+	p := s.pending
+	s.pending = nil
+	var doing []Decision
+	for source, c := range p.claims {
+		decision := plan(s.w, c.change, c.from)
+		s.notef("  decided %s %s: %s", source, c.change.ID(), decision.Reason)
+		if decision.Reason.Action() == Skip {
+			delete(p.claims, source)
+			s.conclude(c.change)
+			continue
+		}
+		doing = append(doing, decision)
+	}
+	if len(doing) == 0 {
+		return
+	}
+	r, err := newRoll(deployments, s.w, doing, p.claims)
+	if err != nil {
+		s.failf("no patch: %v", err)
+	}
+	r.pending = p
+	s.inFlight = r
+}
+
+// What may become of a patch. In any other case it succeeds.
+const (
+	patchRefused = iota
+	answerLost
+)
+
+// finish does what the API server and engine.finish do.
+func (s *simulation) finish(outcome int) {
+	r := s.inFlight
+	if r == nil {
+		return
+	}
+	s.inFlight = nil
+	failed := !s.calm && (outcome == patchRefused || outcome == answerLost)
+	if !failed || outcome == answerLost {
+		s.apply(r)
+	}
+	if !failed {
+		for _, decision := range r.decisions {
+			s.conclude(r.pending.claims[decision.Source].change)
+		}
+		return
+	}
+	s.notef("  the patch failed")
+	if s.pending != nil {
+		s.pending.merge(r.pending)
+	} else {
+		s.pending = r.pending
+	}
+	s.pending.doubt()
+}
+
+// apply has the API server take a patch.
+func (s *simulation) apply(r *roll) {
+	var patch struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	if err := json.Unmarshal(r.body, &patch); err != nil {
+		s.failf("the patch %s: %v", r.body, err)
+	}
+	after := *s.w
+	after.version = strconv.Itoa(s.version)
+	after.rolled = parseRolled(patch.Metadata.Annotations[annotationRolled])
+	s.notef("%d: patched (rolls: %t): %v", s.version, r.rolls, after.rolled)
+	if r.rolls {
+		s.checkRoll(r)
+		after.templateVersion = after.version
+		s.startPods()
+	}
+	s.w = &after
+}
+
+// restart has the actuator forget what it knows. What is not acknowledged is delivered again.
+func (s *simulation) restart() {
+	s.engine.known = make(map[events.Source]events.Change)
+	s.pending, s.inFlight, s.buffer = nil, nil, nil
+	after := *s.w
+	after.templateVersion = ""
+	s.w = &after
+	s.lose()
+	for _, source := range s.sources {
+		source.sent = false
+	}
+	s.notef("restarted")
+}
+
+// lose has nobody know whether the pods started before or after a change that is not decided yet.
+func (s *simulation) lose() {
+	for _, source := range s.sources {
+		source.strayed = source.strayed || !source.acked
+	}
+}

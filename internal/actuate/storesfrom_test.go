@@ -1,0 +1,101 @@
+package actuate
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore has the watcher of a hub tell of a secret in a store, and of a
+// Secret of its own cluster that has the name of one here.
+func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("openbao:secret/shop/db")), deploymentOf("other", "db", rollOn("secret/db")))
+	buses := busesOf(t, "demo", "hub")
+	c.bus = buses[0]
+	hub := buses[1]
+	var seq uint64
+	rotate := func(version int64) {
+		t.Helper()
+		at := time.Now()
+		rotated := changeOf(func(change *events.Change) {
+			change.Cluster, change.Verb, change.UID = "hub", events.VerbRotated, "bao"
+			change.Source = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source()
+			change.ResourceVersion = strconv.FormatInt(at.UnixNano(), 10)
+			change.ChangedAt, change.Time, change.WrittenAt = change.ResourceVersion, at, at
+			change.Keys, change.Changed, change.Truncated = nil, nil, true
+			change.Store = &events.StoreState{Engine: events.EngineKV, Version: version, Revision: strconv.FormatInt(version, 10)}
+		})
+		var err error
+		if seq, err = hub.PublishChange(t.Context(), rotated, seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := changeOf(func(change *events.Change) { change.Cluster, change.Time = "hub", time.Now() })
+	if _, err := hub.PublishChange(t.Context(), foreign, 0); err != nil {
+		t.Fatal(err)
+	}
+
+	options := c.options()
+	options.StoresFrom = []string{"hub"}
+	_, stop := c.start(options)
+	rotate(7)
+	c.wantLast("web", "started content-changed")
+	stop()
+	if got := c.patches(); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("patched were %v, want what reads the store, and nothing for the Secret of another cluster", got)
+	}
+
+	// Whoever takes over finds what the rollout is for, so that it is measured.
+	stored, err := c.bus.Last(t.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := stored.Outcome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engineOf(t, options)
+	e.bus = c.bus
+	if times := e.changesOf(t.Context(), started); len(times) != 1 {
+		t.Errorf("the times of the changes that it is for: got %v, want one", times)
+	}
+
+	for _, tt := range []struct {
+		name string
+		from []string
+		want string
+	}{
+		{"with the option it knows the path", []string{"hub"}, "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: openbao:secret/shop/db  resourceVersion "},
+		{"without it does not", nil, "openbao/secret/shop/db"},
+	} {
+		t.Run("explain: "+tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			options.StoresFrom = tt.from
+			if err := Explain(t.Context(), options, &c.bus.Reader, "deployment/web", "shop", &out); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), tt.want) {
+				t.Errorf("got %s\nwant %q in it", &out, tt.want)
+			}
+		})
+	}
+}
+
+func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T) {
+	options := testOptions()
+	options.StoresFrom = []string{"hub"}
+	want := []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}
+	store := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "a"}.Source()
+	if got := options.subjectsOf(store); !slices.Equal(got, want) {
+		t.Errorf("subjects of a secret in a store: got %q, want %q", got, want)
+	}
+	secret := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	if got := options.subjectsOf(secret); !slices.Equal(got, []string{"keyturn.v1.demo.secret.shop.db"}) {
+		t.Errorf("subjects of a Secret: got %q, want those of this cluster alone", got)
+	}
+}

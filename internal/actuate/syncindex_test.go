@@ -1,0 +1,148 @@
+package actuate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// indexBed feeds a syncIndex, and notes what it says has changed.
+type indexBed struct {
+	*testing.T
+	*syncIndex
+	said    []string
+	version int
+}
+
+func newIndexBed(t *testing.T) *indexBed {
+	b := &indexBed{T: t}
+	b.syncIndex = newSyncIndex(func(name types.NamespacedName) { b.said = append(b.said, name.Name) })
+	return b
+}
+
+func (b *indexBed) object(text string) *unstructured.Unstructured {
+	b.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		b.Fatal(err)
+	}
+	b.version++
+	obj.SetResourceVersion(fmt.Sprint(b.version))
+	return obj
+}
+
+func (b *indexBed) secret(name, key string) *externalsecret.ExternalSecret {
+	return externalsecret.Read(b.object(fmt.Sprintf(
+		"{metadata: {name: %s, namespace: shop, uid: u-%[1]s}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: %s}}]}}", name, key)))
+}
+
+func (b *indexBed) store(mount string) *externalsecret.Store {
+	return externalsecret.ReadStore(b.object(fmt.Sprintf(
+		"{metadata: {name: bao, namespace: shop}, spec: {provider: {vault: {server: 'https://bao', path: %s}}}}", mount)))
+}
+
+// readers are the names of those that read a path.
+func (b *indexBed) readers(path string) []string {
+	b.Helper()
+	r, ok := externalsecret.RotationOf(rotation(path, 2, nil))
+	if !ok {
+		b.Fatal("it is no rotation")
+	}
+	var names []string
+	for _, es := range b.dependents(r) {
+		names = append(names, es.Name)
+	}
+	return names
+}
+
+func (b *indexBed) wantReaders(path string, want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.readers(path)); diff != "" {
+		b.Errorf("readers of %s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
+	b := newIndexBed(t)
+	db, mail := b.secret("db", "shop/db"), b.secret("mail", "shop/mail")
+	b.put(db)
+	b.put(mail)
+	b.wantReaders("shop/db") // nobody knows the store yet
+	b.put(b.store("secret"))
+	b.wantReaders("shop/db", "db")
+	b.put(b.store("other"))
+	b.wantReaders("shop/db")
+	b.put(b.store("secret"))
+	b.put(b.secret("mail", "shop/db"))
+	b.wantReaders("shop/db", "db", "mail")
+	b.wantReaders("shop/mail")
+	b.drop(db)
+	b.wantReaders("shop/db", "mail")
+	b.drop(b.store("secret"))
+	b.wantReaders("shop/db")
+	b.drop(mail)
+	if len(b.syncIndex.readers) != 0 || len(b.users) != 0 || len(b.keys) != 0 || len(b.secrets) != 0 || len(b.stores) != 0 {
+		t.Errorf("something is left: %+v", b.syncIndex)
+	}
+	if diff := cmp.Diff([]string{"db", "mail", "mail", "db", "mail"}, b.said); diff != "" {
+		t.Errorf("what it said (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
+	b := newIndexBed(t)
+	older, newer := b.secret("db", "a"), b.secret("db", "b")
+	b.put(newer)
+	b.put(older)
+	if b.get(nameOf(newer)) != newer || len(b.said) != 1 {
+		t.Error("the older state took the place of the newer")
+	}
+	successor := b.secret("db", "c")
+	successor.UID, successor.ResourceVersion = "another", "1"
+	b.put(successor)
+	if b.get(nameOf(newer)) != successor {
+		t.Error("the successor is taken for an older state")
+	}
+}
+
+func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
+	b := newIndexBed(t)
+	before, answer, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
+	b.answer(answer)
+	if b.get(nameOf(answer)) != nil {
+		t.Error("what is gone came back")
+	}
+	another.UID = "another"
+	b.put(before)
+	b.answer(another)
+	if b.get(nameOf(before)) != before {
+		t.Error("its predecessor came back")
+	}
+	b.answer(answer)
+	if b.get(nameOf(before)) != answer {
+		t.Error("the answer is not known")
+	}
+}
+
+func TestAnEventCostsWhatItsReadersCost(t *testing.T) {
+	b := newIndexBed(t)
+	b.put(b.store("secret"))
+	for i := range 1000 {
+		b.put(b.secret(fmt.Sprintf("es-%d", i), fmt.Sprintf("path/%d", i)))
+	}
+	r, _ := externalsecret.RotationOf(rotation("path/7", 2, nil))
+	looked := 0
+	for _, key := range r.Keys() {
+		looked += len(b.syncIndex.readers[key])
+	}
+	if looked != 1 {
+		t.Errorf("%d are looked at, want 1", looked)
+	}
+	b.wantReaders("path/7", "es-7")
+}

@@ -1,0 +1,38 @@
+package actuate
+
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+func TestEveryReasonOfASyncIsTold(t *testing.T) {
+	names, sentences := make(map[string]bool), make(map[string]bool)
+	for reason := syncUnknown; reason <= syncDenied; reason++ {
+		verdict, ok := syncVerdicts[reason]
+		if !ok || reason.String() == "" || reason.Sentence() == "" {
+			t.Errorf("reason %d has no name or says nothing", reason)
+			continue
+		}
+		if names[reason.String()] || sentences[reason.Sentence()] {
+			t.Errorf("%s is called or says the same as another", reason)
+		}
+		names[reason.String()], sentences[reason.Sentence()] = true, true
+		if failed := verdict.verb == events.VerbFailed; failed != (verdict.event == eventSyncFailed) {
+			t.Errorf("%s: the verb is %s, and the Kubernetes Event %q", reason, verdict.verb, verdict.event)
+		}
+	}
+	if len(syncVerdicts) != len(names) {
+		t.Errorf("%d reasons have a verdict, want %d", len(syncVerdicts), len(names))
+	}
+}
+
+func TestEveryObstacleHasAReason(t *testing.T) {
+	for obstacle := externalsecret.NoObstacle + 1; obstacle <= externalsecret.Generates; obstacle++ {
+		reason, ok := syncObstacles[obstacle]
+		if !ok || syncVerdicts[reason].event != eventNotSynced {
+			t.Errorf("obstacle %d is not told", obstacle)
+		}
+	}
+}

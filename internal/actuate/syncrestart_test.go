@@ -1,0 +1,186 @@
+package actuate
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*syncBed)
+		before  time.Duration // how long the first actuator runs
+		after   time.Duration // how long there is none
+		again   []string      // what the next one patches
+	}{
+		{name: "where all is done", before: time.Second},
+		{name: "where it was asked, and is synced meanwhile", before: 50 * time.Millisecond, after: time.Second},
+		{name: "where it was asked, and is not synced yet", before: 50 * time.Millisecond},
+		{
+			name:    "where it was not even asked",
+			prepare: func(b *syncBed) { b.refuse = apierrors.NewTimeoutError("later", 1) },
+			before:  50 * time.Millisecond, again: []string{"db " + secondVersion},
+		},
+		{
+			name:    "where it was asked again, and is not synced yet",
+			prepare: func(b *syncBed) { b.took, b.read = time.Second, func(types.NamespacedName) string { return "1" } },
+			before:  time.Second + changeWait + 2*syncTick, again: []string{"db " + secondVersion + "-r2"},
+		},
+		{
+			// What the syncs have written since is not known any more: to ask everything again would cost more than it is worth.
+			name:    "where it was synced, and nobody saw what it wrote",
+			prepare: func(b *syncBed) { b.read = func(types.NamespacedName) string { return "1" } },
+			before:  time.Second,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inSyncBed(t, func(b *syncBed) {
+				b.secret("db", "shop/db", "")
+				if test.prepare != nil {
+					test.prepare(b)
+				}
+				b.start(b.options())
+				b.rotate("shop/db", 2, nil)
+				b.pass(test.before)
+				b.stop()
+				b.taken()
+				b.with(func() { b.refuse = nil })
+				<-time.After(test.after)
+				b.start(b.options())
+				event := b.rotate("shop/db", 2, nil)
+				b.pass(20 * time.Second)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), test.again)
+			})
+		})
+	}
+}
+
+// cluster makes a ClusterExternalSecret with so many ExternalSecrets.
+func (b *syncBed) cluster(children int) {
+	b.Helper()
+	b.add(b.parse("metadata: {name: all, uid: uid-all}"))
+	for i := range children {
+		b.secret(fmt.Sprintf("child-%d", i), "shop/db", "")
+		child := b.objects[types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("child-%d", i)}]
+		child.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
+			"apiVersion": externalsecret.APIVersion, "kind": "ClusterExternalSecret", "name": "all", "uid": "uid-all", "controller": true,
+		}}
+	}
+}
+
+func TestWhatAClusterExternalSecretMakesIsAskedThroughIt(t *testing.T) {
+	inSyncBed(t, func(b *syncBed) {
+		b.cluster(8)
+		b.secret("db", "shop/db", "")
+		b.start(b.options())
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(5 * time.Second)
+		b.mustSettle(event)
+		b.want("patches", b.taken(), []string{"all " + secondVersion, "db " + secondVersion})
+		if got := len(b.outcomes()); got != 9 {
+			t.Errorf("%d outcomes, want 9", got)
+		}
+	})
+}
+
+func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
+	for _, before := range []time.Duration{50 * time.Millisecond, 350 * time.Millisecond, 10 * time.Second} {
+		t.Run("after "+before.String(), func(t *testing.T) {
+			inSyncBed(t, func(b *syncBed) {
+				b.cluster(8)
+				b.start(b.options())
+				b.rotate("shop/db", 2, nil)
+				b.pass(before)
+				b.stop()
+				b.start(b.options())
+				// The same event, and not one that was seen later.
+				event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) }))
+				b.pass(time.Minute)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), []string{"all " + secondVersion})
+			})
+		})
+	}
+}
+
+func TestAClusterExternalSecretThatIsNotKnownIsNotInTheWay(t *testing.T) {
+	inSyncBed(t, func(b *syncBed) {
+		b.cluster(1)
+		delete(b.objects, types.NamespacedName{Name: "all"})
+		b.start(b.options())
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		b.mustSettle(event)
+		b.want("patches", b.taken(), []string{"child-0 " + secondVersion})
+	})
+}
+
+func TestAPatchThatFailsIsMadeAgain(t *testing.T) {
+	inSyncBed(t, func(b *syncBed) {
+		b.secret("db", "shop/db", "")
+		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("cannot patch resource"))
+		b.start(b.options())
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(10 * time.Minute)
+		if done, _ := b.isSettled(event); done {
+			t.Error("a right that is missing, and may be granted, ends it")
+		}
+		b.with(func() { b.refuse = nil })
+		b.pass(retryMost + time.Second)
+		b.mustSettle(event)
+		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
+	})
+}
+
+func TestAPatchThatIsDeniedEndsAmongTheDeadLetters(t *testing.T) {
+	inSyncBed(t, func(b *syncBed) {
+		b.secret("db", "shop/db", "")
+		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
+		b.start(b.options())
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(2 * time.Minute)
+		if done, err := b.isSettled(event); !done || err == nil {
+			t.Errorf("the event is done with: %t (%v), want it among the dead letters", done, err)
+		}
+		b.want("outcomes", b.outcomes(), []string{"db failed patch-denied"})
+		if warnings := b.warnings(); len(warnings) != 1 {
+			t.Errorf("Kubernetes Events: %q", warnings)
+		}
+	})
+}
+
+func TestAnExternalSecretThatGoesAwayEndsItsSync(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*syncBed)
+	}{
+		{"after it was asked", func(b *syncBed) { b.deaf["db"] = true }},
+		{"before it was", func(b *syncBed) { b.refuse = apierrors.NewTimeoutError("later", 1) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inSyncBed(t, func(b *syncBed) {
+				b.secret("db", "shop/db", "")
+				test.prepare(b)
+				b.start(b.options())
+				event := b.rotate("shop/db", 2, nil)
+				b.pass(500 * time.Millisecond)
+				b.remove("db")
+				b.pass(5 * time.Second)
+				b.mustSettle(event)
+				b.want("outcomes", b.outcomes(), []string{"db skipped externalsecret-gone"})
+			})
+		})
+	}
+}

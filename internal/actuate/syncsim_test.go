@@ -1,0 +1,176 @@
+package actuate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// syncSimulation is a cluster in which anything may happen at any time: versions are written, actuators come and go, the
+// API server and the operator have bad times, a standby answers with what was.
+type syncSimulation struct {
+	*syncBed
+	random *rand.Rand
+	// lags says that a standby may answer. Then no actuator goes away, for the next one does not know who had such an answer.
+	lags bool
+	// versions is the last of each path, and open the tickets of the events that are not done with.
+	versions map[string]int64
+	open     map[string][]*ticket
+	// lag is how often a standby still answers each ExternalSecret.
+	lag map[string]int
+	log []string
+}
+
+var simulatedPaths = map[string]string{"a": "p", "b": "p", "c": "p", "d": "q", "e": "q", "f": "p+q", "child-0": "shop/db", "child-1": "shop/db"}
+
+func newSyncSimulation(b *syncBed, seed uint64) *syncSimulation {
+	s := &syncSimulation{
+		syncBed: b, random: rand.New(rand.NewPCG(seed, 3)), lags: seed%2 == 0, versions: make(map[string]int64),
+		open: make(map[string][]*ticket), lag: make(map[string]int), log: []string{fmt.Sprintf("seed %d", seed)},
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		b.secret(name, simulatedPaths[name], "")
+	}
+	b.secret("f", "p", ", dataFrom: [{extract: {key: q}}]")
+	b.cluster(2)
+	b.read = func(name types.NamespacedName) string {
+		if s.lag[name.Name] > 0 {
+			s.lag[name.Name]--
+			return b.written[name]
+		}
+		return s.current(name.Name)
+	}
+	return s
+}
+
+// current is what an ExternalSecret reads now.
+func (s *syncSimulation) current(name string) string {
+	var parts []string
+	for path := range strings.SplitSeq(simulatedPaths[name], "+") {
+		parts = append(parts, fmt.Sprintf("%s%d", path, s.versions[path]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (s *syncSimulation) notef(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *syncSimulation) rotateOne() {
+	path := []string{"p", "q", "shop/db"}[s.random.IntN(3)]
+	version := int64(0)
+	s.with(func() {
+		s.versions[path]++
+		version = s.versions[path]
+		for name, paths := range simulatedPaths {
+			if s.lags && slices.Contains(strings.Split(paths, "+"), path) {
+				s.lag[name] = s.random.IntN(maxRepeats + 1)
+			}
+		}
+	})
+	s.notef("%s: %s is at %d", time.Now().Format("15:04:05.0"), path, version)
+	s.open[path] = append(s.open[path], s.deliver(s.Context(), rotation(path, version, nil)))
+}
+
+// restart has another actuator take over. It is given the last event of each path, where that is not done with.
+func (s *syncSimulation) restart() {
+	s.notef("another actuator")
+	undone := make(map[string]bool)
+	for path, tickets := range s.open {
+		for _, t := range tickets {
+			if done, _ := s.isSettled(t); !done {
+				undone[path] = true
+			}
+		}
+	}
+	s.start(s.options())
+	clear(s.open)
+	for path := range undone {
+		s.open[path] = []*ticket{s.deliver(s.Context(), rotation(path, s.versions[path], nil))}
+	}
+}
+
+func (s *syncSimulation) step() {
+	switch n := s.random.IntN(100); {
+	case n < 40:
+		s.rotateOne()
+	case n < 50 && !s.lags:
+		s.restart()
+	case n < 60:
+		s.with(func() { s.refuse = apierrors.NewTimeoutError("later", 1) })
+	case n < 70:
+		s.with(func() { s.refuse = nil })
+	case n < 80:
+		s.with(func() { s.failing[string(rune('a'+s.random.IntN(6)))] = true })
+	case n < 90:
+		s.recover()
+	default:
+		s.pass(time.Duration(s.random.IntN(20)) * time.Second)
+	}
+	s.pass(time.Duration(s.random.IntN(1500)) * time.Millisecond)
+}
+
+// recover has the operator try again what failed.
+func (s *syncSimulation) recover() {
+	s.with(func() {
+		for name := range s.failing {
+			delete(s.failing, name)
+			s.queue <- types.NamespacedName{Namespace: "shop", Name: name}
+		}
+	})
+}
+
+// end lets everything come to its end, and checks it.
+func (s *syncSimulation) end() {
+	s.with(func() { s.refuse = nil })
+	s.pass(retryMost + time.Second)
+	s.recover()
+	s.pass(10 * time.Minute)
+	var problems []string
+	for path, tickets := range s.open {
+		for _, t := range tickets {
+			if done, err := s.isSettled(t); !done || err != nil {
+				problems = append(problems, fmt.Sprintf("an event of %s is done with: %t (%v)", path, done, err))
+			}
+		}
+	}
+	s.ask(func() {
+		if y := s.y; len(y.syncs)+len(y.bySecret)+len(y.byTarget)+len(y.queue.turns)+y.inProgress != 0 {
+			problems = append(problems, fmt.Sprintf("something is left: %+v", y))
+		}
+	})
+	s.with(func() {
+		for name := range simulatedPaths {
+			rotated := slices.ContainsFunc(strings.Split(simulatedPaths[name], "+"), func(path string) bool { return s.versions[path] > 0 })
+			if got, want := s.written[types.NamespacedName{Namespace: "shop", Name: name}], s.current(name); got != want && rotated {
+				problems = append(problems, fmt.Sprintf("%s has %q, not %q", name, got, want))
+			}
+		}
+	})
+	if len(problems) > 0 {
+		s.Fatalf("%s\n%s", strings.Join(s.log, "\n"), strings.Join(problems, "\n"))
+	}
+}
+
+// Whatever happens, in whatever order: in the end every ExternalSecret was synced to what is in the store, every event is
+// done with, and nothing is left.
+func TestWhateverHappensEveryExternalSecretIsSynced(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSyncSimulation(newSyncBed(t), seed)
+			s.start(s.options())
+			for range 5 + s.random.IntN(40) {
+				s.step()
+			}
+			s.end()
+			s.stop()
+		})
+	}
+}

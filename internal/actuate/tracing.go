@@ -1,0 +1,147 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// newTicket begins the span of an event's processing. Its parent is the context in which the event was made, so that a
+// person sees one trace; and it is linked to it too, as the messaging conventions ask.
+func (e *engine) newTicket(ctx context.Context, delivery *events.Delivery) *ticket {
+	ctx = context.WithoutCancel(ctx)
+	t := &ticket{delivery: delivery, ctx: ctx, span: trace.SpanFromContext(ctx)}
+	e.open[t] = struct{}{}
+	change := delivery.Change
+	if change.ChangedAt == "" {
+		return t // seen for the first time: nothing will come of it
+	}
+	created := change.Trace.Context(ctx)
+	t.ctx, t.span = e.options.Tracer.Start(created, "process "+events.SubjectTemplate(change.Source.Kind),
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(linkToParent(created)...),
+		trace.WithAttributes(change.SpanAttributes()...),
+		trace.WithAttributes(
+			semconv.MessagingOperationTypeProcess,
+			semconv.MessagingOperationName("process"),
+			semconv.MessagingConsumerGroupName(e.options.durable()),
+			attribute.Int64("messaging.nats.sequence", int64(delivery.Seq)),
+			attribute.Int64("keyturn.delivery", int64(delivery.Deliveries)),
+		))
+	return t
+}
+
+// startPlan begins the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the
+// others are linked to it, so that whoever looks at the trace of one of those finds what came of it.
+func (e *engine) startPlan(ctx context.Context, p *pending, w *workload) (context.Context, trace.Span) {
+	var newest *ticket
+	var others []*ticket
+	for _, c := range p.claims {
+		for _, t := range c.tickets {
+			switch {
+			case newest == nil:
+				newest = t
+			case newer(t.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
+				newest, others = t, append(others, newest)
+			default:
+				others = append(others, t)
+			}
+		}
+	}
+	if newest != nil {
+		ctx = newest.ctx
+	}
+	links := linkToParent(ctx)
+	for _, t := range others {
+		links = append(links, trace.LinkFromContext(t.ctx))
+	}
+	ctx, span := e.options.Tracer.Start(context.WithoutCancel(ctx), "plan", trace.WithLinks(links...),
+		trace.WithAttributes(workloadAttributes(w.id)...))
+	for _, t := range others {
+		t.span.AddLink(trace.LinkFromContext(ctx))
+	}
+	return ctx, span
+}
+
+// linkToParent links a span to what is its parent as well. Jaeger makes one reference of the two, which would not be that of
+// a child if the link did not say so.
+func linkToParent(ctx context.Context) []trace.Link {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return nil
+	}
+	return []trace.Link{trace.LinkFromContext(ctx, semconv.OpenTracingRefTypeChildOf)}
+}
+
+// workloadNames gives the attribute of each kind of workload.
+var workloadNames = map[string]attribute.Key{
+	"deployment":  semconv.K8SDeploymentNameKey,
+	"statefulset": semconv.K8SStatefulSetNameKey,
+	"daemonset":   semconv.K8SDaemonSetNameKey,
+	"cronjob":     semconv.K8SCronJobNameKey,
+
+	kindExternalSecret:        "keyturn.externalsecret.name",
+	kindClusterExternalSecret: "keyturn.clusterexternalsecret.name",
+}
+
+func workloadAttributes(id events.Workload) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{semconv.K8SNamespaceName(id.Namespace), attribute.String("keyturn.workload.kind", id.Kind)}
+	if key, ok := workloadNames[id.Kind]; ok {
+		attributes = append(attributes, key.String(id.Name))
+	}
+	return attributes
+}
+
+// requestAttributes are those of a patch as a request to the API server. That it is tried again is in the trace too: each
+// try has a decision of its own, of what is known by then.
+func requestAttributes(r *roll) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{semconv.HTTPRequestMethodPatch}
+	if r.attempts > 0 {
+		attributes = append(attributes, semconv.HTTPRequestResendCount(r.attempts))
+	}
+	return attributes
+}
+
+// failRequest marks the span of a request that did not succeed. The message of the API server may say more than anybody
+// wants to have in a trace, for admission words it: the log has it.
+func failRequest(span trace.Span, err error) {
+	kind := semconv.ErrorType(err)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		kind = semconv.ErrorTypeKey.String(string(status.Status().Reason))
+		span.SetAttributes(semconv.HTTPResponseStatusCode(int(status.Status().Code)))
+	}
+	span.SetAttributes(kind)
+	span.SetStatus(codes.Error, "not patched")
+}
+
+func rolloutAttributes(started events.Outcome) []attribute.KeyValue {
+	sources := make([]string, 0, len(started.Sources))
+	for _, source := range started.Sources {
+		sources = append(sources, source.Source)
+	}
+	return append(workloadAttributes(started.Workload),
+		attribute.String("keyturn.revision", started.Revision), attribute.StringSlice("keyturn.sources", sources))
+}
+
+func outcomeAttributes(outcome events.Outcome) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason),
+	}
+}
+
+// reasonKey is the attribute of a reason.
+const reasonKey = attribute.Key("keyturn.reason")
+
+func decisionAttributes(decision Decision) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("keyturn.source", decision.Source.String()),
+		reasonKey.String(decision.Reason.String()),
+		attribute.StringSlice("keyturn.keys", decision.Keys),
+	}
+}

@@ -1,0 +1,137 @@
+package actuate
+
+import (
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// traced are options whose spans the recorder has.
+func traced() (Options, *tracetest.SpanRecorder) {
+	recorder, options := tracetest.NewSpanRecorder(), testOptions()
+	options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("")
+	return options, recorder
+}
+
+// changeIn is a change that was made in a trace of its own, with the digit for its ids.
+func changeIn(digit byte, version string) events.Change {
+	id := slices.Repeat([]byte{digit}, 32)
+	return changeOf(func(c *events.Change) {
+		c.ResourceVersion, c.ChangedAt = version, version
+		c.Source.Name = "db-" + version
+		c.Trace = events.TraceContext{Parent: "00-" + string(id) + "-" + string(id[:16]) + "-01"}
+	})
+}
+
+func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		changes []events.Change
+		newest  int
+	}{
+		{"one change", []events.Change{changeIn('a', "100")}, 0},
+		{"the newest last", []events.Change{changeIn('a', "99"), changeIn('b', "100"), changeIn('c', "101")}, 2},
+		{"the newest first", []events.Change{changeIn('a', "101"), changeIn('b', "100")}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			options, recorder := traced()
+			w := workloadOf(t, "auto", wholeDB, nil)
+			e := engineOf(t, options, w)
+			var tickets []*ticket
+			p := &pending{key: w.key(), claims: make(map[events.Source]*claim)}
+			for _, change := range test.changes {
+				ticket := e.newTicket(t.Context(), &events.Delivery{Change: change})
+				tickets = append(tickets, ticket)
+				p.claims[change.Source] = &claim{change: change, tickets: tickets[len(tickets)-1:]}
+			}
+			_, plan := e.startPlan(t.Context(), p, w)
+			plan.End()
+			for _, ticket := range tickets {
+				ticket.span.End()
+			}
+
+			ended := recorder.Ended()
+			parent := ended[1+test.newest]
+			if got := ended[0].Parent().SpanID(); got != parent.SpanContext().SpanID() {
+				t.Errorf("parent of the plan: got %s, want that of the newest change", got)
+			}
+			if got := len(ended[0].Links()); got != len(test.changes) {
+				t.Errorf("links of the plan: got %d, want one to each of %d changes", got, len(test.changes))
+			}
+			for i, process := range ended[1:] {
+				linked := func(link sdktrace.Link) bool { return link.SpanContext.SpanID() == process.SpanContext().SpanID() }
+				if !slices.ContainsFunc(ended[0].Links(), linked) {
+					t.Errorf("the plan has no link to change %d", i+1)
+				}
+				back := func(link sdktrace.Link) bool { return link.SpanContext.SpanID() == plan.SpanContext().SpanID() }
+				if got := slices.ContainsFunc(process.Links(), back); got != (i != test.newest) {
+					t.Errorf("change %d is linked to the plan: got %t", i+1, got)
+				}
+				created := test.changes[i].Trace.Context(t.Context())
+				if process.Parent().SpanID() != trace.SpanContextFromContext(created).SpanID() {
+					t.Errorf("change %d is not a child of what made it", i+1)
+				}
+			}
+		})
+	}
+}
+
+func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
+	options, recorder := traced()
+	e := engineOf(t, options)
+	e.newTicket(t.Context(), &events.Delivery{Change: changeOf(func(c *events.Change) { c.Trace = events.TraceContext{} })}).span.End()
+	span := recorder.Ended()[0]
+	if span.Parent().IsValid() || len(span.Links()) > 0 || !span.SpanContext().IsValid() {
+		t.Errorf("got parent %v and links %v, want a root without links", span.Parent(), span.Links())
+	}
+}
+
+func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
+	options, recorder := traced()
+	options.MaxRollouts = 1
+	w := workloadOf(t, "auto", wholeDB, func(w *workload) { w.progress.pods = 1 })
+	busy := workloadOf(t, "auto", wholeDB, named("busy", func(w *workload) { w.progress.pods = 1 }))
+	e := engineOf(t, options, w, busy)
+	e.rollouts[busy.key()] = &rollout{}
+	change := changeIn('a', "100")
+	change.Source = db
+	p := e.pend(w, change)
+	p.claims[db].tickets = []*ticket{e.newTicket(t.Context(), &events.Delivery{Change: change})}
+	for range 3 {
+		e.act(t.Context(), p, w)
+		if p.held != ReasonLimit {
+			t.Fatalf("it is held for %s, want %s", p.held, ReasonLimit)
+		}
+	}
+	if ended := recorder.Ended(); len(ended) != 1 || ended[0].Name() != "plan" {
+		t.Errorf("got the spans %v, want one plan", ended)
+	}
+	// A decision that it has to wait for something else is another one.
+	e.failed[busy.key()] = struct{}{}
+	busy.rolled = map[string]RolledFor{db.String(): plan(w, change, nil).Record}
+	e.act(t.Context(), p, w)
+	if got := len(recorder.Ended()); p.held != ReasonPeerFailed || got != 2 {
+		t.Errorf("held for %s with %d plans, want %s and 2", p.held, got, ReasonPeerFailed)
+	}
+}
+
+func TestAFailedRequestSaysHowItFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
+	options, recorder := traced()
+	_, span := options.Tracer.Start(t.Context(), "patch")
+	failRequest(span, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "web", nil))
+	span.End()
+	got := attribute.NewSet(recorder.Ended()[0].Attributes()...)
+	reason, _ := got.Value("error.type")
+	code, _ := got.Value("http.response.status_code")
+	if reason.AsString() != "Forbidden" || code.AsInt64() != 403 || recorder.Ended()[0].Status().Description != "not patched" {
+		t.Errorf("got %v, %v", recorder.Ended()[0].Attributes(), recorder.Ended()[0].Status())
+	}
+}

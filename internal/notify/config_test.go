@@ -1,0 +1,259 @@
+package notify
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestConfigFillsInWhatIsLeftOut(t *testing.T) {
+	got, err := parseConfig([]byte(`
+sinks:
+  - name: team
+    type: slack
+    url: https://hooks.example.com/services/T0/B0/x
+  - name: audit
+    type: webhook
+    urlFile: /etc/keyturn/notify/audit
+    verbs: [completed]
+    namespaces: [shop]
+    template: '{"text": "${message}"}'
+    headers: [{name: Authorization, file: /etc/keyturn/notify/token}, {name: X-Team, value: shop}]
+    rate: {perMinute: 6}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []sinkConfig{
+		{
+			Name: "team", Type: "slack", URL: "https://hooks.example.com/services/T0/B0/x",
+			Verbs: []events.Verb{events.VerbFailed, events.VerbHeld}, Rate: rateConfig{PerMinute: 60},
+		},
+		{
+			Name: "audit", Type: "webhook", URLFile: "/etc/keyturn/notify/audit", Verbs: []events.Verb{events.VerbCompleted},
+			Namespaces: []string{"shop"}, Template: `{"text": "${message}"}`, Rate: rateConfig{PerMinute: 6},
+			Headers: []headerConfig{{Name: "Authorization", File: "/etc/keyturn/notify/token"}, {Name: "X-Team", Value: "shop"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sinks (-want +got):\n%s", diff)
+	}
+}
+
+// secretPath is in the addresses of these tests, and must be in no error.
+const secretPath = "hunter2"
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	sink := func(fields string) string {
+		return "sinks: [{name: a, type: slack, url: 'https://x.example/" + secretPath + "', " + fields + "}]"
+	}
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"no sinks", "sinks: []", []string{"sinks: is empty, want at least one"}},
+		{"an empty file", "", []string{"sinks: is empty, want at least one"}},
+		{"a field that is not known", "sinks: [{labl: a}]", []string{"labl: is no field that is known here"}},
+		{"a field that is not known and looks like a secret", "sinks: [{https://x.example/" + secretPath + ": a}]", []string{"it is not YAML with the fields that are known"}},
+		{"a field twice", "sinks:\n- name: a\n  name: b", []string{"line 3: is not YAML, or has a field twice"}},
+		{"no YAML", "sinks:\n  - name: [", []string{"line 2: is not YAML, or has a field twice"}},
+		{"a value of another type", sink("rate: {perMinute: fast}"), []string{"sinks.rate.perMinute: is of type string, want int"}},
+		{"a number that is too large", sink("rate: {perMinute: 1e99}"), []string{"sinks.rate.perMinute: is of type number, want int"}},
+		{
+			"a value under a tag that it does not fit", "sinks: [{name: a, url: !!int 'https://x.example/" + secretPath + "'}]",
+			[]string{"it is not YAML with the fields that are known"},
+		},
+		{"an anchor that is not there", "sinks: [{name: a, url: *" + secretPath + "}]", []string{"it is not YAML with the fields that are known"}},
+		{
+			"a name that is no label", "sinks: [{name: A_b, type: slack, urlFile: f}]",
+			[]string{`sinks[0].name: "A_b" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
+		},
+		{
+			"a type that is not known", "sinks: [{name: a, type: irc, urlFile: f}]",
+			[]string{`sinks[0].type: "irc" is not known, want one of googlechat, slack, teams, webhook`},
+		},
+		{
+			"everything at once, a line each", "sinks: [{name: a, type: irc}, {name: a, type: slack, urlFile: f, verbs: [broke]}]",
+			[]string{
+				`sinks[0].type: "irc" is not known, want one of googlechat, slack, teams, webhook`,
+				"sinks[0].url: is empty, want the address of the webhook, or urlFile",
+				`sinks[1].verbs[0]: "broke" is not known, want one of started, completed, failed, held, skipped`,
+				`sinks[1].name: "a" is there twice, want a name for each sink`,
+			},
+		},
+		{"two addresses", sink("urlFile: f"), []string{"sinks[0].url: is given together with urlFile, want one of them"}},
+		{
+			"an address that is none", "sinks: [{name: a, type: slack, url: 'hooks/" + secretPath + "'}]",
+			[]string{"sinks[0].url: is not an address, want one that begins with https://"},
+		},
+		{
+			"an address that cannot be parsed", "sinks: [{name: a, type: webhook, url: 'https://x.example/%zz" + secretPath + "'}]",
+			[]string{"sinks[0].url: is not an address, want one that begins with https:// or http://"},
+		},
+		{
+			"a chat service in the clear", "sinks: [{name: a, type: teams, url: 'http://x.example/" + secretPath + "'}]",
+			[]string{"sinks[0].url: has another scheme, want https://"},
+		},
+		{
+			"a namespace that is none", sink("namespaces: [shop, '*']"),
+			[]string{`sinks[0].namespaces[1]: "*" is not the name of a namespace, want lower-case letters, digits and dashes, at most 63`},
+		},
+		{"a rate that is negative", sink("rate: {perMinute: -1}"), []string{"sinks[0].rate.perMinute: is -1, want from 1 to 6000, or 0 for 60"}},
+		{
+			"a template with a field that is not known", sink("template: '${verbs}'"),
+			[]string{"sinks[0].template: has ${verbs}, want one of cluster, id, kind, message, name, namespace, reason, revision, sources, text, time, traceId, verb, what, workload"},
+		},
+		{
+			"a template with a field that has no name", sink("template: 'a ${} b'"),
+			[]string{"sinks[0].template: has ${}, want one of cluster, id, kind, message, name, namespace, reason, revision, sources, text, time, traceId, verb, what, workload"},
+		},
+		{"headers for a chat service", sink("headers: [{name: a, value: b}]"), []string{`sinks[0].headers: are for the type webhook, want none with "slack"`}},
+		{
+			"headers that are none", "sinks: [{name: a, type: webhook, urlFile: f, headers: [{name: 'a b', value: c}, {name: a, value: c, file: f}, {name: a, value: \"c\\nd\"}]}]",
+			[]string{
+				`sinks[0].headers[0].name: "a b" is not the name of a header, want letters, digits and dashes`,
+				"sinks[0].headers[1]: wants exactly one of value and file",
+				"sinks[0].headers[2].value: has a control character, want one line of text",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseConfig([]byte(tt.text))
+			if err == nil {
+				t.Fatal("it is taken")
+			}
+			var want []string
+			for _, line := range tt.want {
+				want = append(want, "--notify-config: "+line)
+			}
+			if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if strings.Contains(err.Error(), secretPath) {
+				t.Error("the error quotes an address")
+			}
+		})
+	}
+}
+
+func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, bad := write("good", "https://x.example/"+secretPath+"\n"), write("bad", secretPath)
+	token, lines, empty := write("token", "Bearer "+secretPath+"\n"), write("lines", secretPath+"\n"+secretPath), write("empty", "\n")
+	missing := filepath.Join(dir, "missing")
+	tests := []struct {
+		name, sink string
+		// want is the error. Empty: there is none.
+		want string
+	}{
+		{name: "an address and a header in files", sink: "urlFile: " + good + ", headers: [{name: Authorization, file: " + token + "}]"},
+		{name: "no such file", sink: "urlFile: " + missing, want: "urlFile: reading the file: open " + missing + ": no such file or directory"},
+		{name: "a file without an address", sink: "urlFile: " + bad, want: "urlFile: is not an address, want one that begins with https:// or http://"},
+		{
+			name: "no such file of a header", sink: "urlFile: " + good + ", headers: [{name: A, file: " + missing + "}]",
+			want: "headers[0].file: reading the file: open " + missing + ": no such file or directory",
+		},
+		{
+			name: "a header of two lines", sink: "urlFile: " + good + ", headers: [{name: A, file: " + lines + "}]",
+			want: "headers[0].file: the content of " + lines + " cannot be a header, want one line of text",
+		},
+		{
+			name: "a header of nothing", sink: "urlFile: " + good + ", headers: [{name: A, file: " + empty + "}]",
+			want: "headers[0].file: the content of " + empty + " cannot be a header, want one line of text",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := write("config", "sinks: [{name: a, type: webhook, "+tt.sink+"}]")
+			n, err := New(Options{ConfigFile: path, Logger: new(logBuffer).logger(), Meter: newCounters().meter()})
+			if tt.want != "" {
+				if err == nil || err.Error() != "--notify-config: sinks[0]."+tt.want {
+					t.Errorf("got %v, want sinks[0].%s", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := n.sinks[0].poster
+			if p.address.String() != "https://x.example/"+secretPath || p.header.Get("Authorization") != "Bearer "+secretPath {
+				t.Error("the address and the header are not those of the files")
+			}
+		})
+	}
+}
+
+func TestNewWithoutAConfigurationTellsNobody(t *testing.T) {
+	n, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Run(t.Context(), nil)
+	if _, err := New(Options{ConfigFile: filepath.Join(t.TempDir(), "missing")}); err == nil || !strings.HasPrefix(err.Error(), "--notify-config: open ") {
+		t.Errorf("got %v for a file that is not there", err)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add("sinks: [{name: a, type: slack, url: 'https://x.example/y', verbs: [failed], rate: {perMinute: 3}}]")
+	f.Add("sinks:\n- {name: b, type: webhook, urlFile: f, template: '${text}', headers: [{name: A, value: b}]}")
+	f.Add("sinks: [{url: !!int x}, {template: '${}'}, *a]")
+	f.Add("sinks: 1e999")
+	f.Fuzz(func(t *testing.T, text string) {
+		sinks, err := parseConfig([]byte(text))
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "--notify-config: ") {
+					t.Errorf("a line of the error does not name the flag: %q", line)
+				}
+			}
+			return
+		}
+		for _, s := range sinks {
+			if s.Name == "" || len(s.Verbs) == 0 || s.Rate.PerMinute < 1 || (s.URL == "") == (s.URLFile == "") {
+				t.Errorf("it is taken: %+v", s)
+			}
+		}
+	})
+}
+
+// TestTheExamplesOfTheDocumentationWork reads each file of docs/notifications.md, and makes of each a message.
+func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
+	page, err := os.ReadFile("../../docs/notifications.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		sinks, err := parseConfig([]byte(text))
+		if err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+		for _, s := range sinks {
+			shown[s.Type] = true
+			if body := made(t, s.Type, s.Template, outcome(events.VerbFailed, "shop", "r1")); !json.Valid([]byte(body)) {
+				t.Errorf("the message of %s is no JSON: %s", s.Name, body)
+			}
+		}
+	}
+	for _, name := range types() {
+		if !shown[name] {
+			t.Errorf("there is no example of the type %s", name)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package notify
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// made makes the body that a sink of a type posts of an outcome.
+func made(t *testing.T, kind, template string, o events.Outcome) string {
+	t.Helper()
+	s, err := newSink(sinkConfig{Name: "a", Type: kind, URL: "https://x.example/y", Template: template, Rate: rateConfig{PerMinute: 1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := s.body(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestEachServiceGetsItsFormat(t *testing.T) {
+	const text = "Rollout failed: deployment/web in namespace shop of cluster prod-eu, it did not become ready in time (deadline-exceeded). " +
+		"Trace 4bf92f3577b34da6a3ce929d0e0e4736. Changed: secret/db, configmap/app."
+	tests := []struct {
+		kind string
+		want string
+	}{
+		{"slack", `{"text":"` + text + `"}`},
+		{"googlechat", `{"text":"` + text + `"}`},
+		{"teams", `{"attachments":[{"content":{"$schema":"http://adaptivecards.io/schemas/adaptive-card.json",` +
+			`"body":[{"text":"` + text + `","type":"TextBlock","wrap":true}],"type":"AdaptiveCard","version":"1.4"},` +
+			`"contentType":"application/vnd.microsoft.card.adaptive"}],"type":"message"}`},
+		{"webhook", `{"id":"aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22/r1/failed","time":"2026-03-14T15:09:26Z","cluster":"prod-eu",` +
+			`"what":"Rollout","verb":"failed","kind":"deployment","namespace":"shop","name":"web","reason":"deadline-exceeded",` +
+			`"message":"it did not become ready in time","revision":"r1","sources":["secret/db","configmap/app"],` +
+			`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.kind, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, made(t, tt.kind, "", outcome(events.VerbFailed, "shop", "r1"))); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if len(tests) != len(formats) {
+		t.Errorf("%d of %d types are tested", len(tests), len(formats))
+	}
+}
+
+func TestTheTextSaysOnlyWhatIsKnown(t *testing.T) {
+	o := events.Outcome{
+		Cluster: testCluster, Verb: events.VerbHeld, Reason: "busy",
+		Workload: events.Workload{Kind: "externalsecret", Namespace: "shop", Name: "db"},
+	}
+	want := `{"text":"Sync held: externalsecret/db in namespace shop of cluster prod-eu (busy)."}`
+	if got := made(t, "slack", "", o); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestWhatIsInAnOutcomeMakesNoLinkAndATemplateDoes(t *testing.T) {
+	o := outcome(events.VerbFailed, "shop", "r1")
+	o.Message = "see <!channel> & [this](https://evil.example)"
+	const template = "<https://x.example/${traceId}|trace> ${message}"
+	tests := []struct{ kind, want string }{
+		{"slack", "<https://x.example/4bf92f3577b34da6a3ce929d0e0e4736|trace> see &lt;!channel&gt; &amp; [this](https://evil.example)"},
+		{"googlechat", "<https://x.example/4bf92f3577b34da6a3ce929d0e0e4736|trace> see ‹!channel› & [this](https://evil.example)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.kind, func(t *testing.T) {
+			var got struct{ Text string }
+			if err := json.Unmarshal([]byte(made(t, tt.kind, template, o)), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Text); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := made(t, "teams", "", o); !strings.Contains(got, "［this］(https://evil.example)") {
+		t.Errorf("a card has a link that its template did not make: %s", got)
+	}
+	if got, want := made(t, "webhook", `{"m":"${message}"}`, o), `{"m":"see \u003c!channel\u003e \u0026 [this](https://evil.example)"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestATextThatIsTooLongIsCut(t *testing.T) {
+	o := outcome(events.VerbFailed, "shop", "r1")
+	o.Message = strings.Repeat("ü", 2*maxText)
+	var got struct{ Text string }
+	if err := json.Unmarshal([]byte(made(t, "slack", "", o)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if runes := []rune(got.Text); len(runes) != maxText || runes[maxText-1] != '…' || runes[maxText-2] != 'ü' {
+		t.Errorf("got %d characters", len(runes))
+	}
+}
+
+func TestATextOfNothingIsNotSent(t *testing.T) {
+	if _, err := formats[typeSlack].body(" \n"); err == nil {
+		t.Error("a chat service would get a message without text")
+	}
+	if body, err := formats[typeWebhook].body(""); err != nil || len(body) != 0 {
+		t.Errorf("got %q (%v), want the body that the template made", body, err)
+	}
+}

@@ -1,0 +1,297 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+// stream is a NATS of a test.
+type stream struct {
+	t   *testing.T
+	js  jetstream.JetStream
+	bus *events.Bus
+}
+
+func newStream(t *testing.T) *stream {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	nc, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: testCluster}, server.ClientOption(), nats.ReconnectWait(10*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	s := &stream{t: t}
+	if s.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), s.js, 1); err != nil {
+		t.Fatal(err)
+	}
+	if s.bus, err = events.Open(t.Context(), nc, testCluster, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stream) tell(outcomes ...events.Outcome) {
+	s.t.Helper()
+	for _, o := range outcomes {
+		if err := s.bus.PublishOutcome(s.t.Context(), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// open is how many outcomes a sink has not settled yet, or -1 where it has no consumer.
+func (s *stream) open(sink string) int {
+	consumer, err := s.js.Consumer(s.t.Context(), events.StreamHistory, "notify-"+testCluster+"_"+sink)
+	if err != nil {
+		return -1
+	}
+	return int(consumer.CachedInfo().NumPending) + consumer.CachedInfo().NumAckPending
+}
+
+// chat is a chat service that keeps the revisions it was told of.
+type chat struct {
+	*httptest.Server
+	mu   sync.Mutex
+	told []string
+	// fault is the status of the next answers. Zero: 200.
+	fault int
+	// hang keeps requests until it is closed. Nil: it does not.
+	hang  chan struct{}
+	asked int
+}
+
+func newChat(t *testing.T) *chat {
+	t.Helper()
+	c := &chat{}
+	c.Server = httptest.NewTLSServer(http.HandlerFunc(c.serve))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *chat) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var message struct{ Text string }
+	if err != nil || json.Unmarshal(body, &message) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	c.asked++
+	hang, fault := c.hang, c.fault
+	c.mu.Unlock()
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if fault != 0 {
+		w.WriteHeader(fault)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, message.Text)
+}
+
+func (c *chat) set(fault int, hang chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault, c.hang = fault, hang
+}
+
+func (c *chat) requests() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
+}
+
+func (c *chat) messages() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.told...)
+}
+
+// sinkOf is the configuration of a sink that posts the revision alone.
+func sinkOf(name string, c *chat, more string) string {
+	return fmt.Sprintf("- {name: %s, type: slack, url: '%s/%s', template: '${revision}', rate: {perMinute: 6000}%s}\n", name, c.URL, secretPath, more)
+}
+
+// running is a notifier that runs.
+type running struct {
+	cancel   context.CancelFunc
+	done     chan struct{}
+	counters *counters
+	log      *logBuffer
+}
+
+func (r *running) stop() {
+	r.cancel()
+	<-r.done
+}
+
+// start runs a notifier with sinks and waits until each has its place on the stream.
+func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "notify.yaml")
+	if err := os.WriteFile(path, []byte("sinks:\n"+strings.Join(sinks, "")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
+	n, err := New(Options{ConfigFile: path, Logger: r.log.logger(), Meter: r.counters.meter(), Transport: transport})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, sink := range n.sinks {
+		sink.backoff = func(int) time.Duration { return 10 * time.Millisecond }
+	}
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(s.t.Context())
+	go func() {
+		defer close(r.done)
+		n.Run(ctx, s.bus)
+	}()
+	s.t.Cleanup(r.stop)
+	for _, sink := range n.sinks {
+		eventually(s.t, "the sink has its place on the stream", func() bool { return s.open(sink.name) >= 0 })
+	}
+	return r
+}
+
+// numbered are outcomes with the revisions r<from> to r<to>.
+func numbered(from, to int) (outcomes []events.Outcome, revisions []string) {
+	for i := from; i <= to; i++ {
+		revision := fmt.Sprintf("r%d", i)
+		outcomes, revisions = append(outcomes, outcome(events.VerbFailed, "shop", revision)), append(revisions, revision)
+	}
+	return outcomes, revisions
+}
+
+func TestSinksAreToldWhatTheyWantInOrderAndNothingOfThePast(t *testing.T) {
+	s, all, shop := newStream(t), newChat(t), newChat(t)
+	s.tell(outcome(events.VerbFailed, "shop", "past"))
+	r := s.start(all.Client().Transport, sinkOf("all", all, ""), sinkOf("shop", shop, ", verbs: [completed, held], namespaces: [shop]"))
+	s.tell(
+		outcome(events.VerbStarted, "shop", "r1"), outcome(events.VerbCompleted, "shop", "r1"), outcome(events.VerbCompleted, "bank", "r2"),
+		outcome(events.VerbFailed, "shop", "r3"), outcome(events.VerbHeld, "bank", "r4"), outcome(events.VerbHeld, "shop", "r5"),
+	)
+	eventually(t, "everything is settled", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
+	if diff := cmp.Diff([]string{"r3", "r4", "r5"}, all.messages()); diff != "" {
+		t.Errorf("messages to all (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"r1", "r5"}, shop.messages()); diff != "" {
+		t.Errorf("messages to shop (-want +got):\n%s", diff)
+	}
+	r.stop()
+	if diff := cmp.Diff(map[string]int64{"all/slack/sent": 3, "shop/slack/sent": 2}, r.counters.results(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(r.log.String(), "a notification was sent") || strings.Contains(r.log.String(), secretPath) {
+		t.Errorf("the log is %s", r.log)
+	}
+}
+
+func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
+	s, hanging, well := newStream(t), newChat(t), newChat(t)
+	hang := make(chan struct{})
+	defer close(hang)
+	hanging.set(0, hang)
+	r := s.start(well.Client().Transport, sinkOf("hanging", hanging, ""), sinkOf("well", well, ""))
+	// More than a sink takes in hand.
+	outcomes, want := numbered(1, 2*maxOpen)
+	s.tell(outcomes...)
+	eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })
+	if diff := cmp.Diff(want, well.messages()); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if open := s.open("hanging"); open != len(outcomes) {
+		t.Errorf("%d outcomes wait for the sink that hangs, want %d", open, len(outcomes))
+	}
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > sendTimeout/2 {
+		t.Errorf("it took %s to end", took)
+	}
+}
+
+func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
+	s, c := newStream(t), newChat(t)
+	c.set(http.StatusServiceUnavailable, nil)
+	s.start(c.Client().Transport, sinkOf("team", c, ""))
+	outcomes, want := numbered(1, 5)
+	s.tell(outcomes...)
+	eventually(t, "it was tried a few times", func() bool { return c.requests() > 3 })
+	c.set(0, nil)
+	eventually(t, "everything is settled", func() bool { return s.open("team") == 0 })
+	if diff := cmp.Diff(want, c.messages()); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsLostOverARestart(t *testing.T) {
+	s, c := newStream(t), newChat(t)
+	hang := make(chan struct{})
+	defer close(hang)
+	c.set(0, hang)
+	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
+	before, want := numbered(1, maxOpen+10)
+	s.tell(before...)
+	eventually(t, "a message is under way", func() bool { return c.requests() == 1 })
+	r.stop()
+	c.set(0, nil)
+	between, further := numbered(maxOpen+11, maxOpen+20)
+	s.tell(between...)
+	want = append(want, further...)
+
+	s.start(c.Client().Transport, sinkOf("team", c, ""))
+	eventually(t, "everything is settled", func() bool { return s.open("team") == 0 })
+	got := map[string]bool{}
+	for _, message := range c.messages() {
+		got[message] = true
+	}
+	for _, revision := range want {
+		if !got[revision] {
+			t.Errorf("nobody was told of %s", revision)
+		}
+	}
+}
+
+func TestAMessageThatIsRefusedIsNotInTheWayOfTheNext(t *testing.T) {
+	s, c := newStream(t), newChat(t)
+	c.set(http.StatusNotFound, nil)
+	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
+	s.tell(outcome(events.VerbFailed, "shop", "r1"))
+	eventually(t, "it is settled", func() bool { return s.open("team") == 0 && c.requests() == 1 })
+	c.set(0, nil)
+	s.tell(outcome(events.VerbFailed, "shop", "r2"))
+	eventually(t, "the next is sent", func() bool { return len(c.messages()) == 1 && s.open("team") == 0 })
+	r.stop()
+	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1, "team/slack/sent": 1}, r.counters.results(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}

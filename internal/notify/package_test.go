@@ -1,0 +1,113 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testCluster = "prod-eu"
+
+// outcome is an outcome at a workload of a namespace. The revision tells the outcomes of a test apart.
+func outcome(verb events.Verb, namespace, revision string) events.Outcome {
+	return events.Outcome{
+		Cluster: testCluster, Verb: verb, ResourceVersion: "4720", Time: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC),
+		Cause: "uid/" + revision, Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"},
+		Workload: events.Workload{Kind: "deployment", Namespace: namespace, Name: "web", UID: "aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22"},
+		Revision: revision, Reason: "deadline-exceeded", Message: "it did not become ready in time",
+		Sources: []events.OutcomeSource{{Source: "secret/db"}, {Source: "configmap/app"}},
+	}
+}
+
+// logBuffer is a log that is read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// counters reads keyturn.notifications.
+type counters struct {
+	reader   *sdkmetric.ManualReader
+	provider *sdkmetric.MeterProvider
+}
+
+func newCounters() *counters {
+	reader := sdkmetric.NewManualReader()
+	return &counters{reader: reader, provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))}
+}
+
+func (c *counters) meter() metric.Meter { return c.provider.Meter("test") }
+
+// results are the counts by "<sink>/<type>/<result>".
+func (c *counters) results(t *testing.T) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := c.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			sum, ok := m.Data.(metricdata.Sum[int64])
+			if m.Name != "keyturn.notifications" || !ok {
+				continue
+			}
+			for _, point := range sum.DataPoints {
+				label := func(key string) string {
+					for _, kv := range point.Attributes.ToSlice() {
+						if string(kv.Key) == key {
+							return kv.Value.AsString()
+						}
+					}
+					return ""
+				}
+				got[label("sink")+"/"+label("type")+"/"+label("result")] = point.Value
+			}
+		}
+	}
+	return got
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}

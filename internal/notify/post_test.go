@@ -1,0 +1,127 @@
+package notify
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func newPoster(t *testing.T, address string) *poster {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &poster{client: newClient(nil), address: u, header: http.Header{}, now: func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }}
+	t.Cleanup(p.client.CloseIdleConnections)
+	return p
+}
+
+func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
+	const (
+		sent    = "sent"
+		again   = "again"
+		refused = "refused"
+	)
+	tests := []struct {
+		name   string
+		status int
+		after  string
+		want   string
+		delay  time.Duration
+	}{
+		{name: "200 is sent", status: 200, want: sent},
+		{name: "202 is sent", status: 202, want: sent},
+		{name: "a redirect is not followed", status: 302, want: refused},
+		{name: "400 is refused", status: 400, want: refused},
+		{name: "404 is refused", status: 404, want: refused},
+		{name: "410 is refused", status: 410, want: refused},
+		{name: "408 is tried again", status: 408, want: again},
+		{name: "425 is tried again", status: 425, want: again},
+		{name: "429 is tried again", status: 429, want: again},
+		{name: "429 after seconds", status: 429, after: "7", want: again, delay: 7 * time.Second},
+		{name: "503 after a date", status: 503, after: "Sat, 14 Mar 2026 15:01:00 GMT", want: again, delay: time.Minute},
+		{name: "503 after a date that is past", status: 503, after: "Sat, 14 Mar 2026 14:00:00 GMT", want: again},
+		{name: "503 after a time that is too long", status: 503, after: "99999999999", want: again, delay: maxRetryAfter},
+		{name: "503 after a time that is negative", status: 503, after: "-1", want: again},
+		{name: "503 after nonsense", status: 503, after: "soon", want: again},
+		{name: "500 is tried again", status: 500, want: again},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/"+secretPath {
+					t.Errorf("a redirect was followed to %s", r.URL.Path)
+				}
+				w.Header().Set("Retry-After", tt.after)
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(tt.status)
+				_, _ = w.Write([]byte("you have posted to " + r.URL.Path))
+			}))
+			defer server.Close()
+			err := newPoster(t, server.URL+"/"+secretPath).post(t.Context(), []byte("{}"))
+			got := again
+			switch {
+			case err == nil:
+				got = sent
+			case errors.Is(err, errRefused):
+				got = refused
+			}
+			if got != tt.want {
+				t.Errorf("got %s (%v), want %s", got, err, tt.want)
+			}
+			var delay time.Duration
+			if retry, ok := errors.AsType[*events.RetryError](err); ok {
+				delay = retry.After
+			}
+			if delay != tt.delay {
+				t.Errorf("it asks for %s, want %s", delay, tt.delay)
+			}
+			if err != nil && strings.Contains(err.Error(), secretPath) {
+				t.Errorf("the error quotes the address or the answer: %v", err)
+			}
+		})
+	}
+}
+
+func TestPostHidesTheAddressOfAServiceThatIsAway(t *testing.T) {
+	server := httptest.NewServer(nil)
+	address := server.URL + "/" + secretPath + "?token=" + secretPath
+	server.Close()
+	for _, address := range []string{address, strings.Replace(address, "http:", "https:", 1), strings.Replace(address, "//", "//user:"+secretPath+"@", 1)} {
+		err := newPoster(t, address).post(t.Context(), []byte("{}"))
+		if err == nil || errors.Is(err, errRefused) {
+			t.Fatalf("got %v, want an error that a later try may not have", err)
+		}
+		if strings.Contains(err.Error(), secretPath) {
+			t.Errorf("the error quotes the address: %v", err)
+		}
+	}
+}
+
+func TestPostSendsTheHeaders(t *testing.T) {
+	got := make(chan http.Header, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
+	defer server.Close()
+	s, err := newSink(sinkConfig{
+		Name: "a", Type: typeWebhook, URL: server.URL, Rate: rateConfig{PerMinute: 1},
+		Headers: []headerConfig{{Name: "content-type", Value: "text/plain"}, {Name: "X-Team", Value: "shop"}},
+	}, newClient(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.poster.client.CloseIdleConnections()
+	if err := s.poster.post(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	header := <-got
+	if header.Get("Content-Type") != "text/plain" || header.Get("X-Team") != "shop" || header.Get("User-Agent") != "keyturn-actuator" {
+		t.Errorf("got %v", header)
+	}
+}

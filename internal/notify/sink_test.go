@@ -1,0 +1,222 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// service is a chat service within the process, so that the time of a test can be that of its bubble.
+type service func(*http.Request) (*http.Response, error)
+
+func (s service) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
+
+func answer(status int, header http.Header) (*http.Response, error) {
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+}
+
+// served is a sink whose service is the function.
+func served(t *testing.T, perMinute int, s service) (*sink, *counters, *logBuffer) {
+	t.Helper()
+	sink, err := newSink(sinkConfig{Name: "team", Type: typeSlack, URL: "https://x.example/" + secretPath, Rate: rateConfig{PerMinute: perMinute}}, newClient(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counters, log := newCounters(), &logBuffer{}
+	sink.log = log.logger()
+	if sink.metrics, err = newMetrics(counters.meter()); err != nil {
+		t.Fatal(err)
+	}
+	return sink, counters, log
+}
+
+// seconds gives the seconds after the start of the test at which the service was asked.
+func seconds(times []time.Time, start time.Time) []int {
+	var got []int
+	for _, at := range times {
+		got = append(got, int(at.Sub(start)/time.Second))
+	}
+	return got
+}
+
+func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, asked := time.Now(), []time.Time{}
+		sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
+			asked = append(asked, time.Now())
+			switch len(asked) {
+			case 1, 2, 3:
+				return nil, errors.New("connection refused")
+			case 4:
+				return answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"100"}})
+			}
+			return answer(http.StatusOK, nil)
+		})
+		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+			t.Errorf("got %v, want the message to be settled", err)
+		}
+		if diff := cmp.Diff([]int{0, 1, 3, 7, 107}, seconds(asked, start)); diff != "" {
+			t.Errorf("seconds at which it was tried (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]int64{"team/slack/sent": 1, "team/slack/retried": 4}, counters.results(t)); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		if strings.Contains(log.String(), secretPath) {
+			t.Errorf("the log quotes the address: %s", log)
+		}
+	})
+}
+
+func TestAMessageThatIsNeverTakenIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, tries := time.Now(), 0
+		sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
+			tries++
+			return answer(http.StatusInternalServerError, nil)
+		})
+		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+			t.Errorf("got %v, want the message to be settled", err)
+		}
+		if took := time.Since(start); tries != maxTries || took < 90*time.Minute || took > 150*time.Minute {
+			t.Errorf("it was given up after %d tries and %s, want %d and about two hours", tries, took, maxTries)
+		}
+		if diff := cmp.Diff(map[string]int64{"team/slack/given-up": 1, "team/slack/retried": maxTries - 1}, counters.results(t)); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(log.String(), `msg="a notification is given up"`) || strings.Contains(log.String(), secretPath) {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
+	tries := 0
+	sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
+		tries++
+		return answer(http.StatusNotFound, nil)
+	})
+	if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil || tries != 1 {
+		t.Errorf("got %v after %d tries, want the message to be settled after one", err, tries)
+	}
+	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1}, counters.results(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the log does not say so: %s", log)
+	}
+}
+
+func TestAServiceThatHangsIsLeftAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, asked := time.Now(), []time.Time{}
+		sink, _, _ := served(t, maxPerMinute, func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, time.Now())
+			if len(asked) == 1 {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return answer(http.StatusOK, nil)
+		})
+		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]int{0, 11}, seconds(asked, start)); diff != "" {
+			t.Errorf("seconds at which it was tried (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASinkGetsNoMoreThanItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, asked := time.Now(), []time.Time{}
+		sink, _, _ := served(t, 30, func(*http.Request) (*http.Response, error) {
+			asked = append(asked, time.Now())
+			return answer(http.StatusOK, nil)
+		})
+		for range burst + 3 {
+			if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+				t.Error(err)
+			}
+		}
+		want := append(make([]int, burst), 2, 4, 6)
+		if diff := cmp.Diff(want, seconds(asked, start)); diff != "" {
+			t.Errorf("seconds of the messages (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASinkStopsAtOnceAndGivesTheMessageBack(t *testing.T) {
+	tests := []struct {
+		name string
+		// serve is what the service does with a request after which the context ends.
+		serve service
+	}{
+		{"while a request is under way", func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}},
+		{"while it waits for the next try", func(*http.Request) (*http.Response, error) { return answer(http.StatusServiceUnavailable, nil) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sink, _, _ := served(t, maxPerMinute, tt.serve)
+				ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				err := sink.tell(ctx, outcome(events.VerbFailed, "shop", "r1"))
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want the message to be given back", err)
+				}
+				if took := time.Since(start); took != 5500*time.Millisecond {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestASinkWantsTheVerbsAndNamespacesOfItsConfiguration(t *testing.T) {
+	tests := []struct {
+		name string
+		sink sink
+		o    events.Outcome
+		want bool
+	}{
+		{"a verb that it has", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbFailed, "shop", "r1"), true},
+		{"a verb that it has not", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbStarted, "shop", "r1"), false},
+		{
+			"a namespace that it has",
+			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
+			outcome(events.VerbFailed, "shop", "r1"), true,
+		},
+		{
+			"a namespace that it has not",
+			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
+			outcome(events.VerbFailed, "shop", "r1"), false,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.sink.wants(tt.o); got != tt.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestDurablesOfOneStreamAreToldApart(t *testing.T) {
+	one, other := (&sink{name: "b-c"}).durable("a"), (&sink{name: "c"}).durable("a-b")
+	if one == other || one != "notify-a_b-c" {
+		t.Errorf("got %s and %s", one, other)
+	}
+}
