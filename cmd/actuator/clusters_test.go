@@ -1,0 +1,30 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestClusterLines(t *testing.T) {
+	var out bytes.Buffer
+	err := writeMembers(&out, []events.Member{
+		{Cluster: "east", Last: historyNow, UIDs: []string{"uid-one"}, Sourced: true, Lag: 7, Reached: true},
+		{Cluster: "north", UIDs: []string{"uid-two", "uid-three"}},
+		{Cluster: "west", Sourced: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `CLUSTER  LAST EVENT            BEHIND       UID
+east     2026-03-14T15:09:26Z  7            uid-one
+north    -                     -            uid-two, uid-three (this name is claimed by more than one cluster)
+west     -                     not reached  -
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+var historyNow = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+func TestHistoryFlags(t *testing.T) {
+	tests := []struct {
+		name string
+		set  history
+		want events.HistoryQuery
+		err  string
+	}{
+		{name: "nothing but the cluster", want: events.HistoryQuery{Clusters: []string{"prod"}}},
+		{
+			name: "a source", set: history{source: "secret/db", namespace: "shop"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindSecret, Namespace: "shop", Name: "db"},
+		},
+		{
+			name: "a workload, whose name has a dash", set: history{workload: "deployment/web-front"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web-front"},
+		},
+		{name: "all clusters", set: history{allClusters: true}, want: events.HistoryQuery{}},
+		{name: "some clusters", set: history{clusters: []string{"prod", "test"}}, want: events.HistoryQuery{Clusters: []string{"prod", "test"}}},
+		{name: "a cluster that is none", set: history{clusters: []string{"*"}}, err: `--clusters: cluster "*": want`},
+		{name: "some clusters and all", set: history{clusters: []string{"prod"}, allClusters: true}, err: "cannot be given together with --all-clusters"},
+		{name: "a duration", set: history{since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
+		{name: "a time", set: history{since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
+		{name: "a time that is none", set: history{since: "yesterday"}, err: `--since: "yesterday" is neither a duration`},
+		{name: "a source that is none", set: history{source: "db"}, err: `--source: source "db": want secret/<name>`},
+		{name: "a workload that is none", set: history{workload: "web"}, err: `--workload: "web" is not <kind>/<name>`},
+		{name: "both", set: history{source: "secret/db", workload: "deployment/web"}, err: "cannot be given together"},
+		{name: "a format that is none", set: history{output: "yaml"}, err: `--output: "yaml" is not one of table, json`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := tt.set
+			h.now = func() time.Time { return historyNow }
+			if h.output == "" {
+				h.output = "table"
+			}
+			got, err := h.query("prod")
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want an error with %q", err, tt.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("query, %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestHistoryLines(t *testing.T) {
+	const uid = "5f0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a11"
+	fingerprint := "k0a1b2c3d:" + strings.Repeat("2", 32)
+	change := events.Change{
+		Cluster: "prod", Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbChanged,
+		UID: uid, ResourceVersion: "7", Fingerprint: fingerprint, Time: historyNow, Changed: []string{"password"}, ChangedAt: "7",
+		Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		Cause: &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"},
+	}
+	outcome := events.Outcome{
+		Cluster: "prod", Verb: events.VerbSkipped, Time: historyNow, Cause: change.ID(), Reason: "same-content", ResourceVersion: "8",
+		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: uid},
+		Sources:  []events.OutcomeSource{{Source: "secret/db"}},
+	}
+	var out bytes.Buffer
+	h := &history{}
+	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome)} {
+		if err := h.write(&out, stored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.traceURL = "https://traces.example.com/trace/{traceID}"
+	if err := h.write(&out, storedChange(t, change)); err != nil {
+		t.Fatal(err)
+	}
+	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
+2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    same-content; secret/db
+2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace https://traces.example.com/trace/4bf92f3577b34da6a3ce929d0e0e4736
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func storedChange(t *testing.T, change events.Change) events.Stored {
+	t.Helper()
+	e, err := change.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.Stored{Subject: events.Subject(change.Cluster, change.Source), Event: e}
+}
+
+func storedOutcome(t *testing.T, outcome events.Outcome) events.Stored {
+	t.Helper()
+	e, err := outcome.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.Stored{Subject: events.OutcomeSubject(outcome.Cluster, outcome.Workload), Event: e}
+}

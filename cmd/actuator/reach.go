@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// addStream binds the flag of the commands that can read the events of many clusters in one place.
+func (s *settings) addStream(flags *pflag.FlagSet) {
+	flags.StringVar(&s.stream, "stream", "", "`name` of a stream that has the events of many clusters, as FLEET on a hub; empty reads those of one cluster")
+}
+
+// openReader connects for a command that reads: the streams of the cluster, or the one at --stream.
+func (s *settings) openReader(ctx context.Context) (*events.Reader, func(), error) {
+	if s.stream == "" {
+		bus, closeBus, err := s.openBus(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &bus.Reader, closeBus, nil
+	}
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Reader, error) {
+		return events.OpenFleet(ctx, connection, s.stream)
+	})
+}
+
+// openBus connects for a command that looks and goes.
+func (s *settings) openBus(ctx context.Context) (*events.Bus, func(), error) {
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
+		return events.Open(ctx, connection, s.actuator.Cluster, s.connect.Logger)
+	})
+}
+
+// open connects and opens something over the connection.
+func open[T any](ctx context.Context, s *settings, over func(context.Context, *nats.Conn) (*T, error)) (*T, func(), error) {
+	if err := events.ValidateCluster(s.actuator.Cluster); err != nil {
+		return nil, nil, fmt.Errorf("--cluster: %w", err)
+	}
+	s.connect.Cluster, s.connect.Role, s.connect.Name = s.actuator.Cluster, "actuator", "keyturn-cli"
+	s.connect.Logger = slog.New(slog.DiscardHandler)
+	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	connection, err := events.Connect(bounded, s.connect)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := over(bounded, connection)
+	if err != nil {
+		connection.Close()
+		return nil, nil, err
+	}
+	return opened, connection.Close, nil
+}
