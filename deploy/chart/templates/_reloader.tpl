@@ -1,0 +1,155 @@
+{{/*
+The values of Reloader's chart, below "reloader", as of its version 2.2. Each has one of
+  taken: it is taken over as that value, by keyturn.settings
+  moot: it asks for nothing that has to be done here, and why
+  instead: what there is in place of it. What is off, empty or one of "unless" asks for nothing, and is passed over.
+           With "key" it is that key which counts
+docs/migrate-from-reloader.md says the same to people. A test holds this table to Reloader's values, and that page to this table.
+*/}}
+{{- define "keyturn.reloaderValues" -}}
+autoReloadAll: {taken: rollAll}
+ignoreSecrets: {taken: sources}
+ignoreConfigMaps: {taken: sources}
+ignoreNamespaces: {taken: namespaceSelector}
+namespaceSelector: {taken: namespaceSelector}
+resourceLabelSelector: {taken: selector}
+logFormat: {taken: logFormat}
+logLevel: {taken: logLevel}
+watchGlobally: {taken: namespaces}
+namespaces: {taken: namespaces}
+enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
+reloadOnCreate: {moot: what appears rolls the workloads that have started without it}
+syncAfterRestart: {moot: what changed while Keyturn was down is always found}
+ignoreJobs: {moot: Jobs are never touched}
+readOnlyRootFileSystem: {moot: it always is}
+pprofAddr: {moot: there is none}
+matchLabels: {moot: labels of the pods are fixed}
+service: {moot: metrics are scraped from the pods}
+custom_annotations:
+  instead: the annotations as they are by default, or keyturn.dev/roll-on
+isArgoRollouts:
+  instead: Deployments, StatefulSets, DaemonSets and CronJobs; Rollouts are not rolled yet
+isOpenshift:
+  instead: 'podSecurityContext: {runAsUser: null, runAsGroup: null, fsGroup: null}'
+ignoreCronJobs:
+  instead: 'the annotation keyturn.dev/roll-on: none on the CronJobs; no job is started by a change, the next one has the new content'
+reloadOnDelete:
+  instead: the next change of the source; pods keep what was deleted, and new ones could not start without it
+reloadStrategy:
+  unless: [default, annotations]
+  instead: annotations; environment variables are never written
+enableHA:
+  instead: nats.url, with which there are two actuators; with the embedded NATS there is one, and changes wait on its stream
+enablePProf:
+  instead: the metrics and traces, docs/tracing.md
+enableCSIIntegration:
+  instead: Secrets; a SecretProviderClass is not a source yet
+legacy:
+  instead: rbac.authorization.k8s.io/v1, which it always is
+rbac:
+  key: enabled
+  unless: [true]
+  instead: the rights of the chart, which are what the programs need
+serviceAccount:
+  key: create
+  unless: [true]
+  instead: the service accounts of the chart, one for each program
+podMonitor:
+  key: enabled
+  instead: monitoring.enabled, with monitoring.namespace
+serviceMonitor:
+  key: enabled
+  instead: monitoring.enabled, with monitoring.namespace
+podDisruptionBudget:
+  instead: nothing; there is one where there are two actuators, and a drained pod loses no change
+netpol:
+  key: enabled
+  instead: networkPolicy.enabled, which it is unless you say otherwise
+verticalPodAutoscaler:
+  key: enabled
+  instead: watcher.resources and actuator.resources
+webhookUrl:
+  instead: a webhook in KEYTURN_NOTIFY_CONFIG, docs/notifications.md
+deployment: {taken: watcher and actuator}
+{{- end }}
+
+{{/*
+The same for those below "reloader.deployment".
+*/}}
+{{- define "keyturn.reloaderDeployment" -}}
+labels: {moot: labels of the pods are fixed}
+revisionHistoryLimit: {moot: the default of Kubernetes will do}
+securityContext: {moot: that of the chart is stricter}
+containerSecurityContext: {moot: that of the chart is stricter}
+livenessProbe: {moot: the probes ask something else here}
+readinessProbe: {moot: the probes ask something else here}
+gomaxprocsOverride: {moot: the programs keep to their limits}
+gomemlimitOverride: {moot: the programs keep to their limits}
+annotations: {moot: nothing reads them}
+replicas:
+  unless: [1]
+  instead: watcher.replicas, and nats.url for two actuators
+resources:
+  instead: watcher.resources and actuator.resources
+nodeSelector:
+  instead: watcher.nodeSelector and actuator.nodeSelector
+affinity:
+  instead: watcher.affinity and actuator.affinity
+tolerations:
+  instead: watcher.tolerations and actuator.tolerations
+topologySpreadConstraints:
+  instead: watcher.affinity and actuator.affinity; pods are spread over nodes already
+dnsConfig:
+  instead: a patch of the manifests, by helm --post-renderer
+hostUsers:
+  instead: a patch of the manifests, by helm --post-renderer
+priorityClassName:
+  instead: the PriorityClass keyturn of the chart, or a patch by helm --post-renderer
+runtimeClassName:
+  instead: a patch of the manifests, by helm --post-renderer
+schedulerName:
+  instead: a patch of the manifests, by helm --post-renderer
+volumes:
+  instead: watcher.volumes and actuator.volumes
+volumeMounts:
+  instead: watcher.volumeMounts and actuator.volumeMounts
+pod:
+  instead: watcher.podAnnotations and actuator.podAnnotations
+imagePullSecrets:
+  instead: imagePullSecrets
+env:
+  instead: env for flags, and KEYTURN_NOTIFY_CONFIG for ALERT_*, docs/notifications.md
+{{- end }}
+
+{{/*
+Fails with one line about the first of Reloader's values that asks for what there is not. It does not print what may be an
+address or a password.
+*/}}
+{{- define "keyturn.checkReloader" -}}
+{{- $top := include "keyturn.reloaderValues" . | fromYaml -}}
+{{- $deployment := include "keyturn.reloaderDeployment" . | fromYaml -}}
+{{- include "keyturn.checkReloaderValues" (list "reloader" .Values.reloader $top) -}}
+{{- include "keyturn.checkReloaderValues" (list "reloader.deployment" (get .Values.reloader "deployment" | default dict) $deployment) -}}
+{{- if regexMatch ":" (get .Values.reloader "namespaceSelector" | default "") -}}
+{{- fail (printf "reloader.namespaceSelector: is %q, want a label selector of Kubernetes: key=value, or key alone for any value" .Values.reloader.namespaceSelector) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "keyturn.checkReloaderValues" -}}
+{{- $path := index . 0 }}{{ $table := index . 2 -}}
+{{- range $name, $value := index . 1 -}}
+{{- $field := printf "%s.%s" $path $name -}}
+{{- if not (hasKey $table $name) }}
+{{- fail (printf "%s: is no value of Reloader's chart, want one of: %s" $field (keys $table | sortAlpha | join ", ")) }}
+{{- end -}}
+{{- $meaning := get $table $name -}}
+{{- with $meaning.key }}{{ $field = printf "%s.%s" $field . }}{{ $value = get ($value | default dict) . }}{{ end -}}
+{{- if kindIs "map" $value }}{{ $value = values $value | compact }}{{ end -}}
+{{- $asks := not (or (empty $value) (eq (toString $value) "false")) -}}
+{{- if $meaning.unless }}{{ $asks = not (or (has (toString $value) (list "" "<nil>")) (has $value $meaning.unless)) }}{{ end -}}
+{{- if and $meaning.instead $asks }}
+{{- $said := ternary (toString $value) "set" (or (kindIs "bool" $value) (hasKey $meaning "unless")) }}
+{{- fail (printf "%s: is %s, which Keyturn does not have; use instead: %s" $field $said $meaning.instead) }}
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,71 @@
+{{/*
+What the programs are told, in the end: the chart's own values, joined with what the values of Reloader's chart mean.
+*/}}
+{{- define "keyturn.settings" -}}
+{{- $reloader := .Values.reloader -}}
+{{- include "keyturn.checkReloader" . -}}
+{{- $isTrue := dict -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" -}}
+{{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
+{{- end -}}
+{{- $sources := .Values.sources -}}
+{{- if $isTrue.ignoreSecrets }}{{ $sources = without $sources "secret" }}{{ end -}}
+{{- if $isTrue.ignoreConfigMaps }}{{ $sources = without $sources "configmap" }}{{ end -}}
+{{- if not $sources }}
+{{- fail "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch, want one of them at most" }}
+{{- end -}}
+{{- $namespaces := .Values.namespaces -}}
+{{- if eq (toString (get $reloader "watchGlobally")) "false" -}}
+{{- $theirs := get $reloader "namespaces" | default list -}}
+{{- if kindIs "string" $theirs }}{{ $theirs = splitList "," (nospace $theirs) }}{{ end -}}
+{{- $namespaces = concat $namespaces (list .Release.Namespace) $theirs | compact | uniq -}}
+{{- end -}}
+{{- $selectors := list .Values.namespaceSelector (get $reloader "namespaceSelector") | compact -}}
+{{- with get $reloader "ignoreNamespaces" -}}
+{{- $selectors = append $selectors (printf "kubernetes.io/metadata.name notin (%s)" (nospace .)) -}}
+{{- end -}}
+{{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
+{{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
+rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
+reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
+sources: {{ toJson $sources }}
+namespaces: {{ toJson $namespaces }}
+namespaceSelector: {{ join "," $selectors | quote }}
+selector: {{ list .Values.selector (get $reloader "resourceLabelSelector") | compact | join "," | quote }}
+logFormat: {{ get $reloader "logFormat" | default .Values.logFormat }}
+logLevel: {{ get $levels $level | default $level }}
+{{- end }}
+
+{{/*
+The variables of both programs that do not have to do with where they run.
+*/}}
+{{- define "keyturn.env" -}}
+{{- $settings := include "keyturn.settings" . | fromYaml -}}
+{{- $embedded := printf "nats://keyturn-nats.%s.svc:4222" .Release.Namespace -}}
+{{- $env := dict "KEYTURN_CLUSTER" .Values.cluster "KEYTURN_NATS_URL" (.Values.nats.url | default $embedded) -}}
+{{- $sources := $settings.sources -}}
+{{- if .Values.secretStores.enabled -}}
+{{- $sources = concat $sources (list "externalsecret" "certificate") -}}
+{{- $_ := set $env "KEYTURN_FORCE_SYNC" "true" -}}
+{{- end -}}
+{{- if ne (join "," $sources) "secret,configmap" }}{{ $_ := set $env "KEYTURN_SOURCES" (join "," $sources) }}{{ end -}}
+{{- with $settings.namespaces }}{{ $_ := set $env "KEYTURN_NAMESPACES" (join "," .) }}{{ end -}}
+{{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
+{{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
+{{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
+{{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
+{{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
+{{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
+{{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
+{{- if .Values.openbaoAudit.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
+{{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
+{{- range $name, $value := .Values.env -}}
+{{- with get $elsewhere $name }}
+{{- fail (printf "env.%s: is a value of the chart, want it as %s" $name .) }}
+{{- end -}}
+{{- $_ := set $env $name $value -}}
+{{- end -}}
+{{- toYaml $env -}}
+{{- end }}

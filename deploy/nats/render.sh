@@ -1,0 +1,155 @@
+#!/bin/sh
+# Writes the configuration of the servers of a NATS for many clusters, and makes the keys that are not there yet.
+#
+#   render.sh FOLDER CLUSTER...
+#
+# A CLUSTER is a name, as in --cluster. With ":leaf" after it the cluster has a NATS of its own, which connects to the hub as a leaf node;
+# without, its programs connect to the hub. Run again with more clusters, it writes the same for those that were there before.
+#
+#   FOLDER/hub           for each server of the hub
+#   FOLDER/CLUSTER       for the NATS of a cluster that has its own; leaf-key.conf is secret
+#   FOLDER/streams       what is to be declared: CLUSTER-*.json by CLUSTER-operator, fleet.json by fleet-operator
+#   FOLDER/keys          a seed for each user, secret, and beside it the public key; one that is there is kept
+#
+# STORES is the one of the clusters without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Empty is none.
+# NK is the program that makes keys: go install github.com/nats-io/nkeys/nk@latest.
+set -eu
+umask 077
+here=$(cd "$(dirname "$0")" && pwd)
+stores=${STORES:-}
+
+fail() {
+	echo "render.sh: $1" >&2
+	exit 2
+}
+
+# key NAME: the public key of a user, who is made where there is none.
+key() {
+	[ -s "$out/keys/$1.nk" ] || "${NK:-nk}" -gen user >"$out/keys/$1.nk"
+	[ -s "$out/keys/$1.pub" ] || "${NK:-nk}" -inkey "$out/keys/$1.nk" -pubout >"$out/keys/$1.pub"
+	cat "$out/keys/$1.pub"
+}
+
+# fill FILE NAME: the file for a cluster, where CLUSTER stands for its name and @user for the public key of its user. A line such as
+# @exports stands for the lines of that variable.
+fill() {
+	name=$2
+	sed "s/CLUSTER/$name/g" "$here/$1" | while IFS= read -r line; do
+		case $line in
+		*@exports) printf '%s' "$exports" ;;
+		*@imports) printf '%s' "$imports" ;;
+		*@leaf_publish) printf '%s' "$leaf_publish" ;;
+		*@leaf_subscribe) printf '%s' "$leaf_subscribe" ;;
+		*@sources) printf '%s' "$sources" ;;
+		*"nkey: @"*)
+			user=${line#*@} user=${user%%,*}
+			public=$(key "$name-$user")
+			printf '%s\n' "${line%%@*}$public${line#*@"$user"}" ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done
+}
+
+# passages CLUSTER: what an account needs beside what all have, for the events about the secret stores. Requests to the domain hub that
+# come over a leaf node are mapped before they are imported, and others are not.
+passages() {
+	exports= imports= leaf_publish= leaf_subscribe= sources=
+	[ "$stores" ] || return 0
+	request="CONSUMER.CREATE.CHANGES.*.keyturn.v1.$stores.openbao.>"
+	if [ "$1" = "$stores" ]; then
+		exports="  { service: \"\$JS.API.$request\" }
+  { stream: \"\$JS.S.>\" }
+"
+		for other in $clusters; do
+			[ "$other" = "$stores" ] || imports="$imports  { stream: { account: $other, subject: \"\$JS.FC.CHANGES.>\" } }
+"
+		done
+		return 0
+	fi
+	exports="  { stream: \"\$JS.FC.CHANGES.>\", accounts: [$stores] }
+"
+	imports="  { service: { account: $stores, subject: \"\$JS.API.$request\" }$2 }
+  { stream: { account: $stores, subject: \"\$JS.S.>\" } }
+"
+	leaf_publish="      \"\$JS.hub.API.$request\"
+      \"\$JS.FC.CHANGES.>\"
+"
+	leaf_subscribe="      \"\$JS.S.>\"
+      \"\$JSC.R.>\"
+"
+	sources="  \"sources\": [
+    { \"name\": \"CHANGES\", \"filter_subject\": \"keyturn.v1.$stores.openbao.>\", \"external\": { \"api\": \"\$JS.hub.API\", \"deliver\": \"\" } }
+  ],
+"
+}
+
+# streams CLUSTER REPLICAS: the streams of a cluster, for its own subjects.
+streams() {
+	for stream in changes history deadletters; do
+		sed -e "s/v1\.>/v1.$1.>/" -e "s/\"num_replicas\": 1/\"num_replicas\": $2/" "$here/$stream.json" |
+			if [ "$sources" ] && [ "$stream" = changes ]; then
+				while IFS= read -r line; do
+					case $line in *'"retention"'*) printf '%s' "$sources" ;; esac
+					printf '%s\n' "$line"
+				done
+			else
+				cat
+			fi >"$out/streams/$1-$stream.json"
+	done
+}
+
+[ $# -ge 2 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+out=$1
+shift
+clusters=
+for arg in "$@"; do
+	cluster=${arg%:leaf}
+	case $cluster in
+	"" | -* | *- | *[!a-z0-9-]*) fail "cluster \"$cluster\": want lower-case letters, digits or '-', beginning and ending with a letter or digit" ;;
+	esac
+	case $arg in
+	fleet | fleet:leaf | hub:leaf | keys:leaf | streams:leaf) fail "cluster \"$arg\": the name is taken" ;;
+	esac
+	[ "$arg" != "$stores:leaf" ] || fail "STORES: \"$stores\" has a NATS of its own, want a cluster that connects to the hub"
+	clusters="$clusters $cluster"
+done
+case "$clusters " in
+*" $stores "*) ;;
+*) [ -z "$stores" ] || fail "STORES: \"$stores\" is not one of$clusters" ;;
+esac
+mkdir -p "$out/keys" "$out/hub" "$out/streams"
+
+cp "$here/hub/server.conf" "$out/hub/server.conf"
+printf 'accounts: {\n  FLEET: { include fleet.conf }\n' >"$out/hub/clusters.conf"
+fleet_imports= fleet_sources=
+for arg in "$@"; do
+	cluster=${arg%:leaf}
+	api='$JS.API'
+	if [ "$arg" != "$cluster" ]; then
+		api="\$JS.$cluster.API"
+		passages "$cluster" ""
+		mkdir -p "$out/$cluster"
+		fill leaf/server.conf "$cluster" >"$out/$cluster/server.conf"
+		fill users.conf "$cluster" >"$out/$cluster/users.conf"
+		fill hub/spoke.conf "$cluster" >"$out/hub/$cluster.conf"
+		printf 'nkey: %s\n' "$(cat "$out/keys/$cluster-leaf.nk")" >"$out/$cluster/leaf-key.conf"
+		streams "$cluster" 1
+	else
+		passages "$cluster" ", to: \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.*.keyturn.v1.$stores.openbao.>\""
+		fill users.conf "$cluster" >"$out/hub/$cluster-users.conf"
+		fill hub/member.conf "$cluster" >"$out/hub/$cluster.conf"
+		streams "$cluster" 3
+	fi
+	printf '  %s: { include %s.conf }\n' "$cluster" "$cluster" >>"$out/hub/clusters.conf"
+	request="CONSUMER.CREATE.CHANGES.*.keyturn.v1.$cluster.>"
+	fleet_imports="$fleet_imports  { service: { account: $cluster, subject: \"$api.$request\" }, to: \"\$JS.$cluster.API.$request\" }
+  { stream: { account: $cluster, subject: \"keyturn.fleet.$cluster.>\" } }
+"
+	fleet_sources="$fleet_sources${fleet_sources:+,
+}    { \"name\": \"CHANGES\", \"filter_subject\": \"keyturn.v1.$cluster.>\", \"external\": { \"api\": \"\$JS.$cluster.API\", \"deliver\": \"keyturn.fleet.$cluster\" } }"
+done
+printf '}\n' >>"$out/hub/clusters.conf"
+imports=$fleet_imports sources="$fleet_sources
+"
+fill hub/fleet.conf fleet >"$out/hub/fleet.conf"
+fill fleet.json fleet >"$out/streams/fleet.json"

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lines is what a consumer has written so far.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	// wrote is closed when there are as many lines as are waited for.
+	wrote chan struct{}
+	want  int
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, err := l.text.Write(p)
+	if strings.Count(l.text.String(), "\n") == l.want {
+		close(l.wrote)
+	}
+	return n, err
+}
+
+func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Shutdown()
+	connection, err := nats.Connect(server.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	bus, err := events.Open(t.Context(), connection, "prod-eu", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	outcome := events.Outcome{
+		Cluster: "prod-eu", Verb: events.VerbCompleted, Time: at, ResourceVersion: "8", Cause: "uid/7", Revision: "r1", Reason: "rolled-out",
+		Message:  "50 % of Zürich’s pods waited.",
+		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "aa0c2a4e"},
+	}
+	failed := outcome
+	failed.Verb, failed.Reason = events.VerbFailed, "deadline-exceeded"
+
+	// The second time it gets what came meanwhile, and nothing twice.
+	for _, step := range []struct {
+		publish events.Outcome
+		want    string
+	}{
+		{outcome, "2026-03-14T15:09:26Z prod-eu dev.keyturn.rollout.completed.v1 /apis/apps/v1/namespaces/shop/deployments/web aa0c2a4e/r1/completed\n"},
+		{failed, "2026-03-14T15:09:26Z prod-eu dev.keyturn.rollout.failed.v1 /apis/apps/v1/namespaces/shop/deployments/web aa0c2a4e/r1/failed\n"},
+	} {
+		// What is no CloudEvent keeps nobody.
+		if _, err := js.Publish(t.Context(), "keyturn.history.v1.prod-eu.rollout.shop.rubbish", []byte("rubbish")); err != nil {
+			t.Fatal(err)
+		}
+		if err := bus.PublishOutcome(t.Context(), step.publish); err != nil {
+			t.Fatal(err)
+		}
+		out := &lines{wrote: make(chan struct{}), want: 1}
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- run(ctx, server.ClientURL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out)
+		}()
+		select {
+		case <-out.wrote:
+		case <-ctx.Done():
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(step.want, out.text.String()); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
+	}
+}
