@@ -1,0 +1,135 @@
+package tests
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// denyUpdates has admission deny every update of some Deployments, until the test ends or allow is called. It returns when
+// the API server does so.
+func (r *rig) denyUpdates(deployments ...string) (allow func()) {
+	r.Helper()
+	name := r.namespace + "-" + deployments[0]
+	policies := r.client.AdmissionregistrationV1()
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.namespace}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{
+					ResourceNames: deployments,
+					RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Update},
+						Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+					},
+				}},
+			},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "this workload is frozen"}},
+		},
+	}
+	if _, err := policies.ValidatingAdmissionPolicies().Create(r.Context(), policy, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(r.Context(), binding, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	remove := func() {
+		ctx := context.WithoutCancel(r.Context())
+		// An error is that it is gone already.
+		_ = policies.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{})
+		_ = policies.ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{})
+	}
+	r.Cleanup(remove)
+	denied := func(context.Context) bool {
+		_, err := r.client.AppsV1().Deployments(r.namespace).Patch(r.Context(), deployments[0], types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "this workload is frozen")
+	}
+	r.eventually("the admission policy is in force", denied)
+	return func() {
+		remove()
+		r.eventually("the admission policy is in force no more", func(ctx context.Context) bool { return !denied(ctx) })
+	}
+}
+
+func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
+	t.Parallel() // most of it is waiting between tries
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	for _, name := range []string{"one", "two", "frozen", "doomed"} {
+		r.deploy(r.reading(name, "db", 1, nil))
+	}
+	allow := r.denyUpdates("frozen", "doomed")
+	r.start()
+	before := r.generations()
+	rolledOnce := func(name string) {
+		t.Helper()
+		if got, want := r.generations()[name], before[name]+1; got != want {
+			t.Errorf("generation of %s: got %d, want %d", name, got, want)
+		}
+	}
+
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("one", events.VerbCompleted)
+	r.outcomeOf("two", events.VerbCompleted)
+	// The tries at the other two go on for half a minute.
+	if given := strings.Count(r.actuator.Output(), "a workload cannot be patched"); given != 0 {
+		t.Errorf("the others were rolled after %d were given up, want at once", given)
+	}
+	if err := r.client.AppsV1().Deployments(r.namespace).Delete(t.Context(), "doomed", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if gone := r.outcomeOf("doomed", events.VerbSkipped); gone.Reason != "workload-gone" {
+		t.Errorf("outcome of the deleted one: got %s, want workload-gone", gone.Reason)
+	}
+	failed := r.outcomeOf("frozen", events.VerbFailed)
+	if failed.Reason != "patch-denied" || !strings.Contains(failed.Message, "this workload is frozen") ||
+		len(failed.Sources) != 1 || failed.Sources[0].Source != "secret/db" {
+		t.Errorf("outcome: got %s, %q of %v, want patch-denied with what admission says, of secret/db", failed.Reason, failed.Message, failed.Sources)
+	}
+	r.eventually("a Kubernetes Event says so", func(context.Context) bool {
+		list := r.kubeEvents("frozen", "RolloutFailed")
+		return len(list) == 1 && strings.HasPrefix(list[0].Message, "patch-denied: ") && strings.Contains(list[0].Message, "this workload is frozen")
+	})
+	r.quiet()
+	letters, err := r.connect().DeadLetters(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := make([]string, 0, len(letters))
+	for _, letter := range letters {
+		reasons = append(reasons, letter.Reason+" "+letter.Subject)
+	}
+	if want := []string{"patch-denied keyturn.v1.demo.secret." + r.namespace + ".db"}; !slices.Equal(reasons, want) {
+		t.Errorf("dead letters: got %q, want %q", reasons, want)
+	}
+	if explained := r.explain("deployment/frozen"); !strings.Contains(explained, "It was to be rolled for secret/db: failed at TIME (patch-denied)") {
+		t.Errorf("explain: got\n%s", explained)
+	}
+	rolledOnce("one")
+	rolledOnce("two")
+	if got := r.generations()["frozen"]; got != before["frozen"] {
+		t.Errorf("generation of the frozen one: got %d, want %d as before", got, before["frozen"])
+	}
+
+	// The next change rolls it once it may be patched.
+	allow()
+	r.secret("db", map[string]string{"password": "three"})
+	r.outcomeOf("frozen", events.VerbCompleted)
+	rolledOnce("frozen")
+}

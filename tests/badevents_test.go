@@ -1,0 +1,182 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// jetstream connects to the bus as anybody could who has the rights.
+func (r *rig) jetstream() jetstream.JetStream {
+	r.Helper()
+	connection, err := nats.Connect(r.programs.NATSURL())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(connection.Close)
+	js, err := jetstream.New(connection)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return js
+}
+
+// forge makes an event of a Secret that changed, as a watcher would.
+func (r *rig) forge(name string) events.Change {
+	const version = "900000000"
+	fingerprint := "k00000000:" + strings.Repeat("0", 32)
+	return events.Change{
+		Cluster: "demo", Source: events.Source{Kind: events.KindSecret, Namespace: r.namespace, Name: name},
+		Verb: events.VerbChanged, UID: "11111111-2222-3333-4444-555555555555", ResourceVersion: version, Time: time.Now().UTC(),
+		Fingerprint: fingerprint, Previous: "k00000000:" + strings.Repeat("1", 32), ChangedAt: version,
+		Keys: map[string]events.Key{"password": {Fingerprint: fingerprint, ChangedAt: version}}, Changed: []string{"password"},
+	}
+}
+
+func (r *rig) message(change events.Change) *nats.Msg {
+	r.Helper()
+	event, err := change.Event()
+	if err != nil {
+		r.Fatal(err)
+	}
+	msg, err := events.ToMsg(event, events.Subject("demo", change.Source))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return msg
+}
+
+func TestABadEventIsRefusedWithAReasonAndRollsNothing(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	// Whatever Secret an event is about, it rolls this one if it is taken.
+	r.deploy(r.reading("web", "db", 1, map[string]string{"keyturn.dev/roll-on": "secret/*"}))
+	r.start()
+	js := r.jetstream()
+
+	// What a bad message has in it must not be quoted to people.
+	marker := string(secretText(t))
+	tests := []struct {
+		name   string
+		reason string
+		alter  func(*nats.Msg)
+	}{
+		{"no-event", "malformed", func(m *nats.Msg) { m.Header, m.Data = nil, []byte(marker) }},
+		{"no-json", "malformed", func(m *nats.Msg) { m.Data = []byte(marker) }},
+		{"truncated", "malformed", func(m *nats.Msg) { m.Data = m.Data[:len(m.Data)/2] }},
+		{"empty", "malformed", func(m *nats.Msg) { m.Data = nil }},
+		{"another-type-in-json", "malformed", func(m *nats.Msg) { m.Data = []byte(`{"keys":"` + marker + `"}`) }},
+		{"no-id", "malformed", func(m *nats.Msg) { m.Header.Del("ce-id") }},
+		{"another-id", "malformed", func(m *nats.Msg) { m.Header.Set("ce-id", marker) }},
+		{"two-ids", "malformed", func(m *nats.Msg) { m.Header.Add("ce-id", marker) }},
+		{"plain-hash", "malformed", func(m *nats.Msg) { m.Header.Set("ce-fingerprint", strings.Repeat("a", 64)) }},
+		{"no-version", "malformed", func(m *nats.Msg) { m.Header.Set("ce-resourceversion", "latest") }},
+		{"structured", "structured-mode", func(m *nats.Msg) { m.Header.Set("content-type", "application/cloudevents+json") }},
+		{"large-data", "oversized", func(m *nats.Msg) { m.Data = []byte(strings.Repeat(" ", events.MaxEventSize+1)) }},
+		{"large-header", "oversized", func(m *nats.Msg) { m.Header.Set("ce-more", strings.Repeat("x", events.MaxHeaderSize)) }},
+		{"later-type", "unknown-version", func(m *nats.Msg) { m.Header.Set("ce-type", "dev.keyturn.secret.changed.v2") }},
+		{"later-specversion", "unknown-version", func(m *nats.Msg) { m.Header.Set("ce-specversion", "2.0") }},
+		{"unknown-verb", "unknown-type", func(m *nats.Msg) { m.Header.Set("ce-type", "dev.keyturn.secret.exploded.v1") }},
+		{"foreign-cluster", "subject-mismatch", func(m *nats.Msg) {
+			change := r.forge("foreign-cluster")
+			change.Cluster = "other"
+			m.Header = r.message(change).Header
+		}},
+		{"another-object", "subject-mismatch", func(m *nats.Msg) { m.Header = r.message(r.forge("db")).Header }},
+		{"another-namespace", "subject-mismatch", func(m *nats.Msg) {
+			change := r.forge("another-namespace")
+			change.Source.Namespace = "default"
+			m.Header = r.message(change).Header
+		}},
+	}
+	before := r.generations()
+	var want []string
+	for _, tt := range tests {
+		msg := r.message(r.forge(tt.name))
+		tt.alter(msg)
+		if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		want = append(want, tt.reason+" "+msg.Subject)
+	}
+	// What the stream itself does not take never gets that far, and another cluster's events are not delivered.
+	huge := r.message(r.forge("huge"))
+	huge.Data = []byte(strings.Repeat(" ", 600<<10))
+	if _, err := js.PublishMsg(t.Context(), huge); err == nil {
+		t.Error("the stream took 600 kB")
+	}
+	foreign := r.forge("db")
+	foreign.Cluster = "other"
+	msg := r.message(foreign)
+	msg.Subject = events.Subject("other", foreign.Source)
+	if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+	r.quiet()
+	if now := r.generations(); !maps.Equal(now, before) {
+		t.Errorf("generations: got %v, want %v as before", now, before)
+	}
+
+	letters, err := r.connect().DeadLetters(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, letter := range letters {
+		got = append(got, letter.Reason+" "+letter.Subject)
+		if letter.Error == "" {
+			t.Errorf("the dead letter of %s says no more than %s", letter.Subject, letter.Reason)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dead letters (-want +got):\n%s", diff)
+	}
+	table := r.ask("dead-letters")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if !slices.Equal(strings.Fields(lines[0]), []string{"TIME", "REASON", "SUBJECT", "ERROR"}) || len(lines) != 1+len(tests) {
+		t.Fatalf("dead-letters: want a head and %d lines, got\n%s", len(tests), table)
+	}
+	for i, line := range lines[1:] {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[1]+" "+fields[2] != want[i] {
+			t.Errorf("dead-letters: got %q, want a line of %s", line, want[i])
+		}
+	}
+	if lines := strings.Count(r.ask("dead-letters", "--limit", "3"), "\n"); lines != 4 {
+		t.Errorf("dead-letters --limit 3: got %d lines, want 4", lines)
+	}
+	h := &haystack{}
+	h.add("the log of the actuator", []byte(r.actuator.Output()))
+	h.add("the dead-letters command", []byte(table))
+	for _, leak := range h.leaks([]byte(marker)) {
+		t.Errorf("what a bad message held: %s", leak)
+	}
+	_, metrics, err := r.actuator.Get(t.Context(), "metrics", "/metrics")
+	if err != nil || !strings.Contains(metrics, `reason="oversized"`) || !strings.Contains(metrics, `reason="unknown-version"`) {
+		t.Errorf("metrics: %v; want the reasons of refusals counted, got\n%s", err, metrics)
+	}
+
+	r.sub("a good event after them rolls", func(r *rig) {
+		r.secret("db", map[string]string{"password": "two"})
+		r.outcomeOf("web", events.VerbCompleted)
+		if got, want := r.generations()["web"], before["web"]+1; got != want {
+			r.Errorf("generation: got %d, want %d", got, want)
+		}
+	})
+	r.sub("an event that is right in all of this would have rolled", func(r *rig) {
+		if _, err := js.PublishMsg(r.Context(), r.message(r.forge("right"))); err != nil {
+			r.Fatal(err)
+		}
+		r.eventually("it is rolled", func(context.Context) bool { return r.generations()["web"] == before["web"]+2 })
+	})
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// Those that are compared.
+const (
+	contenderFloor   = "floor"
+	contenderKeyturn = "keyturn"
+	// contenderTraced is Keyturn with every span exported.
+	contenderTraced = "traced keyturn"
+	// contenderLabel, on a Secret, says whose it is.
+	contenderLabel = "bench.example.com/contender"
+)
+
+// stopGrace is how long a program may take to end by itself.
+const stopGrace = 20 * time.Second
+
+// contender is one of them, started and stopped as often as one likes.
+type contender interface {
+	// name is one of the constants above.
+	name() string
+	// owner is whose Secrets it acts on: contenderFloor or contenderKeyturn.
+	owner() string
+	// users are the names of its service accounts in the audit log.
+	users() []string
+	// start returns when it is ready.
+	start(ctx context.Context) error
+	stop()
+	// processes are what is running of it.
+	processes() []*testbed.Process
+}
+
+// floorRights let the floor do what it does, by the same authorizer as the programs.
+const floorRights = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: floor, namespace: ` + programs.SystemNamespace + `}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: floor}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: [list, watch]}
+- {apiGroups: [apps], resources: [deployments], verbs: [list, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: floor}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: floor}
+subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNamespace + `}]
+`
+
+type floor struct {
+	binary, kubeconfig, dir string
+	process                 *testbed.Process
+}
+
+func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor, error) {
+	if err := cp.ApplyYAML(ctx, strings.NewReader(floorRights)); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, "floor")
+	if err != nil {
+		return nil, err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	return &floor{binary: binary, kubeconfig: kubeconfig, dir: dir}, nil
+}
+
+func (f *floor) name() string { return contenderFloor }
+
+func (f *floor) owner() string { return contenderFloor }
+
+func (f *floor) users() []string {
+	return []string{testbed.ServiceAccountUser(programs.SystemNamespace, "floor")}
+}
+
+func (f *floor) processes() []*testbed.Process { return []*testbed.Process{f.process} }
+
+func (f *floor) start(ctx context.Context) error {
+	var err error
+	f.process, err = testbed.StartProcess(testbed.ProcessOptions{
+		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig}, Name: contenderFloor,
+		LogFile: filepath.Join(f.dir, "floor.log"),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = f.process.WaitLog(ctx, floorReady)
+	return err
+}
+
+func (f *floor) stop() {
+	if f.process != nil {
+		// It holds nothing: how it ends is of no interest.
+		_ = f.process.Stop(stopGrace)
+	}
+}
+
+// The programs as "make build" makes them, and so as they are shipped.
+const (
+	watcherBinary  = "bin/watcher"
+	actuatorBinary = "bin/actuator"
+)
+
+// keyturn is both programs, the actuator with the embedded NATS.
+type keyturn struct {
+	called            string
+	programs          *programs.Programs
+	watcher, actuator *programs.Program
+}
+
+// newKeyturn makes a pair of programs with a stream and keys of its own in dir.
+func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*keyturn, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	p, err := programs.New(ctx, cp, programs.Options{
+		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
+		// The floor's Secrets are not for the watcher: they change while it is not running.
+		WatcherArgs:  []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
+		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &keyturn{called: contenderKeyturn, programs: p}, nil
+}
+
+// traced is the same installation with every span exported to a collector.
+func (k *keyturn) traced(collector string) *keyturn {
+	return &keyturn{called: contenderTraced, programs: k.programs.With(
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_TRACES_SAMPLER=always_on",
+	)}
+}
+
+func (k *keyturn) name() string { return k.called }
+
+func (k *keyturn) owner() string { return contenderKeyturn }
+
+func (k *keyturn) users() []string {
+	return []string{
+		testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-watcher"),
+		testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-actuator"),
+	}
+}
+
+func (k *keyturn) processes() []*testbed.Process {
+	return []*testbed.Process{k.watcher.Process, k.actuator.Process}
+}
+
+func (k *keyturn) start(ctx context.Context) error {
+	var err error
+	if k.actuator, err = k.programs.StartActuator(); err != nil {
+		return err
+	}
+	if k.watcher, err = k.programs.StartWatcher(); err != nil {
+		return err
+	}
+	if err := k.actuator.Ready(ctx); err != nil {
+		return err
+	}
+	return k.watcher.Ready(ctx)
+}
+
+func (k *keyturn) stop() {
+	for _, program := range []*programs.Program{k.watcher, k.actuator} {
+		if program != nil {
+			// What is not done is on the stream: how it ends is of no interest.
+			_ = program.Stop(stopGrace)
+		}
+	}
+}

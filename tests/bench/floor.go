@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// floorCommand has this program be the floor, in a process of its own.
+	floorCommand = "floor"
+	// floorReady is the line that the floor writes when its list is complete.
+	floorReady = "the floor is ready"
+	// floorWorkers is how many patches are under way at most: as many as in the actuator.
+	floorWorkers = 16
+	// floorAnnotation, on the pod template, is the Secret's resourceVersion.
+	floorAnnotation = "bench.example.com/secret"
+)
+
+// patchWork is a Deployment and what it is patched with.
+type patchWork struct {
+	namespace, deployment, version string
+}
+
+// runFloor does the least that has to be done: it watches the Secrets, knows by heart which Deployments read one, and makes
+// one merge patch for each. It compares no content, remembers nothing, tells nobody, and loses what it has not done when
+// it ends.
+func runFloor(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
+	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		return fmt.Errorf("-kubeconfig: %w", err)
+	}
+	// As in the programs: no limit of its own, and protobuf.
+	config.QPS, config.ContentType = -1, runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("-kubeconfig: %w", err)
+	}
+	readers, err := readReaders(ctx, client)
+	if err != nil {
+		return err
+	}
+	return watchAndPatch(ctx, client, readers)
+}
+
+// readReaders finds which Deployments read each Secret, by namespace and name.
+func readReaders(ctx context.Context, client kubernetes.Interface) (map[string][]string, error) {
+	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the deployments: %w", err)
+	}
+	readers := make(map[string][]string)
+	for i := range list.Items {
+		deployment := &list.Items[i]
+		for _, from := range deployment.Spec.Template.Spec.Containers[0].EnvFrom {
+			secret := deployment.Namespace + "/" + floorTwin(from.SecretRef.Name)
+			readers[secret] = append(readers[secret], deployment.Name)
+		}
+	}
+	return readers, nil
+}
+
+// floorTwin names the Secret that stands, for the floor, for one that a pod reads. The two have one each, so that neither
+// is changed while its program is not running.
+func floorTwin(secret string) string {
+	return secretName(contenderFloor, strings.TrimPrefix(secret, secretName(contenderKeyturn, "")))
+}
+
+func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map[string][]string) error {
+	work := make(chan patchWork, 100_000)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(list *metav1.ListOptions) {
+		list.LabelSelector = contenderLabel + "=" + contenderFloor
+	}))
+	informer := factory.Core().V1().Secrets().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, after any) {
+		secret, ok := after.(*corev1.Secret)
+		if !ok {
+			return
+		}
+		for _, deployment := range readers[secret.Namespace+"/"+secret.Name] {
+			work <- patchWork{secret.Namespace, deployment, secret.ResourceVersion}
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watching the secrets: %w", err)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	for range floorWorkers {
+		running.Go(func() { patchAll(ctx, client, work) })
+	}
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		fmt.Println(floorReady)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func patchAll(ctx context.Context, client kubernetes.Interface, work <-chan patchWork) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-work:
+			patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, floorAnnotation, w.version)
+			_, err := client.AppsV1().Deployments(w.namespace).Patch(ctx, w.deployment, types.MergePatchType, patch, metav1.PatchOptions{})
+			if err != nil && ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, "patch:", err)
+			}
+		}
+	}
+}

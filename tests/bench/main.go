@@ -1,0 +1,114 @@
+// The bench measures the programs against the floor: a bare watch and one patch. It runs both on one control plane, one at a
+// time and in turn, so that the noise of the machine is in both, and prints medians and their ratios.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// errMissed is the error of a strict run whose figures are not what they should be.
+var errMissed = errors.New("a target was missed")
+
+// settings are what the flags set.
+type settings struct {
+	// write is where the report goes, besides the terminal. Empty: nowhere.
+	write string
+	// selected selects the measurements by name.
+	selected *regexp.Regexp
+	// scale multiplies how many objects there are and how many of them change.
+	scale float64
+	// rounds is how often each of the two is started and measured.
+	rounds int
+	strict bool
+	// keep is the folder of the control plane and of the programs' logs and stores. Empty: a temporary one.
+	keep string
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == floorCommand {
+		return runFloor(ctx, args[1:])
+	}
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	report, err := measureAll(ctx, s)
+	if err != nil {
+		return err
+	}
+	fmt.Println()
+	report.print(os.Stdout)
+	if s.write != "" {
+		if err := report.writeFile(s.write); err != nil {
+			return err
+		}
+		fmt.Println("\nwritten to", s.write)
+	}
+	if s.strict && report.missed() {
+		return errMissed
+	}
+	return nil
+}
+
+func parse(args []string) (settings, error) {
+	s := settings{selected: regexp.MustCompile("")}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&s.write, "write", "", "write the report to this `file` too, as Markdown")
+	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory", func(text string) (err error) {
+		s.selected, err = regexp.Compile(text)
+		return err
+	})
+	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
+	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
+	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
+	flags.StringVar(&s.keep, "keep", "", "keep logs and stores in this `folder`")
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return settings{}, fmt.Errorf("arguments %q are not known, want flags only", flags.Args())
+	case s.scale <= 0 || s.scale > 10:
+		return settings{}, fmt.Errorf("-scale: %g is out of range, want more than 0, and 10 at most", s.scale)
+	case s.rounds < 1:
+		return settings{}, fmt.Errorf("-rounds: %d is too few, want 1 or more", s.rounds)
+	case s.write != "" && (s.scale != 1 || s.selected.String() != ""):
+		return settings{}, errors.New("-write: is for the whole bench, want it without -run and -scale")
+	}
+	return s, nil
+}
+
+// measures tells whether a step of a round is measured of a contender. What tracing costs is the rate with it against the
+// rate without.
+func (s settings) measures(step string, c contender) bool {
+	if c.name() == contenderTraced {
+		return step == burst300
+	}
+	return s.selected.MatchString(step) || step == burst300 && c.name() == contenderKeyturn && s.selected.MatchString(traced)
+}
+
+// roundsNeeded is how many rounds there are. None, where nothing that is measured in rounds is selected.
+func (s settings) roundsNeeded() int {
+	if slices.ContainsFunc([]string{latency, shared, burst300, burst1000, traced}, s.selected.MatchString) {
+		return s.rounds
+	}
+	return 0
+}

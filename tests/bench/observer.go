@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// observer is the third watch: it belongs to neither contender, and sees when a pod template is patched. A Deployment's
+// generation grows with each change of its spec, and nobody changes more of it than the template.
+type observer struct {
+	mu sync.Mutex
+	// generations and observed are, by namespace and name, the generation and the one that the controllers have seen.
+	generations, observed map[string]int64
+	waits                 *await
+}
+
+// await is a wait for some Deployments to be patched.
+type await struct {
+	before map[string]int64
+	left   map[string]int64
+	// last is when the latest of them was seen.
+	last time.Time
+	done chan struct{}
+}
+
+func newObserver(ctx context.Context, client kubernetes.Interface) (*observer, error) {
+	o := &observer{generations: make(map[string]int64), observed: make(map[string]int64)}
+	informer := informers.NewSharedInformerFactory(client, 0).Apps().V1().Deployments().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { o.see(obj, time.Now()) },
+		UpdateFunc: func(_, obj any) { o.see(obj, time.Now()) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching the deployments: %w", err)
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("watching the deployments: %w", context.Cause(ctx))
+	}
+	return o, nil
+}
+
+func (o *observer) see(obj any, at time.Time) {
+	deployment, ok := obj.(*appsv1.Deployment)
+	if !ok {
+		return
+	}
+	key := deployment.Namespace + "/" + deployment.Name
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.generations[key], o.observed[key] = deployment.Generation, deployment.Status.ObservedGeneration
+	w := o.waits
+	if w == nil {
+		return
+	}
+	if before, waited := w.left[key]; waited && deployment.Generation > before {
+		delete(w.left, key)
+		w.last = at
+		if len(w.left) == 0 {
+			close(w.done)
+		}
+	}
+}
+
+// expect begins to wait for the Deployments to be patched. There is one wait at a time.
+func (o *observer) expect(keys []string) *await {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := &await{before: make(map[string]int64, len(keys)), done: make(chan struct{})}
+	for _, key := range keys {
+		w.before[key] = o.generations[key]
+	}
+	w.left = maps.Clone(w.before)
+	o.waits = w
+	return w
+}
+
+// until gives the time from start to when the last Deployment was seen to be patched.
+func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-w.done:
+		return w.last.Sub(start), nil
+	case <-ctx.Done():
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return 0, fmt.Errorf("%d of %d deployments were not patched: %w", len(w.left), len(w.before), ctx.Err())
+	}
+}
+
+// quiet waits until the controllers are done with every Deployment, and reports one that was patched more than once.
+func (o *observer) quiet(ctx context.Context, w *await) error {
+	if err := poll(ctx, 50*time.Millisecond, o.controllersDone); err != nil {
+		return fmt.Errorf("waiting for the controllers: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, before := range w.before {
+		if now := o.generations[key]; now != before+1 {
+			return fmt.Errorf("deployment %s was patched %d times for one change", key, now-before)
+		}
+	}
+	return nil
+}
+
+func (o *observer) controllersDone() (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, generation := range o.generations {
+		if o.observed[key] < generation {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func seen(name string, generation, observed int64) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "bench-0", Name: name, Generation: generation},
+		Status:     appsv1.DeploymentStatus{ObservedGeneration: observed},
+	}
+}
+
+func newTestObserver() *observer {
+	o := &observer{generations: make(map[string]int64), observed: make(map[string]int64)}
+	start := time.Now()
+	o.see(seen("a", 1, 1), start)
+	o.see(seen("b", 4, 4), start)
+	return o
+}
+
+func TestUntilTheLastOneIsPatched(t *testing.T) {
+	o := newTestObserver()
+	start := time.Now()
+	w := o.expect([]string{"bench-0/a", "bench-0/b"})
+	o.see(seen("a", 2, 1), start.Add(time.Second))
+	o.see(seen("b", 4, 4), start.Add(2*time.Second)) // its status only
+	o.see(seen("b", 5, 4), start.Add(3*time.Second))
+	o.see(seen("b", 5, 5), start.Add(4*time.Second))
+	took, err := o.until(t.Context(), w, start)
+	if err != nil || took != 3*time.Second {
+		t.Errorf("took %s, %v; want 3s", took, err)
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		generation int64
+		ok         bool
+	}{
+		{name: "a Deployment that was patched once", generation: 2, ok: true},
+		{name: "one that was patched twice", generation: 3},
+		{name: "one that was not patched", generation: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newTestObserver()
+			w := o.expect([]string{"bench-0/a"})
+			o.see(seen("a", tt.generation, tt.generation), time.Now())
+			if err := o.quiet(t.Context(), w); (err == nil) != tt.ok {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestControllersDone(t *testing.T) {
+	o := newTestObserver()
+	for _, step := range []struct {
+		state *appsv1.Deployment
+		want  bool
+	}{
+		{seen("a", 1, 1), true},
+		{seen("a", 2, 1), false},
+		{seen("a", 2, 2), true},
+	} {
+		o.see(step.state, time.Now())
+		if done, err := o.controllersDone(); err != nil || done != step.want {
+			t.Errorf("generation %d, observed %d: %v, %v; want %v", step.state.Generation, step.state.Status.ObservedGeneration, done, err, step.want)
+		}
+	}
+}
+
+func TestFloorTwin(t *testing.T) {
+	if got := floorTwin(secretName(contenderKeyturn, "00012")); got != secretName(contenderFloor, "00012") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"sync"
+)
+
+// inParallel calls fn for 0 to n-1 from as many goroutines as may write at once. The first error ends it.
+func inParallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	indices := make(chan int)
+	var running sync.WaitGroup
+	for range min(n, writersAtOnce) {
+		running.Go(func() {
+			for i := range indices {
+				if err := fn(ctx, i); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case indices <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(indices)
+	running.Wait()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+const (
+	// warmUps are the changes of a round that come first and are not counted.
+	warmUps = 5
+	// samplesInRound are how many single changes are counted in a round.
+	samplesInRound = 10
+	// sharedInRound is how often the shared Secret is changed in a round.
+	sharedInRound = 3
+	// smallBurstsInRound is how often 300 Secrets are changed at once in a round; 1,000 are once.
+	smallBurstsInRound = 3
+)
+
+// round starts a contender, has it do everything that is measured, and stops it.
+func (b *bench) round(ctx context.Context, c contender) error {
+	defer c.stop()
+	if err := b.startCalm(ctx, c); err != nil {
+		return err
+	}
+	for i := range warmUps {
+		if _, err := b.one(ctx, c, i); err != nil {
+			return fmt.Errorf("warming up: %w", err)
+		}
+	}
+	counter, err := b.startCount(c)
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		name string
+		run  func(context.Context, contender) (rolled int, err error)
+	}{
+		{latency, b.latencies},
+		{shared, b.shareds},
+		{burst300, func(ctx context.Context, c contender) (int, error) {
+			return b.bursts(ctx, c, burst300, 300, smallBurstsInRound)
+		}},
+		{burst1000, func(ctx context.Context, c contender) (int, error) { return b.bursts(ctx, c, burst1000, 1000, 1) }},
+	}
+	rolled := 0
+	for _, step := range steps {
+		if !b.settings.measures(step.name, c) {
+			continue
+		}
+		n, err := step.run(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		rolled += n
+	}
+	return b.endCount(ctx, counter, rolled)
+}
+
+// one changes the Secret of one Deployment, and gives the time from when the API server has answered that it is written to
+// when the third watch sees the template patched.
+func (b *bench) one(ctx context.Context, c contender, i int) (time.Duration, error) {
+	w := b.observer.expect([]string{b.key(i)})
+	if err := b.cluster.change(ctx, namespaceOf(i), c.owner(), number(i%b.cluster.deployments)); err != nil {
+		return 0, err
+	}
+	took, err := b.observer.until(ctx, w, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	return took, b.observer.quiet(ctx, w)
+}
+
+// key is how the observer knows Deployment i.
+func (b *bench) key(i int) string {
+	return namespaceOf(i) + "/" + deploymentName(i%b.cluster.deployments)
+}
+
+func (b *bench) latencies(ctx context.Context, c contender) (int, error) {
+	for i := range samplesInRound {
+		took, err := b.one(ctx, c, warmUps+i*7)
+		if err != nil {
+			return 0, err
+		}
+		b.results.add(latency, c, milliseconds(took))
+	}
+	b.say("  one change: %.1f ms at the median", median(b.results.of(latency, c.name())))
+	return samplesInRound, nil
+}
+
+// shareds changes the Secret that all Deployments of the first namespace read.
+func (b *bench) shareds(ctx context.Context, c contender) (int, error) {
+	var keys []string
+	for i := 0; i < b.cluster.deployments; i += allNamespaces {
+		keys = append(keys, b.key(i))
+	}
+	for range sharedInRound {
+		w := b.observer.expect(keys)
+		if err := b.cluster.change(ctx, namespaceOf(0), c.owner(), sharedSecret); err != nil {
+			return 0, err
+		}
+		took, err := b.observer.until(ctx, w, time.Now())
+		if err != nil {
+			return 0, err
+		}
+		if err := b.observer.quiet(ctx, w); err != nil {
+			return 0, err
+		}
+		b.results.add(shared, c, milliseconds(took))
+		b.say("  one Secret of %d Deployments: %.0f ms", len(keys), milliseconds(took))
+	}
+	return sharedInRound * len(keys), nil
+}
+
+func (b *bench) bursts(ctx context.Context, c contender, name string, atScaleOne, times int) (rolled int, err error) {
+	for range times {
+		n, err := b.burst(ctx, c, name, atScaleOne)
+		if err != nil {
+			return 0, err
+		}
+		rolled += n
+	}
+	return rolled, nil
+}
+
+// burst changes the Secrets of many Deployments at once. The rate is over the time from the first write to when the last
+// template is seen to be patched.
+func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne int) (int, error) {
+	n := min(max(1, int(float64(atScaleOne)*b.settings.scale)), b.cluster.deployments)
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = b.key(i)
+	}
+	before, err := usage(c.processes())
+	if err != nil {
+		return 0, err
+	}
+	w := b.observer.expect(keys)
+	start := time.Now()
+	err = inParallel(ctx, n, func(ctx context.Context, i int) error {
+		return b.cluster.change(ctx, namespaceOf(i), c.owner(), number(i))
+	})
+	if err != nil {
+		return 0, err
+	}
+	took, err := b.observer.until(ctx, w, start)
+	if err != nil {
+		return 0, err
+	}
+	after, err := usage(c.processes())
+	if err != nil {
+		return 0, err
+	}
+	rate := float64(n) / took.Seconds()
+	b.results.add(name, c, rate)
+	b.results.add(name+" cpu", c, milliseconds(after-before)/float64(n))
+	b.say("  %s changes at once: %.0f in a second", strconv.Itoa(n), rate)
+	return n, b.observer.quiet(ctx, w)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// usage is the processor time that processes have used so far.
+func usage(processes []*testbed.Process) (total time.Duration, err error) {
+	for _, p := range processes {
+		used, err := p.CPU()
+		if err != nil {
+			return 0, err
+		}
+		total += used
+	}
+	return total, nil
+}
+
+// calm waits until processes have next to nothing to do any more: what they do at their start is not measured.
+func calm(ctx context.Context, processes []*testbed.Process) error {
+	const look, next = 500 * time.Millisecond, 20 * time.Millisecond
+	last, err := usage(processes)
+	if err != nil {
+		return err
+	}
+	first := true
+	err = poll(ctx, look, func() (bool, error) {
+		if first {
+			first = false
+			return false, nil
+		}
+		now, err := usage(processes)
+		quiet := now-last <= next
+		last = now
+		return quiet, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until nothing is left to do: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import "fmt"
+
+// line is one line of the report: a figure of both, or of Keyturn alone.
+type line struct {
+	what           string
+	floor, keyturn string
+	ratio          string
+	target         string
+	verdict        string
+}
+
+// The verdicts of a line that has a target.
+const (
+	met    = "met"
+	missed = "missed"
+)
+
+func verdict(holds bool) string {
+	if holds {
+		return met
+	}
+	return missed
+}
+
+// lines are the lines of everything that was measured.
+func (r *report) lines() []line {
+	lines := []line{
+		r.atMost(latency, "One change: the Secret written, to the template patched", "%.1f ms", 3),
+		r.quantiles(latency, "The same, 9 of 10 are faster", "%.1f ms"),
+		r.atLeast(burst300, r.changes(300), "%.0f/s", 0.7),
+		r.atLeast(burst1000, r.changes(1000), "%.0f/s", 0.7),
+		r.cost(0.9),
+		r.atMost(shared, fmt.Sprintf("One Secret of %d Deployments: written, to the last patched", r.cluster.perSpace), "%.0f ms", 2),
+		r.below(requests, "API requests for each rolled workload", "%.3f", 1, "at most 1"),
+		r.info(kubeEvents, "Kubernetes Events for each, while it was measured", "%.2f"),
+		r.info(burst1000+" cpu", "Processor time for each of 1,000 changes, until all are patched", "%.1f ms"),
+		r.below(resident, r.among("Resident memory of both programs"), "%.0f MB", 120, "below 120 MB"),
+		r.below(peak, r.among("Peak of both while they list, and publish an event of each"), "%.0f MB", 200, "below 200 MB"),
+		r.info(residentFirst, r.among("Resident memory after that, until they are started again"), "%.0f MB"),
+		r.info(residentBusy, r.among("Resident memory right after 300 changes"), "%.0f MB"),
+		r.info(firstLook, r.among("First look, until all are on the stream and read"), "%.1f s"),
+		r.info(idleWatcher, "Idle watcher, processor time in a second", "%.1f ms"),
+		r.info(idleActuator, "Idle actuator with NATS, processor time in a second", "%.1f ms"),
+	}
+	var measured []line
+	for _, l := range lines {
+		if l.keyturn != "" {
+			measured = append(measured, l)
+		}
+	}
+	return measured
+}
+
+func (r *report) changes(n int) string {
+	return fmt.Sprintf("%d changes at once, each of one Deployment's Secret", int(float64(n)*r.settings.scale))
+}
+
+func (r *report) among(what string) string {
+	return fmt.Sprintf("%s among %d Secrets of %d kB", what, r.cluster.bystanders, bystanderSize/1000)
+}
+
+// info is a line without a target: the medians.
+func (r *report) info(name, what, format string) line {
+	l := line{what: what}
+	if values := r.results.of(name, contenderFloor); len(values) > 0 {
+		l.floor = fmt.Sprintf(format, median(values))
+	}
+	if values := r.results.of(name, contenderKeyturn); len(values) > 0 {
+		l.keyturn = fmt.Sprintf(format, median(values))
+	}
+	if l.floor != "" && l.keyturn != "" && r.ratio(name) > 0 {
+		l.ratio = fmt.Sprintf("%.2f", r.ratio(name))
+	}
+	return l
+}
+
+// quantiles is a line of what nine of ten samples are below.
+func (r *report) quantiles(name, what, format string) line {
+	l := line{what: what}
+	floor, keyturn := r.results.of(name, contenderFloor), r.results.of(name, contenderKeyturn)
+	if len(floor) == 0 || len(keyturn) == 0 {
+		return l
+	}
+	const part = 0.9
+	l.floor, l.keyturn = fmt.Sprintf(format, quantile(floor, part)), fmt.Sprintf(format, quantile(keyturn, part))
+	l.ratio = fmt.Sprintf("%.2f", quantile(keyturn, part)/quantile(floor, part))
+	return l
+}
+
+// ratio is Keyturn's median in floors.
+func (r *report) ratio(name string) float64 {
+	floor := median(r.results.of(name, contenderFloor))
+	if floor == 0 {
+		return 0
+	}
+	return median(r.results.of(name, contenderKeyturn)) / floor
+}
+
+func (r *report) atMost(name, what, format string, most float64) line {
+	l := r.info(name, what, format)
+	l.target, l.verdict = fmt.Sprintf("at most %g×", most), verdict(r.ratio(name) <= most)
+	return l
+}
+
+func (r *report) atLeast(name, what, format string, least float64) line {
+	l := r.info(name, what, format)
+	l.target, l.verdict = fmt.Sprintf("at least %g×", least), verdict(r.ratio(name) >= least)
+	return l
+}
+
+// cost is the line of what tracing costs: the rate with every span exported against the rate without, which is the line's
+// ratio.
+func (r *report) cost(least float64) line {
+	with, without := r.results.of(burst300, contenderTraced), r.results.of(burst300, contenderKeyturn)
+	if len(with) == 0 || len(without) == 0 {
+		return line{}
+	}
+	ratio := median(with) / median(without)
+	return line{
+		what:    fmt.Sprintf("%s, every span exported, against %.0f/s without", r.changes(300), median(without)),
+		keyturn: fmt.Sprintf("%.0f/s", median(with)), ratio: fmt.Sprintf("%.2f", ratio),
+		target: fmt.Sprintf("at least %g×", least), verdict: verdict(ratio >= least),
+	}
+}
+
+// below is a line whose target is no ratio.
+func (r *report) below(name, what, format string, most float64, target string) line {
+	l := r.info(name, what, format)
+	l.target, l.verdict = target, verdict(median(r.results.of(name, contenderKeyturn)) <= most)
+	return l
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// patience is how long anything may take that is expected to happen.
+const patience = 3 * time.Minute
+
+// poll asks again and again until it is done, or patience ends.
+func poll(ctx context.Context, every time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// sleep returns after a time, or with an error when the context ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,132 @@
+package tests
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
+	r := newRig(t, programs.Options{})
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	// What no output may hold.
+	short, raw := secretBytes(t, 31), secretBytes(t, 64)
+	inBase64 := base64.StdEncoding.EncodeToString
+	unreadable := file("unreadable", inBase64(raw))
+	if err := os.Chmod(unreadable, 0); err != nil {
+		t.Fatal(err)
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+
+	watcher := []string{"--cluster", "demo", "--kubeconfig", plane.Kubeconfig(), "--metrics-addr=", "--health-addr="}
+	withKey := append([]string{"--fingerprint-key-file", r.programs.KeyFile()}, watcher...)
+	actuator := watcher
+	embedded := append([]string{"--nats-embedded", "--nats-store-dir", filepath.Join(dir, "nats")}, actuator...)
+	with := func(args []string, more ...string) []string { return append(append([]string(nil), args...), more...) }
+	const watches, acts = "watcher", "actuator"
+	type test struct {
+		name    string
+		program string
+		args    []string
+		env     []string
+		want    []string
+	}
+	tests := []test{
+		{"a key file that is missing", watches, with(watcher, "--fingerprint-key-file", filepath.Join(dir, "nothing")), nil, []string{"nothing: no such file or directory; make one with: openssl"}},
+		{"a key file that is a folder", watches, with(watcher, "--fingerprint-key-file", dir), nil, []string{"is a directory"}},
+		{"a key file that is empty", watches, with(watcher, "--fingerprint-key-file", file("empty", "")), nil, []string{"empty: holds no key, want at least one of 32 bytes in base64"}},
+		{"a key file of comments", watches, with(watcher, "--fingerprint-key-file", file("comments", "# a key\n\n")), nil, []string{"comments: holds no key"}},
+		{"a key that is too short", watches, with(watcher, "--fingerprint-key-file", file("short", inBase64(short))), nil, []string{"short: line 1 holds 31 bytes, want at least 32"}},
+		{"a key that is too short behind a good one", watches, with(watcher, "--fingerprint-key-file", file("second", inBase64(raw)+"\n"+inBase64(short)+"\n")), nil, []string{"second: line 2 holds 31 bytes, want at least 32"}},
+		{"a key that is there twice", watches, with(watcher, "--fingerprint-key-file", file("twice", inBase64(raw)+"\n"+inBase64(raw)+"\n")), nil, []string{"twice: line 2 repeats a key"}},
+		{"a key that is not in base64", watches, with(watcher, "--fingerprint-key-file", file("raw", "key:"+string(raw))), nil, []string{"raw: line "}},
+		{"no flags for the watcher", watches, nil, nil, []string{`cluster ""`, "--fingerprint-key-file: is empty"}},
+		{"no flags for the actuator", acts, nil, nil, []string{`cluster ""`}},
+		{"an unknown flag", acts, with(actuator, "--settel", "1s"), nil, []string{"unknown flag: --settel"}},
+		{"an argument that is no flag", watches, with(withKey, "secret"), nil, []string{`unknown command "secret"`}},
+		{"a cluster that cannot be part of a subject", watches, with(withKey, "--cluster", "a.b"), nil, []string{`cluster "a.b": want 1 to 63`}},
+		{"an unknown source", watches, with(withKey, "--sources", "secret,vault"), nil, []string{`"vault" is not one of configmap, secret`}},
+		{"a selector that is none", watches, with(withKey, "--selector", "a=("), nil, []string{`"a=(" is not a label selector`}},
+		{"a duration that is none", acts, with(actuator, "--settle", "abc"), nil, []string{`invalid argument "abc" for "--settle"`}},
+		{"a duration that is none in the environment", acts, actuator, []string{"KEYTURN_SETTLE=abc"}, []string{`KEYTURN_SETTLE: "abc" is not a duration such as`}},
+		{"a negative duration in the environment", acts, actuator, []string{"KEYTURN_SETTLE=-1s"}, []string{"settle: -1s is negative"}},
+		{"two wrong variables", acts, actuator, []string{"KEYTURN_MAX_ROLLOUTS=many", "KEYTURN_DRY_RUN=perhaps"}, []string{`KEYTURN_DRY_RUN: "perhaps" is not`, `KEYTURN_MAX_ROLLOUTS: "many" is not a whole number`}},
+		{"wrong values of several flags", acts, with(actuator, "--log-level", "loud", "--settle", "5s", "--settle-max", "1s", "--max-rollouts", "-1", "--patch-workers", "0"), nil, []string{
+			`--log-level: "loud" is not debug, info, warn or error`, "settle-max: 1s is less than settle (5s)", "max-rollouts: -1 is negative", "patch-workers: 0 is too few",
+		}},
+		{"an address that is none", acts, with(actuator, "--health-addr", "9440"), nil, []string{`--health-addr: "9440" is not host:port`}},
+		{"an address that is taken", acts, with(actuator, "--health-addr", busy.Addr().String()), nil, []string{"serving health: listening: listen tcp " + busy.Addr().String()}},
+		{"a kubeconfig that is missing", acts, with(actuator, "--kubeconfig", filepath.Join(dir, "nothing")), nil, []string{"--kubeconfig: stat "}},
+		{"NATS credentials that are missing", watches, with(withKey, "--nats-creds", filepath.Join(dir, "nothing")), nil, []string{"nats-creds: open "}},
+		{"NATS credentials that are none", watches, with(withKey, "--nats-creds", file("creds", inBase64(raw))), nil, []string{"want a credentials file with a user's JWT, or a user's NKey seed"}},
+		{"a NATS URL that is none", acts, with(actuator, "--nats-url", "nats://keyturn:"+inBase64(raw)+"%zz@nats:4222"), nil, []string{"nats-url: want URLs like nats://host:4222"}},
+		{"an embedded server without a folder", acts, with(actuator, "--nats-embedded"), nil, []string{"--nats-store-dir: is empty"}},
+		{"flags of the embedded server without it", acts, with(actuator, "--nats-listen", "127.0.0.1:4222"), nil, []string{"want --nats-embedded with them"}},
+		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: is where the embedded server has the events of --stores-from from"}},
+		{"the stores of this cluster", acts, with(actuator, "--stores-from", "hub,demo"), nil, []string{`--stores-from: "demo" is this cluster`}},
+		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want at least one kind, or secret stores by --openbao-config"}},
+		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-listen", "0.0.0.0:4222"), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: give a config file with an authorization or accounts block`}},
+		{"an embedded server that is open to everybody by its configuration", acts, with(embedded, "--nats-listen", "0.0.0.0:4222", "--nats-config", file("nats.conf", "max_payload: 1MB\n")), nil, []string{`listen "0.0.0.0:4222" is not a loopback address`}},
+		{"an embedded server on all addresses by another name", acts, with(embedded, "--nats-listen", ":4222"), nil, []string{`listen ":4222" is not a loopback address`}},
+		{"an embedded server with a folder that cannot be made", acts, with(embedded, "--nats-store-dir", "/proc/nothing"), nil, []string{"embedded nats: it did not start"}},
+		{"an embedded server on an address that is taken", acts, with(embedded, "--nats-listen", busy.Addr().String()), nil, []string{"embedded nats: it did not start"}},
+	}
+	if os.Geteuid() != 0 {
+		// root reads what nobody may.
+		tests = append(tests, test{"a key file that may not be read", watches, with(watcher, "--fingerprint-key-file", unreadable), nil, []string{"unreadable: permission denied"}})
+	}
+	binaries := map[string]string{watches: r.programs.WatcherBinary(), acts: r.programs.ActuatorBinary()}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := command{binary: binaries[tt.program], args: tt.args, env: tt.env}.run(t)
+			got.refused(t, tt.want...)
+			if got.stdout != "" {
+				t.Errorf("stdout: got %q, want nothing", got.stdout)
+			}
+			if strings.Contains(got.stderr, "panic") || strings.Contains(got.stderr, "goroutine ") {
+				t.Errorf("it panics:\n%s", got.stderr)
+			}
+			h := &haystack{}
+			h.add("stderr", []byte(got.stderr))
+			for _, key := range [][]byte{short, raw, []byte(inBase64(short)), []byte(inBase64(raw))} {
+				for _, leak := range h.leaks(key) {
+					t.Errorf("key material: %s:\n%s", leak, got.stderr)
+				}
+			}
+		})
+	}
+}
+
+// secretBytes makes what nobody knows.
+func secretBytes(t *testing.T, size int) []byte {
+	t.Helper()
+	content := make([]byte, size)
+	if _, err := rand.Read(content); err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// secretText makes what nobody knows and everybody can print.
+func secretText(t *testing.T) []byte {
+	t.Helper()
+	return []byte(hex.EncodeToString(secretBytes(t, 32)))
+}

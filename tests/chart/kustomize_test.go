@@ -1,0 +1,83 @@
+package chart
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
+	tests := []struct {
+		name       string
+		values     string
+		base       string
+		components []string
+	}{
+		{name: "with the default values deploy/base", base: "base"},
+		{name: "with a namespace deploy/namespaced", values: "namespaces: [team-a]", base: "namespaced"},
+		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
+		{name: "with a NATS of your own", values: "nats: {url: nats://nats.nats.svc:4222}", base: "base", components: []string{"external-nats"}},
+		{name: "with Prometheus", values: "monitoring: {enabled: true}", base: "base", components: []string{"monitoring"}},
+		{name: "with a collector", values: "otlp: {enabled: true}", base: "base", components: []string{"otlp"}},
+		{name: "with the audit of a store", values: "openbaoAudit: {enabled: true}", base: "base", components: []string{"openbao-audit"}},
+		{
+			name:       "with all of them for one namespace",
+			values:     "{namespaces: [team-a], nats: {url: nats://nats.nats.svc:4222}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
+			base:       "namespaced",
+			components: []string{"external-nats", "monitoring", "otlp", "openbao-audit"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := kustomized(t, test.base, test.components...)
+			// The alerts and the dashboard are in deploy/monitoring alone.
+			maps.DeleteFunc(want, func(name string, _ object) bool {
+				return strings.HasPrefix(name, "PrometheusRule ") || strings.HasSuffix(name, "/keyturn-dashboard")
+			})
+			same(t, want, rendered(t, test.values))
+		})
+	}
+}
+
+func TestANamespaceSelectorAddsTheRightToSeeLabels(t *testing.T) {
+	want := kustomized(t, "base", "namespace-selector")
+	got := rendered(t, "namespaceSelector: keyturn=on")
+	settings := "ConfigMap keyturn-system/keyturn"
+	if selector := got[settings].at("data", "KEYTURN_NAMESPACE_SELECTOR"); selector != "keyturn=on" {
+		t.Errorf("selector: got %v", selector)
+	}
+	delete(want, settings) // In which the component leaves the selector to the overlay.
+	delete(got, settings)
+	same(t, want, got)
+}
+
+func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
+	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}"
+	out, err := helm(t, all, "template", "keyturn", folder, "--namespace", "elsewhere")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if strings.Contains(out, systemNamespace) {
+		t.Errorf("%s is named in\n%s", systemNamespace, out)
+	}
+	settings := objects(t, out)["ConfigMap elsewhere/keyturn"]
+	if lease := settings.at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "elsewhere" {
+		t.Errorf("namespace of the Lease: got %v", lease)
+	}
+}
+
+// same compares object by object, so that a failure shows no more than what differs.
+func same(t *testing.T, kustomize, chart map[string]object) {
+	t.Helper()
+	names := maps.Clone(kustomize)
+	maps.Copy(names, chart)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if diff := cmp.Diff(kustomize[name], chart[name]); diff != "" {
+			t.Errorf("%s (-kustomize +chart):\n%s", name, diff)
+		}
+	}
+}

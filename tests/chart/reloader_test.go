@@ -1,0 +1,201 @@
+package chart
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// reloaderDefaults are the values below "reloader" of Reloader's chart 2.2.16, with their defaults.
+const reloaderDefaults = `
+reloader:
+  autoReloadAll: false
+  isArgoRollouts: false
+  isOpenshift: false
+  ignoreSecrets: false
+  ignoreConfigMaps: false
+  ignoreJobs: false
+  ignoreCronJobs: false
+  reloadOnCreate: false
+  reloadOnDelete: false
+  syncAfterRestart: false
+  reloadStrategy: default
+  ignoreNamespaces: ""
+  namespaceSelector: ""
+  resourceLabelSelector: ""
+  logFormat: ""
+  logLevel: info
+  watchGlobally: true
+  namespaces: []
+  enableHA: false
+  enablePProf: false
+  enableCSIIntegration: false
+  pprofAddr: ":6060"
+  readOnlyRootFileSystem: false
+  legacy: {rbac: false}
+  matchLabels: {}
+  enableMetricsByNamespace: false
+  deployment:
+    dnsConfig: {}
+    replicas: 1
+    revisionHistoryLimit: 2
+    hostUsers: null
+    nodeSelector: null
+    affinity: {}
+    volumeMounts: []
+    volumes: []
+    securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+    containerSecurityContext: {}
+    tolerations: []
+    topologySpreadConstraints: []
+    annotations: {}
+    labels: {provider: stakater, group: com.stakater.platform, version: v1.4.21}
+    env: {open: null, secret: null, field: null, existing: null}
+    livenessProbe: {}
+    readinessProbe: {}
+    resources: {}
+    pod: {annotations: {}}
+    priorityClassName: ""
+    runtimeClassName: ""
+    schedulerName: ""
+    imagePullSecrets: []
+    gomaxprocsOverride: ""
+    gomemlimitOverride: ""
+  service: {}
+  rbac: {enabled: true, labels: {}}
+  serviceAccount: {create: true, labels: {}, annotations: {}, name: null}
+  custom_annotations: {}
+  serviceMonitor: {enabled: false, labels: {}, honorLabels: true}
+  podMonitor: {enabled: false, labels: {}, honorLabels: true}
+  podDisruptionBudget: {enabled: false}
+  netpol: {enabled: false, from: [], to: []}
+  verticalPodAutoscaler: {enabled: false, updatePolicy: {updateMode: Auto}}
+  webhookUrl: ""
+`
+
+func TestReloadersDefaultsChangeNothing(t *testing.T) {
+	same(t, rendered(t, "{}"), rendered(t, reloaderDefaults))
+}
+
+func TestReloadersValuesAreTakenOver(t *testing.T) {
+	tests := []struct {
+		name, values string
+		want         map[string]any
+	}{
+		{"all workloads", "autoReloadAll: true", map[string]any{"KEYTURN_ROLL_ALL": "true"}},
+		{"no Secrets", "ignoreSecrets: true", map[string]any{"KEYTURN_SOURCES": "configmap"}},
+		{"no ConfigMaps, as a string", "ignoreConfigMaps: 'true'", map[string]any{"KEYTURN_SOURCES": "secret"}},
+		{
+			"namespaces by name and by label", "ignoreNamespaces: 'kube-system, dev', namespaceSelector: 'reloader=on,tier'",
+			map[string]any{"KEYTURN_NAMESPACE_SELECTOR": "reloader=on,tier,kubernetes.io/metadata.name notin (kube-system,dev)"},
+		},
+		{"sources by label", "resourceLabelSelector: app=web", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
+		{"a level of the log by another name", "logLevel: warning", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
+		{"its own namespace", "watchGlobally: false", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
+		{
+			"some namespaces, as a list", "watchGlobally: false, namespaces: [team-a, team-b]",
+			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
+		},
+		{
+			"some namespaces, as a string", "watchGlobally: false, namespaces: 'team-a, team-b'",
+			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
+		},
+		{"some namespaces that do not count", "watchGlobally: true, namespaces: [team-a]", map[string]any{}},
+		{"metrics by namespace", "enableMetricsByNamespace: true", map[string]any{"KEYTURN_RELOADER_METRICS": "true"}},
+		{
+			"what is so anyway", "reloadOnCreate: true, syncAfterRestart: true, ignoreJobs: true, reloadStrategy: annotations, readOnlyRootFileSystem: true",
+			map[string]any{},
+		},
+	}
+	always := rendered(t, "{}")["ConfigMap keyturn-system/keyturn"]["data"].(map[string]any)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := maps.Clone(always)
+			maps.Copy(want, test.want)
+			got := rendered(t, "reloader: {"+test.values+"}")["ConfigMap keyturn-system/keyturn"]["data"]
+			if diff := cmp.Diff(any(want), got); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNamespacesOfReloadersValuesHaveRolesOnly(t *testing.T) {
+	o := rendered(t, "reloader: {watchGlobally: false, namespaces: [team-a]}")
+	for _, name := range []string{"Role team-a/keyturn-watcher", "Role keyturn-system/keyturn-actuator"} {
+		if o[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for name := range o {
+		if strings.HasPrefix(name, "ClusterRole") {
+			t.Errorf("there is %s", name)
+		}
+	}
+}
+
+func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
+	const address = "https://chat.example.com/hook"
+	tests := []struct{ name, values, want string }{
+		{"Argo Rollouts", "isArgoRollouts: true", "reloader.isArgoRollouts: is true, which Keyturn does not have; use instead: Deployments"},
+		{"a webhook in place of rolling", "webhookUrl: " + address, "reloader.webhookUrl: is set, which"},
+		{"environment variables", "reloadStrategy: env-vars", "reloader.reloadStrategy: is env-vars, which"},
+		{"rights that are made elsewhere", "rbac: {enabled: false}", "reloader.rbac.enabled: is false, which"},
+		{"alerts", "deployment: {env: {secret: {ALERT_WEBHOOK_URL: '" + address + "'}}}", "reloader.deployment.env: is set, which"},
+		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
+		{"resources", "deployment: {resources: {limits: {memory: 1Gi}}}", "reloader.deployment.resources: is set, which"},
+		{"a deletion, as a string", "reloadOnDelete: 'true'", "reloader.reloadOnDelete: is set, which"},
+		{"a selector in Reloader's old form", "namespaceSelector: 'team:*'", `reloader.namespaceSelector: is "team:*", want a label selector of Kubernetes`},
+		{"nothing to watch", "ignoreSecrets: true, ignoreConfigMaps: true", "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch"},
+		{"a value that Reloader has not either", "autoReload: true", "reloader.autoReload: is no value of Reloader's chart, want one of: autoReloadAll, "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := template(t, "reloader: {"+test.values+"}")
+			if err == nil || !strings.Contains(out, ": "+test.want) {
+				t.Errorf("got %v, want %q in\n%s", err, test.want, out)
+			}
+			if strings.Contains(out, address) {
+				t.Errorf("an address, which is a password, is printed:\n%s", out)
+			}
+		})
+	}
+}
+
+// reloaderFlags are the flags of Reloader 1.4 and the variables that it reads.
+const reloaderFlags = `--auto-reload-all --configmap-annotation --secret-annotation --auto-annotation --ignore-annotation
+--configmap-auto-annotation --secret-auto-annotation --auto-search-annotation --search-match-annotation --pause-deployment-annotation
+--pause-deployment-time-annotation --log-format --log-level --webhook-url --resources-to-ignore --ignored-workload-types --namespaces
+--namespaces-to-ignore --namespace-selector --resource-label-selector --is-Argo-Rollouts --reload-strategy --reload-on-create
+--reload-on-delete --enable-ha --sync-after-restart --enable-pprof --pprof-addr --enable-csi-integration
+KUBERNETES_NAMESPACE POD_NAME POD_NAMESPACE METRICS_COUNT_BY_NAMESPACE ALERT_ON_RELOAD ALERT_SINK ALERT_WEBHOOK_URL
+ALERT_ADDITIONAL_INFO ALERT_WEBHOOK_PROXY`
+
+// TestTheMigrationPageHasAllOfReloader holds docs/migrate-from-reloader.md to the values and flags of Reloader.
+func TestTheMigrationPageHasAllOfReloader(t *testing.T) {
+	page, err := os.ReadFile("../../docs/migrate-from-reloader.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct{ Reloader map[string]any }
+	if err := yaml.Unmarshal([]byte(reloaderDefaults), &values); err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(values.Reloader))
+	for name := range values.Reloader["deployment"].(map[string]any) {
+		names = append(names, "deployment."+name)
+	}
+	names = append(names, strings.Fields(reloaderFlags)...)
+	for _, name := range names {
+		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+name+".") {
+			t.Errorf("%s is not on the page", name)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package chart
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// folder is the chart, and systemNamespace the namespace that the manifests of kustomize are written for.
+const (
+	folder          = "../../deploy/chart"
+	systemNamespace = "keyturn-system"
+)
+
+// helm runs a command of helm with values, without anything of the user's configuration, and returns what it printed to both
+// outputs.
+func helm(t *testing.T, values string, args ...string) (string, error) {
+	t.Helper()
+	binary, err := testbed.Binary(t.Context(), os.Stderr, testbed.Helm)
+	if err := errors.Join(err, testbed.Inputs(folder)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, append(args, "--values", "-")...)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Stdin = strings.NewReader(values)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// template renders the chart with values, in YAML.
+func template(t *testing.T, values string) (string, error) {
+	t.Helper()
+	return helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+}
+
+// rendered are the objects that the chart makes with values.
+func rendered(t *testing.T, values string) map[string]object {
+	t.Helper()
+	out, err := template(t, values)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return objects(t, out)
+}
+
+// kustomized are the objects of a folder of deploy with components of deploy/components.
+func kustomized(t *testing.T, base string, components ...string) map[string]object {
+	t.Helper()
+	dir := t.TempDir()
+	deploy := func(elem ...string) string {
+		path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", "deploy"}, elem...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, err = filepath.Rel(dir, path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var overlay strings.Builder
+	fmt.Fprintf(&overlay, "resources: [%s]\ncomponents:\n", deploy(base))
+	for _, component := range components {
+		fmt.Fprintf(&overlay, "- %s\n", deploy("components", component))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
+	if err := errors.Join(err, testbed.Inputs("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	return objects(t, string(out))
+}
+
+// object is one object of a manifest.
+type object map[string]any
+
+// at returns what is at a path of fields, nil where there is nothing.
+func (o object) at(fields ...string) any {
+	var value any = map[string]any(o)
+	for _, field := range fields {
+		in, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = in[field]
+	}
+	return value
+}
+
+// generated is a name that ends with a digest: a ConfigMap of kustomize, or the job of the chart. Digests of kustomize have no
+// vowels, so that no word is taken for one.
+var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
+
+// objects reads manifests, by kind, namespace and name. What cannot be the same in both is taken out of them: digests in
+// names and annotations, what is for Flux alone, the Namespace, which Helm makes by itself, and the order in which roles and
+// network policies allow what they allow.
+func objects(t *testing.T, manifests string) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	for document := range bytes.SplitSeq([]byte(manifests), []byte("\n---\n")) {
+		text := generated.ReplaceAllString(string(document), "$1")
+		o := object{}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if len(o) == 0 || o["kind"] == "Namespace" {
+			continue
+		}
+		normalise(o)
+		name := fmt.Sprintf("%s %v/%v", o["kind"], o.at("metadata", "namespace"), o.at("metadata", "name"))
+		if _, twice := all[name]; twice {
+			t.Fatalf("%s is there twice", name)
+		}
+		all[name] = o
+	}
+	return all
+}
+
+func normalise(o object) {
+	for _, metadata := range []any{o["metadata"], o.at("spec", "template", "metadata")} {
+		metadata, _ := metadata.(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		delete(annotations, "checksum/config")
+		delete(annotations, "kustomize.toolkit.fluxcd.io/force")
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	if rules, ok := o["rules"].([]any); ok {
+		o["rules"] = rights(rules)
+	}
+	if rules, ok := o.at("spec", "egress").([]any); ok {
+		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+}
+
+// rights are what rules allow, one line for each verb on each resource: "get leases.coordination.k8s.io `name`", where the name is
+// there only if it is one object's.
+func rights(rules []any) []string {
+	var lines []string
+	for _, rule := range rules {
+		rule := object(rule.(map[string]any))
+		for _, group := range rule["apiGroups"].([]any) {
+			for _, resource := range rule["resources"].([]any) {
+				for _, verb := range rule["verbs"].([]any) {
+					line := strings.TrimSuffix(fmt.Sprintf("%s %s.%s", verb, resource, group), ".")
+					names, _ := rule["resourceNames"].([]any)
+					if len(names) == 0 {
+						lines = append(lines, line)
+					}
+					for _, name := range names {
+						lines = append(lines, fmt.Sprintf("%s `%s`", line, name))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}

@@ -1,0 +1,58 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTheSecurityPageListsEveryRight holds the table of rights in docs/security.md to the roles of the manifests, both ways.
+func TestTheSecurityPageListsEveryRight(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, " | ")
+		account, ok := strings.CutPrefix(cells[0], "| `keyturn-")
+		if !ok || len(cells) != 5 {
+			continue
+		}
+		for resource := range strings.SplitSeq(cells[2], ", ") {
+			for verb := range strings.SplitSeq(cells[3], ", ") {
+				documented[strings.Join([]string{strings.TrimSuffix(account, "`"), cells[1], verb, resource}, " ")] = true
+			}
+		}
+	}
+	granted := map[string]bool{}
+	base := kustomized(t, "base")
+	addRights(granted, "base", base)
+	for _, component := range []string{"secret-stores", "namespace-selector"} {
+		with := kustomized(t, "base", component)
+		maps.DeleteFunc(with, func(name string, _ object) bool { return base[name] != nil })
+		addRights(granted, "components/"+component, with)
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(granted)), slices.Sorted(maps.Keys(documented))); diff != "" {
+		t.Errorf("rights (-manifests +page):\n%s", diff)
+	}
+}
+
+// addRights adds what the roles among objects allow. The role is named for the account, and for more behind it.
+func addRights(all map[string]bool, where string, objects map[string]object) {
+	for _, o := range objects {
+		rules, ok := o["rules"].([]string)
+		if !ok {
+			continue
+		}
+		account := strings.Split(fmt.Sprint(o.at("metadata", "name")), "-")[1]
+		for _, rule := range rules {
+			all[account+" "+where+" "+rule] = true
+		}
+	}
+}

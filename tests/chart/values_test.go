@@ -1,0 +1,97 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+)
+
+// mistakes are values that are wrong, and what is to be said of them.
+var mistakes = []struct {
+	name, values string
+	want         []string
+}{
+	{"a value that there is none of", "watchGlobaly: true", []string{"watchGlobaly", "not allowed"}},
+	{"a cluster that is no DNS label", "cluster: Prod_1", []string{"/cluster", "Prod_1"}},
+	{"a number of watchers in words", "watcher: {replicas: two}", []string{"/watcher/replicas", "want integer"}},
+	{"more watchers than there is a use for", "watcher: {replicas: 3}", []string{"/watcher/replicas", "maximum"}},
+	{"a source that is none", "sources: [secret, pod]", []string{"/sources/1", "'secret', 'configmap'"}},
+	{"no source", "sources: []", []string{"/sources", "minItems"}},
+	{"a namespace that is a pattern", "namespaces: ['team-*']", []string{"/namespaces/0", "team-*"}},
+	{"a format of the log that is none", "logFormat: yaml", []string{"/logFormat", "'json', 'text'"}},
+	{"a variable that is a number", "env: {KEYTURN_MAX_ROLLOUTS: 20}", []string{"/env/KEYTURN_MAX_ROLLOUTS", "want string"}},
+	{"a variable that is not spelled as one", "env: {keyturn-settle: 1s}", []string{"/env", "keyturn-settle"}},
+	{"an address of NATS without a scheme", "nats: {url: nats.example.com}", []string{"/nats/url"}},
+	{"a digest that is a tag", "image: {digest: v1}", []string{"/image/digest"}},
+	{"Reloader's values of the image", "image: {name: stakater/reloader}", []string{"/image", "name"}},
+	{"a boolean of Reloader's that is none", "reloader: {autoReloadAll: maybe}", []string{"/reloader/autoReloadAll", "true, false"}},
+}
+
+func TestAWrongValueIsNamed(t *testing.T) {
+	for _, test := range mistakes {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for command, run := range map[string]func() (string, error){
+				"template": func() (string, error) { return template(t, test.values) },
+				"lint":     func() (string, error) { return helm(t, test.values, "lint", folder) },
+			} {
+				out, err := run()
+				if err == nil {
+					t.Errorf("helm %s: no error", command)
+				}
+				for _, want := range test.want {
+					if !strings.Contains(out, want) {
+						t.Errorf("helm %s: want %q in\n%s", command, want, out)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
+	for variable, value := range map[string]string{
+		"KEYTURN_CLUSTER": "cluster", "KEYTURN_NAMESPACES": "namespaces", "KEYTURN_NAMESPACE_SELECTOR": "namespaceSelector", "KEYTURN_SELECTOR": "selector",
+		"KEYTURN_SOURCES": "sources", "KEYTURN_FORCE_SYNC": "secretStores.enabled", "KEYTURN_NATS_URL": "nats.url", "KEYTURN_ROLL_ALL": "rollAll",
+		"KEYTURN_LOG_LEVEL": "logLevel", "KEYTURN_LOG_FORMAT": "logFormat",
+	} {
+		out, err := template(t, "env: {"+variable+": x}")
+		if want := "env." + variable + ": is a value of the chart, want it as " + value + "\n"; err == nil || !strings.Contains(out, want) {
+			t.Errorf("got %v, want %q in\n%s", err, want, out)
+		}
+	}
+}
+
+func TestTheChartIsWithoutFaults(t *testing.T) {
+	for _, values := range []string{"{}", "namespaces: [a, b]", "{nats: {url: nats://a:4222}, keys: {create: false}, networkPolicy: {enabled: false}}"} {
+		if out, err := helm(t, values, "lint", "--strict", folder); err != nil {
+			t.Errorf("with %s: %v\n%s", values, err, out)
+		}
+	}
+}
+
+func TestWhatIsNotWatchedIsNotAllowed(t *testing.T) {
+	o := rendered(t, "sources: [configmap]")
+	got := strings.Join(o["ClusterRole <nil>/keyturn-watcher"]["rules"].([]string), ", ")
+	if strings.Contains(got, "secrets") || !strings.Contains(got, "list configmaps") {
+		t.Errorf("rights of the watcher: got %s", got)
+	}
+	if got := o["ConfigMap keyturn-system/keyturn"].at("data", "KEYTURN_SOURCES"); got != "configmap" {
+		t.Errorf("sources: got %v", got)
+	}
+}
+
+func TestAChangedSettingReplacesThePods(t *testing.T) {
+	checksums := map[any]bool{}
+	for _, values := range []string{"{}", "env: {KEYTURN_SETTLE: 2s}", "env: {KEYTURN_SETTLE: 3s}"} {
+		out, err := template(t, values)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		_, checksum, _ := strings.Cut(out, "checksum/config: ")
+		checksum, _, _ = strings.Cut(checksum, "\n")
+		checksums[checksum] = true
+	}
+	if len(checksums) != 3 {
+		t.Errorf("got %v, want one for each", checksums)
+	}
+}

@@ -1,0 +1,90 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// result is what a program left behind that has ended by itself.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// command is a run of a binary from its start to its end.
+type command struct {
+	binary string
+	args   []string
+	// env is added to the environment of the test.
+	env []string
+}
+
+// run fails the test where the program does not end.
+func (c command) run(t *testing.T) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.binary, c.args...)
+	cmd.Env = append(os.Environ(), c.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%s %s did not end within %s:\n%s", c.binary, strings.Join(c.args, " "), patience, stderr.String())
+	case err != nil && !errors.As(err, &exit):
+		t.Fatal(err)
+	}
+	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+}
+
+// errorLines are the lines of stderr that are for the user, without the log.
+func (r result) errorLines() []string {
+	var lines []string
+	for line := range strings.Lines(r.stderr) {
+		if !strings.HasPrefix(line, "{") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return lines
+}
+
+// refused checks that a program ended with code 1 and said why on stderr: a line for each of the texts, which it holds,
+// and no other.
+func (r result) refused(t *testing.T, want ...string) {
+	t.Helper()
+	if r.code != 1 {
+		t.Errorf("exit code: got %d, want 1", r.code)
+	}
+	lines := r.errorLines()
+	if len(lines) != len(want) {
+		t.Fatalf("got %d lines, want %d:\n%s", len(lines), len(want), r.stderr)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "error: ") || !strings.Contains(line, want[i]) {
+			t.Errorf("line %d: got %q, want error: with %q", i+1, line, want[i])
+		}
+	}
+}
+
+// ask runs a command of the actuator as an administrator would, and gives what it prints.
+func (r *rig) ask(args ...string) string {
+	r.Helper()
+	got := r.command(args...).run(r.T)
+	if got.code != 0 {
+		r.Fatalf("actuator %s: exit code %d:\n%s", strings.Join(args, " "), got.code, got.stderr)
+	}
+	return got.stdout
+}
+
+// command makes a command of the actuator.
+func (r *rig) command(args ...string) command {
+	return command{binary: r.programs.ActuatorBinary(), args: append(args,
+		"--cluster", r.programs.Cluster(), "--nats-url", r.programs.NATSURL(), "--kubeconfig", plane.Kubeconfig())}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// askTimeout is how long a command may take.
+const askTimeout = 20 * time.Second
+
+func ask(ctx context.Context, s *stage, out *report) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	command := "actuator explain deployment/web -n " + namespace
+	args := append(strings.Fields(command)[1:], "--cluster", cluster, "--kubeconfig", s.plane.Kubeconfig(), "--nats-url", s.programs.NATSURL())
+	explained, err := exec.CommandContext(ctx, s.programs.ActuatorBinary(), args...).CombinedOutput()
+	out.block("$ "+command, string(explained))
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	for _, said := range []string{"secret/db", "configmap/settings", "the workload was rolled for this change"} {
+		if !strings.Contains(string(explained), said) {
+			return fmt.Errorf("%s does not say %q", command, said)
+		}
+	}
+	// It was rolled twice, and of each rollout the begin and the end are told.
+	told, err := s.kubernetesEvents(ctx, "Deployment", "web", 4)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, event := range told {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", event.LastTimestamp.Format(time.TimeOnly), event.Type, event.Reason, event.Message)
+	}
+	// A buffer takes everything.
+	_ = table.Flush()
+	out.block("The Kubernetes Events of deployment/web", text.String())
+	return err
+}
+
+// kubernetesEvents waits until there are as many Kubernetes Events of ours about an object as wanted, and gives those that
+// there are, the oldest first.
+func (s *stage) kubernetesEvents(ctx context.Context, kind, name string, wanted int) ([]corev1.Event, error) {
+	var found []corev1.Event
+	about := fields.Set{"involvedObject.name": name, "involvedObject.kind": kind, "source": "keyturn"}
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		list, err := s.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String()})
+		if err != nil {
+			return false, err
+		}
+		found = list.Items
+		return len(found) >= wanted, nil
+	})
+	// Their times are in whole seconds.
+	slices.SortFunc(found, func(a, b corev1.Event) int {
+		order, _ := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+		return order
+	})
+	if err != nil {
+		return found, fmt.Errorf("there are %d Kubernetes Events about %s %s, want %d: %w", len(found), kind, name, wanted, err)
+	}
+	return found, nil
+}

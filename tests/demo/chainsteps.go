@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// chainScenario is what is done with the store and the certificate.
+func chainScenario() []step {
+	db, mail, license := written{path: storePaths["db"]}, written{path: storePaths["mail"]}, written{path: storePaths["license"]}
+	return []step{
+		{
+			title:    "Rotate secret/shop/db in the store",
+			expected: "its ExternalSecret is synced now and not in an hour, and both readers of the Secret roll",
+			act:      rotateInStore("db", 1), check: tellRotation("db", "web"),
+			events: []string{"externalsecret/db", db.source().String(), "secret/db"}, rolls: []string{"deployment/jobs", "deployment/web"},
+		},
+		{
+			title:    "Write two versions of secret/shop/db, one right after the other",
+			expected: "each reader rolls once, with the last of them",
+			act:      rotateInStore("db", 2), check: tellLastVersion,
+			events: []string{"externalsecret/db", db.source().String(), "secret/db"}, rolls: []string{"deployment/jobs", "deployment/web"},
+		},
+		{
+			title:    "Write a version of secret/shop/mail with the content that it has",
+			expected: "its ExternalSecret is synced, also once more in case a standby has answered, and nothing rolls",
+			act:      writeTheSame, events: []string{"externalsecret/mail", mail.source().String()},
+		},
+		{
+			title:    "Rotate secret/shop/mail while the watcher is down",
+			expected: "the store is not held up; when the watcher is back it finds the version, and the reader rolls once",
+			act:      rotateUnseen, check: tellRotation("mail", "mailer"),
+			events: []string{"externalsecret/mail", mail.source().String(), "secret/mail"}, rolls: []string{"deployment/mailer"},
+		},
+		{
+			title:    "Rotate secret/shop/license, which its ExternalSecret reads only once",
+			expected: "by its refreshPolicy CreatedOnce it is not synced; a Kubernetes Event says so, and nothing rolls",
+			act:      rotateCreatedOnce, events: []string{license.source().String()},
+		},
+		{
+			title:    "Have cert-manager renew certificate/gateway",
+			expected: "its one user rolls, once",
+			act:      renew, check: tellRenewal,
+			events: []string{"certificate/gateway", "secret/gateway-tls"}, rolls: []string{"deployment/gateway"},
+		},
+	}
+}
+
+// rotateInStore writes some versions of what an ExternalSecret reads, as quickly as the store takes them.
+func rotateInStore(name string, versions int) func(context.Context, *stage, *report) error {
+	return func(ctx context.Context, s *stage, out *report) error {
+		for range versions {
+			if err := s.put(ctx, storePaths[name]); err != nil {
+				return err
+			}
+			out.did("%s is written", s.chain.last)
+		}
+		return nil
+	}
+}
+
+// tellRotation shows the time line of the version that was written last, from the store to the pods of a Deployment.
+func tellRotation(name, reader string) func(context.Context, *stage, *report) error {
+	return func(ctx context.Context, s *stage, out *report) error {
+		last := s.chain.last
+		rotated, err := s.stream.find(ctx, last.at, last.source(), func(change events.Change) bool { return change.ID() == last.event() })
+		if err != nil {
+			return err
+		}
+		secret := events.Source{Kind: events.KindSecret, Namespace: namespace, Name: name}
+		changed, err := s.stream.find(ctx, last.at, secret, func(change events.Change) bool {
+			return change.Cause != nil && change.Cause.Event == last.event()
+		})
+		if err != nil {
+			return err
+		}
+		forced, synced := syncTimes(s.chain.syncs.all(name), last.event())
+		err = out.timeline(append([]mark{
+			{"written", last.at, last.String()},
+			{"seen", rotated.Time, "event openbao.rotated: " + rotated.ID()},
+			{"forced", forced, "annotation external-secrets.io/force-sync on externalsecret/" + name},
+			{"synced", synced, "status of externalsecret/" + name},
+			{"changed", changed.Time, "event secret.changed: secret/" + name + " by " + changed.Cause.Source},
+		}, s.rolled("deployment/"+reader)...)...)
+		if err != nil {
+			return err
+		}
+		if err := s.checkContent(ctx, name, true); err != nil {
+			return err
+		}
+		return s.tellCause(ctx, out, reader)
+	}
+}
+
+// rolled are the last marks of a time line: those of a workload.
+func (s *stage) rolled(workload string) []mark {
+	seen := s.workloads.all()[workload]
+	return []mark{{"patched", seen.patched, workload}, {"ready", seen.ready, plural(int(seen.pods), "new pod") + " of " + workload}}
+}
+
+// tellCause shows what a Deployment says it was rolled for.
+func (s *stage) tellCause(ctx context.Context, out *report, name string) error {
+	deployment, err := s.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading deployment/%s: %w", name, err)
+	}
+	out.line("happened", "deployment/%s says why: %s", name, deployment.Spec.Template.Annotations["keyturn.dev/cause"])
+	return nil
+}
+
+func tellLastVersion(ctx context.Context, s *stage, out *report) error {
+	if err := s.checkContent(ctx, "db", true); err != nil {
+		return err
+	}
+	count := syncCount(s.chain.syncs.all("db"), out.step)
+	out.line("happened", "externalsecret/db was synced %s, and secret/db has the content of version %d", times(count), s.chain.last.version)
+	return nil
+}
+
+func writeTheSame(ctx context.Context, s *stage, out *report) error {
+	path := storePaths["mail"]
+	current, err := s.chain.store.Client().KVv2(mount).Get(ctx, path)
+	if err != nil {
+		return fmt.Errorf("reading %s in the store: %w", path, err)
+	}
+	value, _ := current.Data[secretKey].(string)
+	if err := s.putValue(ctx, path, value); err != nil {
+		return err
+	}
+	out.did("%s is written, with the content of version %d", s.chain.last, current.VersionMetadata.Version)
+	if err := s.tellSkipped(ctx, out, "mail"); err != nil {
+		return err
+	}
+	count := syncCount(s.chain.syncs.all("mail"), s.chain.last.at)
+	if count == 0 {
+		return errors.New("externalsecret/mail was not synced")
+	}
+	out.line("happened", "it was synced %s", times(count))
+	return nil
+}
+
+// tellSkipped waits until the actuator has said of an ExternalSecret why what was written last did nothing, and shows it.
+func (s *stage) tellSkipped(ctx context.Context, out *report, name string) error {
+	last := s.chain.last
+	// That an event was published comes first: what is asked for below is about the last one.
+	if _, err := s.stream.done(ctx, s.published, []string{last.source().String()}); err != nil {
+		return err
+	}
+	workload := events.Workload{Kind: string(events.KindExternalSecret), Namespace: namespace, Name: name}
+	outcome, err := s.stream.skipped(ctx, last.source().String(), workload)
+	if err != nil {
+		return err
+	}
+	if outcome.Cause != last.event() {
+		return fmt.Errorf("the last outcome of %s is of %s, want %s", workload, outcome.Cause, last.event())
+	}
+	out.line("happened", "%s: %s", workload, outcome.Message)
+	return nil
+}
+
+func rotateUnseen(ctx context.Context, s *stage, out *report) error {
+	if err := s.watcher.Stop(stopGrace); err != nil {
+		return fmt.Errorf("stopping the watcher: %w", err)
+	}
+	out.did("the watcher is stopped")
+	asked := time.Now()
+	if err := rotateInStore("mail", 1)(ctx, s, out); err != nil {
+		return err
+	}
+	out.line("happened", "the store took it within %d ms", time.Since(asked).Milliseconds())
+	if err := s.startWatcher(ctx); err != nil {
+		return err
+	}
+	out.did("the watcher is back")
+	return nil
+}
+
+func rotateCreatedOnce(ctx context.Context, s *stage, out *report) error {
+	if err := rotateInStore("license", 1)(ctx, s, out); err != nil {
+		return err
+	}
+	told, err := s.kubernetesEvents(ctx, "ExternalSecret", "license", 1)
+	if err != nil {
+		return err
+	}
+	out.line("happened", "Kubernetes Event %s of externalsecret/license, a %s:", told[0].Reason, strings.ToLower(told[0].Type))
+	out.line("happened", "%s", told[0].Message)
+	return s.checkContent(ctx, "license", false)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

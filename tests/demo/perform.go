@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// stepTimeout is how long a step may take, and each thing that the stage waits for. The longest wait in a step is for what a
+// killed actuator had not acknowledged: it is delivered again after ten seconds.
+const stepTimeout = 90 * time.Second
+
+// few is how many workloads are told of one by one.
+const few = 5
+
+// perform does the step and checks that what was to come of it did, and nothing else. It asks the API server, not the
+// programs: a workload was rolled as often as its generation was raised, and the revision is on its pods.
+func (st step) perform(ctx context.Context, s *stage, out *report) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	published, err := st.play(ctx, s, out)
+	seen := s.workloads.all()
+	if wrong := st.checkRolls(s.seen, seen); wrong != nil {
+		err = errors.Join(wrong, err)
+	}
+	if err != nil {
+		return err
+	}
+	told := changed(s.published, published)
+	if !slices.Equal(told, st.events) {
+		return fmt.Errorf("there were events of %v, want %v", told, st.events)
+	}
+	if st.check != nil {
+		if err := st.check(ctx, s, out); err != nil {
+			return err
+		}
+	}
+	s.seen, s.published = seen, published
+	rest := "all"
+	if len(st.rolls) > 0 {
+		rest = "the other"
+	}
+	out.line("happened", "%s, and %s %d workloads are as they were", plural(len(told), "event"), rest, len(seen)-len(st.rolls))
+	return nil
+}
+
+// play does the step, and waits for what is to come of it and for the programs to be done with it. It gives the sequences
+// of the last events.
+func (st step) play(ctx context.Context, s *stage, out *report) (map[string]uint64, error) {
+	start := time.Now()
+	if err := st.act(ctx, s, out); err != nil {
+		return nil, err
+	}
+	if err := st.awaitRolls(ctx, s, out, start); err != nil {
+		return nil, err
+	}
+	return s.stream.done(ctx, s.published, st.events)
+}
+
+// checkRolls checks that no workload was changed that should not have been, and none more than once.
+func (st step) checkRolls(before, now map[string]sight) error {
+	var wrong []string
+	for name, times := range moved(before, now) {
+		if !slices.Contains(st.rolls, name) {
+			wrong = append(wrong, name+" was changed, and should not have been")
+		} else if times > 1 {
+			wrong = append(wrong, fmt.Sprintf("%s was changed %d times, want once", name, times))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	slices.Sort(wrong)
+	return errors.New(strings.Join(wrong, "; "))
+}
+
+// awaitRolls waits until the workloads that are to be rolled are, with all of their pods, and tells of each.
+func (st step) awaitRolls(ctx context.Context, s *stage, out *report, start time.Time) error {
+	waiting := slices.Clone(st.rolls)
+	for len(waiting) > 0 {
+		var now map[string]sight
+		ready := func(name string) bool {
+			return now[name].generation > s.seen[name].generation && !now[name].ready.IsZero()
+		}
+		err := s.workloads.until(ctx, func(seen map[string]sight) bool {
+			now = seen
+			return slices.ContainsFunc(waiting, ready)
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until %s are rolled and ready: %w", strings.Join(waiting, ", "), err)
+		}
+		for _, name := range slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return !ready(name) }) {
+			if err := s.checkPods(ctx, name, now[name]); err != nil {
+				return err
+			}
+			if len(st.rolls) <= few {
+				tellRoll(out, name, now[name], start)
+			}
+		}
+		waiting = slices.DeleteFunc(waiting, ready)
+	}
+	if len(st.rolls) > few {
+		st.tellRolls(out, s.workloads.all(), start)
+	}
+	return nil
+}
+
+func tellRoll(out *report, name string, now sight, start time.Time) {
+	effect := "the next job has the new content"
+	if now.pods > 0 {
+		effect = fmt.Sprintf("%s ready after %s", plural(int(now.pods), "new pod"), seconds(now.ready.Sub(start)))
+	}
+	out.line("happened", "%-18s patched after %s, %s", name, seconds(now.patched.Sub(start)), effect)
+}
+
+func (st step) tellRolls(out *report, now map[string]sight, start time.Time) {
+	var patched, ready []time.Duration
+	for _, name := range st.rolls {
+		patched = append(patched, now[name].patched.Sub(start))
+		ready = append(ready, now[name].ready.Sub(start))
+	}
+	out.line("happened", "%s, each rolled once: the first was patched after %s, the last after %s,", plural(len(st.rolls), "workload"),
+		seconds(slices.Min(patched)), seconds(slices.Max(patched)))
+	out.line("happened", "and the last new pod was ready after %s", seconds(slices.Max(ready)))
+}
+
+// checkPods checks that the pods of a workload are those of its last roll, and ready.
+func (s *stage) checkPods(ctx context.Context, name string, now sight) error {
+	if now.revision == "" || now.revision == s.seen[name].revision {
+		return fmt.Errorf("%s has no new revision: somebody else has changed it", name)
+	}
+	_, app, _ := strings.Cut(name, "/")
+	pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return fmt.Errorf("reading the pods of %s: %w", name, err)
+	}
+	var fresh int32
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		template := corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta}
+		if programs.Revision(&template) == now.revision && isReady(pod) {
+			fresh++
+		}
+	}
+	if fresh != now.pods {
+		return fmt.Errorf("%s has %d ready pods of its new revision, want %d", name, fresh, now.pods)
+	}
+	return nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// moved gives the workloads whose spec was changed, and how often.
+func moved(before, now map[string]sight) map[string]int64 {
+	times := map[string]int64{}
+	for name, sight := range now {
+		if raised := sight.generation - before[name].generation; raised != 0 {
+			times[name] = raised
+		}
+	}
+	return times
+}
+
+// changed gives the sources of which there are new events, in order.
+func changed(before, now map[string]uint64) []string {
+	sources := slices.Sorted(maps.Keys(now))
+	return slices.DeleteFunc(sources, func(source string) bool { return now[source] == before[source] })
+}
+
+func plural(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// storeName is what the store is called in events.
+const storeName = "main"
+
+// auditToken is what the store's HTTP audit device shows to the watcher.
+const auditToken = "a-token-of-the-audit-device"
+
+// written is a version of a secret in the store.
+type written struct {
+	// path is that in the mount.
+	path    string
+	version int
+	// at is the store's own time of it.
+	at time.Time
+	// value is not to be shown.
+	value string
+}
+
+// source is the secret as the source of events.
+func (w written) source() events.Source {
+	return events.StorePath{Store: storeName, Namespace: events.RootNamespace, Mount: mount, Path: w.path}.Source()
+}
+
+// event is the id of the event of the version.
+func (w written) event() string { return w.source().Name + "/" + strconv.Itoa(w.version) }
+
+func (w written) String() string { return fmt.Sprintf("version %d of %s/%s", w.version, mount, w.path) }
+
+// startStore starts the store with a first version of each secret in it.
+func (s *stage) startStore(ctx context.Context, out *report) error {
+	port, err := testbed.FreePort()
+	if err != nil {
+		return err
+	}
+	c := s.chain
+	c.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	options, product := testbed.StoreOptions{Dir: filepath.Join(s.dir, "store"), Log: out}, "Vault"
+	if testbed.OpenBao() {
+		options.AuditURL, options.AuditToken, product = "http://"+c.listen+"/v1/audit/"+storeName, auditToken, "OpenBao"
+	}
+	if c.store, err = testbed.StartStore(ctx, options); err != nil {
+		return err
+	}
+	s.onStop(c.store.Stop)
+	if !testbed.OpenBao() {
+		// It takes what is done while the watcher is down: without it the store would refuse to do anything.
+		if err := c.store.AuditToFile(ctx, "file"); err != nil {
+			return err
+		}
+	}
+	for _, path := range storePaths {
+		if err := s.put(ctx, path); err != nil {
+			return err
+		}
+	}
+	out.did("%s runs, with %s in it", product, plural(len(storePaths), "secret"))
+	return nil
+}
+
+// chainOptions has the programs do what the component secret-stores configures. The store is polled once an hour: it is its
+// audit that tells what happens.
+func (s *stage) chainOptions() (programs.Options, error) {
+	c := s.chain
+	config, token, shown := filepath.Join(s.dir, "stores.yaml"), filepath.Join(s.dir, "store-token"), filepath.Join(s.dir, "audit-token")
+	for path, content := range map[string]string{
+		token: c.store.Token() + "\n", shown: auditToken + "\n",
+		config: fmt.Sprintf("stores:\n- name: %s\n  address: %s\n  auth: {tokenFile: %s}\n  poll: {interval: 1h, mounts: [%s]}\n",
+			storeName, c.store.Address(), token, mount),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			return programs.Options{}, fmt.Errorf("configuring the programs: %w", err)
+		}
+	}
+	watcher := []string{"--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config}
+	if testbed.OpenBao() {
+		watcher = append(watcher, "--openbao-audit-listen", c.listen, "--openbao-audit-token-file", shown)
+	} else {
+		watcher = append(watcher, "--openbao-socket-listen", c.listen)
+	}
+	return programs.Options{WatcherArgs: watcher, ActuatorArgs: []string{"--force-sync"}}, nil
+}
+
+// feed has the store tell the watcher what happens in it. OpenBao was told by its configuration to.
+func (s *stage) feed(ctx context.Context, out *report) error {
+	device := "http"
+	if !testbed.OpenBao() {
+		device = "socket"
+		if err := s.chain.store.AuditSocket(ctx, "keyturn", "tcp", s.chain.listen); err != nil {
+			return err
+		}
+	}
+	out.did("the store tells the watcher what happens in it, by its %s audit device", device)
+	return nil
+}
+
+// put writes a new version of a secret to the store.
+func (s *stage) put(ctx context.Context, path string) error {
+	return s.putValue(ctx, path, rand.Text())
+}
+
+func (s *stage) putValue(ctx context.Context, path, value string) error {
+	kv, err := s.chain.store.Client().KVv2(mount).Put(ctx, path, map[string]any{secretKey: value})
+	if err != nil {
+		return fmt.Errorf("writing %s to the store: %w", path, err)
+	}
+	s.chain.last = written{path: path, version: kv.VersionMetadata.Version, at: kv.VersionMetadata.CreatedTime, value: value}
+	return nil
+}
+
+// checkContent checks whether a Secret has the content that was written last, or has not.
+func (s *stage) checkContent(ctx context.Context, secret string, want bool) error {
+	got, err := s.client.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading secret/%s: %w", secret, err)
+	}
+	if has := string(got.Data[secretKey]) == s.chain.last.value; has != want {
+		return fmt.Errorf("secret/%s has the content of %s: %t, want %t", secret, s.chain.last, has, want)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// consumer is the durable consumer of the actuator.
+const consumer = "actuator-" + cluster
+
+// stream is how the demo knows that the programs are done with a change: it looks at the events that they exchange.
+type stream struct {
+	connection *nats.Conn
+	bus        *events.Bus
+	history    jetstream.Stream
+}
+
+func openStream(ctx context.Context, url string) (*stream, error) {
+	connection, err := events.Connect(ctx, events.ConnectOptions{URL: url, Name: "keyturn-demo", Cluster: cluster})
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{connection: connection}
+	if s.bus, err = events.Open(ctx, connection, cluster, nil); err != nil {
+		s.close()
+		return nil, err
+	}
+	js, err := jetstream.New(connection)
+	if err == nil {
+		s.history, err = js.Stream(ctx, events.StreamHistory)
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("reading stream %s: %w", events.StreamHistory, err)
+	}
+	return s, nil
+}
+
+func (s *stream) close() { s.connection.Close() }
+
+// published gives the sequence of the last event of each source in the namespace, and of each secret in a store. What is gone
+// is left out: cert-manager makes a Secret for each key that it has signed, and removes it afterwards.
+func (s *stream) published(ctx context.Context) (map[string]uint64, error) {
+	filters := []string{events.KindFilter(cluster, events.KindOpenBao)}
+	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap, events.KindExternalSecret, events.KindCertificate} {
+		filters = append(filters, events.NamespaceFilter(cluster, kind, namespace))
+	}
+	sequences := map[string]uint64{}
+	err := s.bus.State(ctx, filters, func(stored events.Stored) error {
+		change, err := stored.Change()
+		if err == nil && change.Verb != events.VerbDeleted {
+			sequences[change.Source.String()] = stored.Seq
+		}
+		return err
+	})
+	return sequences, err
+}
+
+// done waits until there are later events of the sources than before, and until the actuator has acknowledged all events:
+// it does so when every workload that depends on them was patched, or left alone for a reason. It gives the sequences of
+// all sources.
+func (s *stream) done(ctx context.Context, before map[string]uint64, sources []string) (map[string]uint64, error) {
+	var now map[string]uint64
+	var pending error
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		// Whatever it is, it may pass: NATS is in the actuator, which is killed at times.
+		now, pending = s.pending(ctx, before, sources)
+		return pending == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the events of %v: %w (%w)", sources, err, pending)
+	}
+	return now, nil
+}
+
+// pending says what is still to come, nil where nothing is.
+func (s *stream) pending(ctx context.Context, before map[string]uint64, sources []string) (map[string]uint64, error) {
+	now, err := s.published(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range sources {
+		if now[source] <= before[source] {
+			return nil, fmt.Errorf("there is no event of %s", source)
+		}
+	}
+	lag, err := s.bus.Lag(ctx, consumer)
+	if err != nil {
+		return nil, err
+	}
+	if lag.Pending > 0 || lag.AckPending > 0 {
+		return nil, fmt.Errorf("%d events are not delivered, and %d not acknowledged", lag.Pending, lag.AckPending)
+	}
+	return now, nil
+}
+
+// skipped waits until the actuator has said why a source's last change did nothing to a workload, and gives the outcome.
+func (s *stream) skipped(ctx context.Context, source string, workload events.Workload) (events.Outcome, error) {
+	parsed, err := events.ParseSource(source)
+	if err != nil {
+		return events.Outcome{}, err
+	}
+	if parsed.Kind != events.KindOpenBao {
+		parsed.Namespace = namespace
+	}
+	var outcome events.Outcome
+	subject := events.OutcomeSubject(cluster, workload)
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		stored, err := s.bus.Last(ctx, events.Subject(cluster, parsed))
+		if err != nil {
+			return false, err
+		}
+		raw, err := s.history.GetLastMsgForSubject(ctx, events.HistorySubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		event, err := events.FromMsg(subject, raw.Header, raw.Data)
+		if err != nil {
+			return false, err
+		}
+		outcome, err = events.ParseOutcome(event)
+		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.Event.ID(), err
+	})
+	if err != nil {
+		return events.Outcome{}, fmt.Errorf("waiting for what became of %s at %s: %w", source, workload, err)
+	}
+	return outcome, nil
+}
+
+// find gives the first event since a time that is looked for, of those that there are: it is an error where there is none.
+func (s *stream) find(ctx context.Context, since time.Time, source events.Source, is func(events.Change) bool) (events.Change, error) {
+	var found *events.Change
+	query := events.HistoryQuery{Clusters: []string{cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Since: since}
+	err := s.bus.History(ctx, query, func(stored events.Stored) error {
+		change, err := stored.Change()
+		if err == nil && found == nil && is(change) {
+			found = &change
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return events.Change{}, err
+	case found == nil:
+		return events.Change{}, fmt.Errorf("no event of %s is the one that was to come", source)
+	}
+	return *found, nil
+}

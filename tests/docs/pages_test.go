@@ -1,0 +1,106 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// pages are all pages for people, by their path from the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md"} {
+		paths, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			content, err := os.ReadFile(filepath.Join(root, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[path] = string(content)
+		}
+	}
+	return found
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	// notInAnchors is what GitHub leaves out of the anchor of a heading.
+	notInAnchors = regexp.MustCompile(`[^\w\- ]`)
+)
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	all := pages(t)
+	for page, content := range all {
+		for _, found := range link.FindAllStringSubmatch(content, -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(found[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: %s is not there", page, found[1])
+			} else if anchor != "" && !anchors(all[target])[anchor] {
+				t.Errorf("%s: %s has no such heading", page, found[1])
+			}
+		}
+	}
+}
+
+// anchors are those that GitHub gives the headings of a page.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(page, -1) {
+		all[strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+var variable = regexp.MustCompile(`KEYTURN_[A-Z_]+[A-Z]`)
+
+// TestEverySettingThatIsNamedExists holds variables in pages and manifests to the references of the flags.
+func TestEverySettingThatIsNamedExists(t *testing.T) {
+	all := pages(t)
+	known := map[string]bool{}
+	for _, reference := range []string{"docs/flags-actuator.md", "docs/flags-watcher.md"} {
+		for _, name := range variable.FindAllString(all[reference], -1) {
+			known[name] = true
+		}
+	}
+	if len(known) < 20 {
+		t.Fatalf("the references name %d variables, want all", len(known))
+	}
+	// Those are no flags: an example of the store's own configuration, what Kubernetes would set, and a placeholder.
+	for _, name := range []string{"KEYTURN_AUDIT_TOKEN", "KEYTURN_NATS_PORT", "KEYTURN_FLAG"} {
+		known[name] = true
+	}
+	if err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all[path] = string(content)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for page, content := range all {
+		for _, name := range variable.FindAllString(content, -1) {
+			if !known[name] {
+				t.Errorf("%s: %s is no flag's", page, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// fleet creates Deployments without pods, each of which reads the Secret that secretOf names, and another that reads one
+// which never changes.
+func (r *rig) fleet(size int, secretOf func(i int) string) {
+	r.Helper()
+	made := map[string]bool{}
+	create := func(name, secret string) {
+		if !made[secret] {
+			r.secret(secret, map[string]string{"password": "before"})
+			made[secret] = true
+		}
+		deployment := programs.NewDeployment(r.namespace, name, 0, map[string]string{"keyturn.dev/roll-on": "auto"})
+		programs.ReadSecret(&deployment.Spec.Template, secret)
+		if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	create("bystander", "untouched")
+	for i := range size {
+		create("app-"+strconv.Itoa(i), secretOf(i))
+	}
+}
+
+func ownSecret(i int) string { return "secret-" + strconv.Itoa(i) }
+
+func oneSecret(int) string { return "shared" }
+
+// generations gives the generation of each Deployment in the namespace. Only a write of the spec moves it.
+func (r *rig) generations() map[string]int64 {
+	r.Helper()
+	list, err := r.client.AppsV1().Deployments(r.namespace).List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	generations := make(map[string]int64, len(list.Items))
+	for _, deployment := range list.Items {
+		generations[deployment.Name] = deployment.Generation
+	}
+	return generations
+}
+
+// eachRolledOnce waits until every Deployment of a fleet was rolled and nothing is left to do, and checks that none was
+// rolled twice, and that the bystander was not.
+func (r *rig) eachRolledOnce(before map[string]int64) {
+	r.Helper()
+	want := maps.Clone(before)
+	for name := range want {
+		if name != "bystander" {
+			want[name]++
+		}
+	}
+	r.eventually("every Deployment of the fleet is rolled", func(context.Context) bool {
+		now := r.generations()
+		for name, generation := range want {
+			if now[name] < generation {
+				return false
+			}
+		}
+		return true
+	})
+	r.quiet()
+	if now := r.generations(); !maps.Equal(now, want) {
+		for name, generation := range now {
+			if generation != want[name] {
+				r.Errorf("generation of %s: got %d, want %d", name, generation, want[name])
+			}
+		}
+	}
+}
+
+// connect connects to the bus of the test's programs.
+func (r *rig) connect() *events.Bus {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	connection, err := events.Connect(ctx, events.ConnectOptions{URL: r.programs.NATSURL(), Cluster: r.programs.Cluster(), Name: "test"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(connection.Close)
+	bus, err := events.Open(ctx, connection, r.programs.Cluster(), nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return bus
+}
+
+// quiet waits until every event is dealt with.
+func (r *rig) quiet() {
+	r.Helper()
+	bus := r.connect()
+	r.eventually("no event is left to deal with", func(ctx context.Context) bool {
+		lag, err := bus.Lag(ctx, "actuator-"+r.programs.Cluster())
+		return err == nil && lag.Pending == 0 && lag.AckPending == 0
+	})
+}
+
+// outsideNATS is a NATS server that the test can stop and start again on the same port and store.
+type outsideNATS struct {
+	*testing.T
+	options server.Options
+	server  *server.Server
+}
+
+func startOutsideNATS(t *testing.T) *outsideNATS {
+	t.Helper()
+	port, err := testbed.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &outsideNATS{T: t, options: server.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	}}
+	n.start()
+	t.Cleanup(n.stop)
+	connection, err := nats.Connect(n.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *outsideNATS) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", n.options.Port) }
+
+func (n *outsideNATS) start() {
+	n.Helper()
+	options := n.options
+	var err error
+	if n.server, err = server.NewServer(&options); err != nil {
+		n.Fatal(err)
+	}
+	n.server.Start()
+	if !n.server.ReadyForConnections(patience) {
+		n.Fatal("the outside NATS server is not ready")
+	}
+}
+
+func (n *outsideNATS) stop() {
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+}
+
+func (r *rig) rotate(size int, secretOf func(int) string) {
+	r.Helper()
+	done := map[string]bool{}
+	for i := range size {
+		if name := secretOf(i); !done[name] {
+			done[name] = true
+			r.secret(name, map[string]string{"password": "after"})
+		}
+	}
+}
+
+func TestChangesMadeWhileTheWatcherIsDownAreFound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.fleet(100, ownSecret)
+	r.start()
+	before := r.generations()
+	if err := r.watcher.Stop(20 * time.Second); err != nil {
+		t.Fatalf("stopping the watcher: %v", err)
+	}
+	r.rotate(100, ownSecret)
+	r.startWatcher()
+	r.eachRolledOnce(before)
+}
+
+func TestChangesMadeWhileTheActuatorIsDownAreFound(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	r.fleet(100, ownSecret)
+	r.start()
+	before := r.generations()
+	if err := r.actuator.Stop(20 * time.Second); err != nil {
+		t.Fatalf("stopping the actuator: %v", err)
+	}
+	r.rotate(100, ownSecret)
+	r.startActuator()
+	r.eachRolledOnce(before)
+}
+
+func TestChangesMadeWhileNATSIsDownAreFound(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	r.fleet(100, ownSecret)
+	r.start()
+	before := r.generations()
+	n.stop()
+	r.rotate(100, ownSecret)
+	n.start()
+	r.eachRolledOnce(before)
+}
+
+func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.fleet(500, oneSecret)
+	r.start()
+	before := r.generations()
+	r.rotate(500, oneSecret)
+	r.killInTheMiddle(r.actuator, before)
+	r.startActuator()
+	r.eachRolledOnce(before)
+}
+
+// killInTheMiddle kills a program when some, and not all, of a fleet are rolled.
+func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64) {
+	r.Helper()
+	rolled := 0
+	r.eventually("the fan-out has begun", func(context.Context) bool {
+		rolled = 0
+		for name, generation := range r.generations() {
+			if generation > before[name] {
+				rolled++
+			}
+		}
+		return rolled >= 20
+	})
+	program.Kill()
+	if rolled >= len(before)-1 {
+		r.Fatalf("all %d were rolled before the kill: it was not in the middle", rolled)
+	}
+	r.Logf("killed after %d of %d", rolled, len(before)-1)
+}
+
+func TestTheStandbyTakesOverFromALeaderThatIsKilled(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
+	r.fleet(500, oneSecret)
+	r.startActuator()
+	leader := r.actuator
+	r.eventually("the first actuator leads", func(context.Context) bool { return leads(leader) })
+	r.startActuator()
+	r.startWatcher()
+	r.startWatcher()
+	before := r.generations()
+	r.rotate(500, oneSecret)
+	r.killInTheMiddle(leader, before)
+	r.eachRolledOnce(before)
+	if !leads(r.actuator) {
+		t.Error("the standby rolled without being the leader")
+	}
+}
+
+// leads tells whether an actuator has said that it leads.
+func leads(actuator *programs.Program) bool {
+	return strings.Contains(actuator.Output(), "this actuator is the leader now")
+}

@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// kubeEvents lists the Kubernetes Events of a reason on a Deployment.
+func (r *rig) kubeEvents(deployment, reason string) []corev1.Event {
+	r.Helper()
+	list, err := r.client.CoreV1().Events(r.namespace).List(r.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=Deployment,involvedObject.name=" + deployment + ",reason=" + reason,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return list.Items
+}
+
+// explain asks why a workload is rolled or not, and gives the answer without what is another each time.
+func (r *rig) explain(workload string) string {
+	r.Helper()
+	text := r.ask("explain", workload, "-n", r.namespace)
+	for pattern, replacement := range map[string]string{
+		regexp.QuoteMeta(r.namespace):          "NAMESPACE",
+		`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`: "TIME",
+		`resourceVersion \d+`:                  "resourceVersion N",
+		`  +`:                                  "  ",
+	} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, replacement)
+	}
+	return text
+}
+
+func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.configMap("app", map[string]string{"level": "info", "other": "one"})
+	web := r.reading("web", "db", 1, nil)
+	programs.ReadConfigMapKey(&web.Spec.Template, "app", "level")
+	programs.ReadConfigMap(&web.Spec.Template, "missing")
+	web.Spec.Template.Spec.Containers[0].EnvFrom[1].ConfigMapRef.Optional = new(true)
+	r.deploy(web)
+	silent := r.reading("silent", "db", 1, nil)
+	silent.Annotations = nil
+	r.deploy(silent)
+	nothing := programs.NewDeployment(r.namespace, "nothing", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	r.deploy(nothing)
+	r.start()
+
+	head := "deployment/web in namespace NAMESPACE of cluster demo\n\n"
+	table := "SOURCE  READ  ASKED BY  LAST CHANGE  LAST ROLLED FOR  NOW\n"
+	const auto = "keyturn.dev/roll-on: auto"
+	want := head + "It was never rolled.\n\n" + table +
+		"configmap/app  level  " + auto + "  never  -  skip: the source has not changed since it was first seen\n" +
+		"configmap/missing  all keys  -  -  -  skip: nothing is known of the source\n" +
+		"secret/db  all keys  " + auto + "  never  -  skip: the source has not changed since it was first seen\n"
+	r.eventually("the sources are known", func(context.Context) bool {
+		return strings.Count(r.explain("deployment/web"), "first seen") == 2
+	})
+	if diff := cmp.Diff(want, r.explain("deployment/web")); diff != "" {
+		t.Errorf("before a change (-want +got):\n%s", diff)
+	}
+
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("web", events.VerbCompleted)
+	r.configMap("app", map[string]string{"level": "info", "other": "two"})
+	want = head + "It was last rolled at TIME for secret/db: completed (rolled-out)\n\n" + table +
+		"configmap/app  level  " + auto + "  resourceVersion N  -  skip: no key that the pods read has changed\n" +
+		"configmap/missing  all keys  -  -  -  skip: nothing is known of the source\n" +
+		"secret/db  all keys  " + auto + "  resourceVersion N  resourceVersion N  skip: the workload was rolled for this change\n"
+	r.eventually("the change of the ConfigMap is known", func(context.Context) bool {
+		return strings.Contains(r.explain("deployment/web"), "no key that the pods read has changed")
+	})
+	if diff := cmp.Diff(want, r.explain("deployment/web")); diff != "" {
+		t.Errorf("after a change (-want +got):\n%s", diff)
+	}
+
+	want = "deployment/silent in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\n" +
+		"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto\n"
+	if diff := cmp.Diff(want, r.explain("deployment/silent")); diff != "" {
+		t.Errorf("of a workload that has no annotation (-want +got):\n%s", diff)
+	}
+	all := r.ask("explain", "deployment/silent", "-n", r.namespace, "--roll-all")
+	if !strings.Contains(all, "secret/db") || !strings.Contains(all, "roll: content that the pods read has changed") {
+		t.Errorf("of the same with --roll-all: got\n%s", all)
+	}
+	want = "deployment/nothing in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\nIt depends on no source.\n"
+	if diff := cmp.Diff(want, r.explain("deployment/nothing")); diff != "" {
+		t.Errorf("of a workload that reads nothing (-want +got):\n%s", diff)
+	}
+
+	for workload, want := range map[string]string{
+		"deployment/none": "there is no deployment/none in namespace " + r.namespace,
+		"pod/web":         `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
+		"web":             `workload "web": want <kind>/<name>`,
+		"deployment/":     `workload "deployment/": want <kind>/<name>`,
+	} {
+		r.command("explain", workload, "-n", r.namespace).run(t).refused(t, want)
+	}
+	r.command("explain").run(t).refused(t, "accepts 1 arg(s), received 0")
+}
+
+func TestAnAnnotationThatCannotBeReadIsReportedAndTheRestOfItWorks(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.secret("cache", map[string]string{"password": "one"})
+	const value = "secret/db, secrt/cache, secret/UPPER, openbao:/kv, secret/db#"
+	typo := r.reading("typo", "cache", 1, map[string]string{"keyturn.dev/roll-on": value, "keyturn.dev/wave": "first"})
+	r.deploy(typo)
+	r.start()
+	problems := []string{
+		`keyturn.dev/roll-on: item "secrt/cache": unknown kind: allowed are none, or any of auto, secrets, configmaps, `,
+		`keyturn.dev/roll-on: item "secret/UPPER": not a name, nor a pattern of one: `,
+		`keyturn.dev/roll-on: item "openbao:/kv": not a path, nor a pattern of one: `,
+		`keyturn.dev/roll-on: item "secret/db#": what follows # is not a data key: `,
+		`keyturn.dev/wave: item "first": is not a whole number`,
+	}
+	r.eventually("it is said in a Kubernetes Event", func(context.Context) bool {
+		return len(r.kubeEvents("typo", "InvalidAnnotation")) == 1
+	})
+	event := r.kubeEvents("typo", "InvalidAnnotation")[0]
+	explained := r.ask("explain", "deployment/typo", "-n", r.namespace)
+	for _, problem := range problems {
+		if !strings.Contains(explained, "\n! "+problem) {
+			t.Errorf("explain says nothing of %q:\n%s", problem, explained)
+		}
+	}
+	if event.Type != corev1.EventTypeWarning || !strings.HasPrefix(event.Message, problems[0]) {
+		t.Errorf("Event: got %s %q, want a warning that begins with %q", event.Type, event.Message, problems[0])
+	}
+
+	before := r.generations()
+	r.secret("cache", map[string]string{"password": "two"})
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("typo", events.VerbCompleted)
+	r.quiet()
+	if got, want := r.generations()["typo"], before["typo"]+1; got != want {
+		t.Errorf("generation: got %d, want %d: once for secret/db, and not for secret/cache", got, want)
+	}
+	if cause := r.deployment("typo").Spec.Template.Annotations["keyturn.dev/cause"]; cause != "secret/db (password)" {
+		t.Errorf("cause: got %q, want secret/db (password)", cause)
+	}
+
+	// The same problem is said once; another is said as well.
+	patch := []byte(`{"metadata":{"annotations":{"keyturn.dev/roll-on":"secret/db, everything","keyturn.dev/wave":null}}}`)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "typo", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the new problem is said", func(context.Context) bool {
+		return len(r.kubeEvents("typo", "InvalidAnnotation")) == 2
+	})
+}

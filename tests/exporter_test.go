@@ -1,0 +1,112 @@
+package tests
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// hangingOTLP is an endpoint that takes spans and never answers.
+func hangingOTLP(t *testing.T) (endpoint string, asked <-chan struct{}) {
+	t.Helper()
+	first, over := make(chan struct{}, 1), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case first <- struct{}{}:
+		default:
+		}
+		<-over
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	return server.URL, first
+}
+
+func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
+	hanging, asked := hangingOTLP(t)
+	port, err := testbed.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, endpoint string
+		asked          <-chan struct{}
+	}{
+		{"when it hangs", hanging, asked},
+		{"when it is down", "http://127.0.0.1:" + strconv.Itoa(port), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, programs.Options{
+				ActuatorArgs: []string{"--settle", "50ms"},
+				Env: []string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT=" + test.endpoint, "OTEL_BSP_SCHEDULE_DELAY=50",
+					// So few that what is lost is what does not fit, and not what there was no time for.
+					"OTEL_BSP_MAX_QUEUE_SIZE=4", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=2",
+				},
+			})
+			const changes = 5
+			r.secret("db", map[string]string{"password": "0"})
+			r.deploy(r.reading("web", "db", 1, nil))
+			r.start()
+			for i := range changes {
+				r.secret("db", map[string]string{"password": strconv.Itoa(i + 1)})
+				r.eventually("the change is rolled out", func(context.Context) bool { return r.count("web", events.VerbCompleted) == i+1 })
+			}
+			if test.asked != nil {
+				select {
+				case <-test.asked:
+				default:
+					t.Error("nothing was sent to the endpoint")
+				}
+			}
+			for _, outcome := range r.outcomes() {
+				// The default timeout of an export is 10 seconds.
+				if took := outcome.Time.Sub(outcome.StartedAt); outcome.Verb == events.VerbCompleted && took > 8*time.Second {
+					t.Errorf("a rollout took %s", took)
+				}
+			}
+			r.quiet()
+			r.eventually("the spans that are lost are counted", func(ctx context.Context) bool {
+				_, metrics, err := r.actuator.Get(ctx, "metrics", "/metrics")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(metrics) {
+					lost := strings.Contains(line, `outcome="dropped"`) || strings.Contains(line, `outcome="failed"`)
+					if strings.HasPrefix(line, "keyturn_telemetry_spans_total{") && lost {
+						return true
+					}
+				}
+				return false
+			})
+			for _, program := range []*programs.Program{r.watcher, r.actuator} {
+				start := time.Now()
+				// An error is that not all spans could be sent.
+				_ = program.Stop(patience)
+				if took := time.Since(start); took > 20*time.Second {
+					t.Errorf("the %s took %s to end", program.Name(), took)
+				}
+			}
+		})
+	}
+}
+
+// count counts the outcomes of a kind at a Deployment.
+func (r *rig) count(name string, verb events.Verb) int {
+	r.Helper()
+	count := 0
+	for _, outcome := range r.outcomes() {
+		if outcome.Workload.Name == name && outcome.Verb == verb {
+			count++
+		}
+	}
+	return count
+}

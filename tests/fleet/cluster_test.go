@@ -1,0 +1,193 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// patience is how long anything may take that is expected to happen.
+const patience = 60 * time.Second
+
+// cluster is a site, as a part of a test sees it.
+type cluster struct {
+	*testing.T
+	*site
+}
+
+// site is one control plane with both programs, for one test.
+type site struct {
+	// whole is the test, with which the programs end.
+	whole     *testing.T
+	name      string
+	client    kubernetes.Interface
+	namespace string
+	programs  *programs.Programs
+	watcher   *programs.Program
+	actuator  *programs.Program
+	// values are what the Secrets hold.
+	values map[string]map[string]string
+}
+
+// newCluster prepares the programs of a cluster. They are scoped to a namespace of the test's own.
+func newCluster(t *testing.T, name string, options programs.Options) *cluster {
+	t.Helper()
+	b, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane := b.planes[name]
+	c := &cluster{T: t, site: &site{
+		whole: t, name: name, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t),
+		values: map[string]map[string]string{},
+	}}
+	options.Cluster, options.Dir, options.RBAC, options.Binaries = name, t.TempDir(), "../../deploy/base/rbac.yaml", b.binaries
+	options.Env = append(options.Env, "GORACE=atexit_sleep_ms=0")
+	options.WatcherArgs = append(options.WatcherArgs, "--namespaces", c.namespace)
+	options.ActuatorArgs = append(options.ActuatorArgs, "--namespaces", c.namespace, "--leader-elect=false", "--settle", "50ms")
+	if c.programs, err = programs.New(t.Context(), plane, options); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// with is the cluster for a part of the test.
+func (c *cluster) with(t *testing.T) *cluster { return &cluster{T: t, site: c.site} }
+
+func (c *cluster) startActuator() {
+	c.Helper()
+	actuator, err := c.programs.StartActuator()
+	c.actuator = c.own(actuator, err)
+}
+
+func (c *cluster) startWatcher() {
+	c.Helper()
+	watcher, err := c.programs.StartWatcher()
+	c.watcher = c.own(watcher, err)
+}
+
+// own waits until a program is ready, and has it stopped when the whole test ends.
+func (c *cluster) own(program *programs.Program, err error) *programs.Program {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.whole.Cleanup(func() {
+		// An error is the exit status of one that the test has killed.
+		_ = program.Stop(20 * time.Second)
+		if c.whole.Failed() {
+			c.whole.Logf("log of %s of %s:\n%s", program.Name(), c.name, program.Output())
+		}
+	})
+	ctx, cancel := context.WithTimeout(c.Context(), patience)
+	defer cancel()
+	if err := program.Ready(ctx); err != nil {
+		c.Fatal(err)
+	}
+	return program
+}
+
+// rotate gives a Secret new values under the keys, whether it is there or not, and leaves its other keys as they are.
+func (c *cluster) rotate(secret string, keys ...string) {
+	c.Helper()
+	if c.values[secret] == nil {
+		c.values[secret] = map[string]string{}
+	}
+	for _, key := range keys {
+		c.values[secret][key] = rand.Text()
+	}
+	if err := programs.SetSecret(c.Context(), c.client, c.namespace, secret, c.values[secret]); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// deploy creates a Deployment that reads the key password of a Secret, and waits until its pods are available.
+func (c *cluster) deploy(name, secret string, replicas int32) {
+	c.Helper()
+	deployment := programs.NewDeployment(c.namespace, name, replicas, map[string]string{"keyturn.dev/roll-on": "auto"})
+	programs.ReadSecretKey(&deployment.Spec.Template, secret, "password")
+	if _, err := c.client.AppsV1().Deployments(c.namespace).Create(c.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		c.Fatal(err)
+	}
+	if replicas == 0 {
+		return
+	}
+	c.eventually("the pods of "+name+" are available", func(ctx context.Context) bool {
+		found, err := c.client.AppsV1().Deployments(c.namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && found.Status.AvailableReplicas == replicas
+	})
+}
+
+// generations gives the generation of each Deployment. Only a write of the spec moves it.
+func (c *cluster) generations() map[string]int64 {
+	c.Helper()
+	list, err := c.client.AppsV1().Deployments(c.namespace).List(c.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	generations := make(map[string]int64, len(list.Items))
+	for _, deployment := range list.Items {
+		generations[deployment.Name] = deployment.Generation
+	}
+	return generations
+}
+
+// rolls waits until the named Deployments were rolled, and all that came before is dealt with, and checks that they were
+// rolled once and no other was.
+func (c *cluster) rolls(before map[string]int64, deployments ...string) {
+	c.Helper()
+	want := maps.Clone(before)
+	for _, name := range deployments {
+		want[name]++
+	}
+	c.eventually(fmt.Sprintf("%v are rolled", deployments), func(context.Context) bool {
+		now := c.generations()
+		for name, generation := range want {
+			if now[name] < generation {
+				return false
+			}
+		}
+		return true
+	})
+	c.fence(want)
+}
+
+// fence has one more change go all the way, so that whatever was to become of those before it has. No generation may have
+// moved but its own.
+func (c *cluster) fence(want map[string]int64) {
+	c.Helper()
+	want = maps.Clone(want)
+	want["fence"]++
+	c.rotate("fence", "password")
+	c.eventually("the last change of all is rolled for", func(context.Context) bool { return c.generations()["fence"] >= want["fence"] })
+	for name, generation := range c.generations() {
+		if generation != want[name] {
+			c.Errorf("%s in %s: generation is %d, want %d", name, c.name, generation, want[name])
+		}
+	}
+}
+
+func (c *cluster) eventually(what string, condition func(context.Context) bool) {
+	c.Helper()
+	eventually(c.T, what+" in "+c.name, condition)
+}
+
+// eventually waits until a condition holds, and fails the test where it never does.
+func eventually(t *testing.T, what string, condition func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return condition(ctx), nil
+	})
+	if err != nil {
+		t.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
+	}
+}

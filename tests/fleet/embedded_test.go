@@ -1,0 +1,22 @@
+package fleet
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+func TestClustersOnTheirOwn(t *testing.T) {
+	t.Parallel()
+	clusters := startAll(t, func(string) programs.Options {
+		dir := t.TempDir()
+		return programs.Options{
+			Env:          []string{"NATS_WATCHER_KEY=" + testbed.NewNATSUser(t, dir, "watcher"), "NATS_ACTUATOR_KEY=" + testbed.NewNATSUser(t, dir, "actuator")},
+			WatcherArgs:  []string{"--nats-creds", filepath.Join(dir, "watcher.nk")},
+			ActuatorArgs: []string{"--nats-creds", filepath.Join(dir, "actuator.nk"), "--nats-config", "../../deploy/programs/nats.conf"},
+		}
+	})
+	accept(t, clusters)
+}

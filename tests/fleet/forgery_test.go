@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// letIn adds a user without limits to the NATS of a cluster, before it is started: someone has taken it over.
+func (h *hub) letIn(cluster string) (user string) {
+	h.Helper()
+	user = cluster + "-intruder"
+	public := testbed.NewNATSUser(h.T, filepath.Join(h.dir, "keys"), user)
+	substitute(h.T, filepath.Join(h.dir, cluster, "users.conf"), "\nusers: [", "\nusers: [\n  { nkey: "+public+" }")
+	return user
+}
+
+// secretSubject is that of a Secret of the cluster.
+func (s *site) secretSubject(name string) string {
+	return events.Subject(s.name, events.Source{Kind: events.KindSecret, Namespace: s.namespace, Name: name})
+}
+
+// lastOf gives what the stream CHANGES has on a subject, without what makes a server drop it as a duplicate.
+func lastOf(t *testing.T, js jetstream.JetStream, subject string) *nats.Msg {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), events.StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatalf("%s: %v", subject, err)
+	}
+	maps.DeleteFunc(raw.Header, func(key string, _ []string) bool { return strings.HasPrefix(key, "Nats-") })
+	return &nats.Msg{Subject: subject, Header: raw.Header, Data: raw.Data}
+}
+
+// trespass has users of the cluster eu try what is another cluster's, or the other program's.
+func (h *hub) trespass(victim *cluster) {
+	tests := []struct{ name, user, subject string }{
+		{"a watcher says what changed in another cluster", "eu-watcher", victim.secretSubject("db")},
+		{"an actuator says what became of it in another cluster", "eu-actuator", "keyturn.v1.us.rollout.default.deployment-web"},
+		{"an actuator claims a change", "eu-actuator", "keyturn.v1.eu.secret.default.db"},
+		{"a watcher writes the dead letters", "eu-watcher", "keyturn.deadletter.v1.eu.secret.default.db"},
+		{"a watcher declares a stream", "eu-watcher", "$JS.API.STREAM.UPDATE.CHANGES"},
+		{"a watcher writes into FLEET as another cluster", "eu-watcher", "keyturn.fleet.us.S.guess"},
+		{"the reader of FLEET writes into it", "fleet-reader", "keyturn.v1.us.secret.default.db"},
+	}
+	before := victim.generations()
+	for _, tt := range tests {
+		h.Run(tt.name, func(t *testing.T) {
+			h := h.with(t)
+			refused := make(chan error, 8)
+			connection := h.connect(tt.user, func(err error) { refused <- err })
+			if err := connection.Publish(tt.subject, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation for publish") {
+				t.Errorf("got %v, want it refused", err)
+			}
+			if !slices.ContainsFunc(h.outputs(), func(log string) bool {
+				return strings.Contains(log, `Publish Violation`) && strings.Contains(log, tt.subject)
+			}) {
+				t.Errorf("no server says in its log that %s was refused", tt.subject)
+			}
+		})
+	}
+	h.Run("a watcher listens to the inbox of the actuator", func(t *testing.T) {
+		h := h.with(t)
+		refused := make(chan error, 8)
+		connection := h.connect("eu-watcher", func(err error) { refused <- err })
+		if _, err := connection.SubscribeSync("_INBOX_actuator.eu.>"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation for subscription") {
+			t.Errorf("got %v, want it refused", err)
+		}
+	})
+	victim.with(h.T).fence(before)
+}
+
+// outputs are the logs of the servers.
+func (h *hub) outputs() []string {
+	var all []string
+	for _, server := range h.servers {
+		all = append(all, server.Process().Output())
+	}
+	return all
+}
+
+// forge has someone who may do everything in the NATS of one cluster say what is not so, of that cluster and of another.
+func (h *hub) forge(intruder string, c, victim *cluster) {
+	js := h.jetstream(intruder)
+	publish := func(msg *nats.Msg) {
+		h.Helper()
+		if _, err := js.PublishMsg(h.Context(), msg); err != nil {
+			h.Fatal(err)
+		}
+	}
+	// Two events of its own, of which the first is old by now.
+	old := lastOf(h.T, js, c.secretSubject("db"))
+	before := c.generations()
+	c.rotate("db", "password")
+	c.rolls(before, "web")
+	before = c.generations()
+	foreign := lastOf(h.T, h.jetstream(victim.name+"-watcher"), victim.secretSubject("shared"))
+
+	// The stream is made to take the events of others, and the actuator's consumer to deliver them.
+	stream, err := js.Stream(h.Context(), events.StreamChanges)
+	if err != nil {
+		h.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.Subjects = []string{"keyturn.v1.>"}
+	if _, err := js.UpdateStream(h.Context(), config); err != nil {
+		h.Fatal(err)
+	}
+	consumer, err := stream.Consumer(h.Context(), "actuator-"+c.name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	delivers := consumer.CachedInfo().Config
+	delivers.FilterSubject, delivers.FilterSubjects = "keyturn.v1.*.secret.>", nil
+	if _, err := stream.UpdateConsumer(h.Context(), delivers); err != nil {
+		h.Fatal(err)
+	}
+
+	// An event of another cluster, once as that cluster's and once as if it were of this one, and one that is old.
+	foreign.Subject = victim.secretSubject("forged")
+	publish(foreign)
+	handed := &nats.Msg{Subject: c.secretSubject("handed"), Header: foreign.Header, Data: foreign.Data}
+	publish(handed)
+	publish(old)
+
+	bus, err := events.Open(h.Context(), h.connect(c.name+"-actuator", nil), c.name, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	c.eventually("the old event is skipped as stale", func(ctx context.Context) bool {
+		stale := false
+		query := events.HistoryQuery{Clusters: []string{c.name}, Kind: events.KindRollout, Namespace: c.namespace, Name: "deployment-web"}
+		err := bus.History(ctx, query, func(stored events.Stored) error {
+			outcome, err := stored.Outcome()
+			stale = stale || err == nil && outcome.Verb == events.VerbSkipped && outcome.Reason == "stale"
+			return nil
+		})
+		return err == nil && stale
+	})
+	for subject, reason := range map[string]string{foreign.Subject: events.ReasonForeignCluster, handed.Subject: events.ReasonSubjectMismatch} {
+		c.eventually(subject+" is a dead letter", func(ctx context.Context) bool {
+			letters, err := bus.DeadLetters(ctx, 10)
+			return err == nil && slices.ContainsFunc(letters, func(letter events.DeadLetter) bool {
+				return letter.Subject == subject && letter.Reason == reason
+			})
+		})
+		if _, metrics, err := c.actuator.Get(h.Context(), "metrics", "/metrics"); err != nil || !strings.Contains(metrics, `reason="`+reason+`"`) {
+			h.Errorf("the refusal as %s is not counted: %v", reason, err)
+		}
+	}
+	c.fence(before)
+	// What this cluster's stream was given after the forged event is in FLEET, so that was passed over and not just late.
+	h.caughtUp(c.name)
+	if got := messages(h.T, h.jetstream("fleet-reader"), "FLEET", foreign.Subject); len(got) > 0 {
+		h.Errorf("FLEET has taken the event of %s from %s", victim.name, c.name)
+	}
+}

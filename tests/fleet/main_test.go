@@ -1,0 +1,82 @@
+// Package fleet holds the acceptance tests of many clusters: three real control planes, each with both programs, on real NATS
+// servers that run with the very files of deploy/nats.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// names are those of the clusters.
+var names = []string{"eu", "us", "ap"}
+
+// bed is what the tests share: the control planes of the clusters, and the programs that they run, with the race detector. Each
+// test has namespaces, servers and processes of its own.
+type bed struct {
+	planes   map[string]*testbed.ControlPlane
+	binaries programs.Binaries
+}
+
+var (
+	// shared gives the bed, which the first test that asks for it waits for. Tests of NATS servers alone do not.
+	shared = sync.OnceValues(func() (*bed, error) {
+		var err error
+		made, err = newBed(context.Background())
+		return made, err
+	})
+	// made is the bed once there is one.
+	made = &bed{}
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	defer func() { made.stop() }()
+	// The tests wait for most of their time, so more of them run beside each other than there are processors. A flag of the
+	// command line wins, for it is read later.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// newBed builds what is not built yet, one after the other, and then starts the control planes beside each other. It is to
+// be stopped also where there is an error.
+func newBed(ctx context.Context) (b *bed, err error) {
+	b = &bed{planes: map[string]*testbed.ControlPlane{}}
+	if b.binaries, err = programs.Build(ctx, true); err != nil {
+		return b, fmt.Errorf("building the programs: %w", err)
+	}
+	if err := testbed.Build(ctx, os.Stderr, testbed.Etcd, testbed.APIServer, testbed.ControllerManager, testbed.Scheduler, testbed.Kwok); err != nil {
+		return b, err
+	}
+	started, errs := make([]*testbed.ControlPlane, len(names)), make([]error, len(names))
+	var wg sync.WaitGroup
+	for i := range names {
+		wg.Go(func() { started[i], errs[i] = testbed.Start(ctx, testbed.Options{}) })
+	}
+	wg.Wait()
+	for i, name := range names {
+		if started[i] != nil {
+			b.planes[name] = started[i]
+		}
+	}
+	return b, errors.Join(errs...)
+}
+
+func (b *bed) stop() {
+	var wg sync.WaitGroup
+	for _, plane := range b.planes {
+		wg.Go(plane.Stop)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,47 @@
+package fleet
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestOneMoreClusterDisturbsNobody adds clusters to a hub that is running, one that connects to it and one with a leaf node.
+func TestOneMoreClusterDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	h := render(t, "eu:leaf", "us")
+	h.start("eu", "us")
+	h.declare("fleet", "fleet")
+	publish := func(cluster string) {
+		t.Helper()
+		subject := "keyturn.v1." + cluster + ".secret.shop.db"
+		if _, err := h.jetstream(cluster+"-watcher").Publish(t.Context(), subject, nil, jetstream.WithMsgID(cluster+"/1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish("eu")
+	publish("us")
+	h.caughtUp("eu", "us")
+	there := h.connect("us-actuator", nil)
+
+	h.render("", "eu:leaf", "us", "ap", "edge:leaf")
+	for _, server := range h.servers {
+		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the server has read its files", func(context.Context) bool {
+			return strings.Contains(server.Process().Output(), "Reloaded server configuration")
+		})
+	}
+	h.startClusters("ap", "edge")
+	h.declare("fleet", "fleet")
+	publish("ap")
+	publish("edge")
+	h.caughtUp("eu", "us", "ap", "edge")
+	if err := there.FlushTimeout(patience); err != nil || there.Stats().Reconnects > 0 {
+		t.Errorf("who was there had to connect %d times again: %v", there.Stats().Reconnects, err)
+	}
+}

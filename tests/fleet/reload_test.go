@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// TestKeysAndCertificatesAreReplacedWithoutARestart replaces all that a server and a program prove their identity with
+// while they run.
+func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
+	t.Parallel()
+	h := render(t, "eu:leaf")
+	substitute(t, filepath.Join(h.dir, "eu", "server.conf"),
+		"  key_file: $NATS_TLS_KEY\n}", "  key_file: $NATS_TLS_KEY\n  ca_file: $NATS_TLS_CA\n  verify: true\n}")
+	server := h.server("leaf-eu", "eu")
+	server.SetEnv("NATS_HUB=tls://127.0.0.1:1")
+	h.launch(server)
+
+	way := newRelay(t, server.Address())
+	mine := testbed.Certificates{CA: filepath.Join(t.TempDir(), "ca.crt"), Cert: filepath.Join(t.TempDir(), "tls.crt"), Key: filepath.Join(t.TempDir(), "tls.key")}
+	replace(t, mine, h.certificates)
+	options := events.ConnectOptions{
+		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.seed("eu-watcher"), CAFile: mine.CA,
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := events.Connect(soon, options); err == nil || !strings.Contains(server.Process().Output(), "client didn't provide a certificate") {
+		t.Fatalf("without a certificate: got %v, want it refused", err)
+	}
+	options.CertFile, options.KeyFile = mine.Cert, mine.Key
+	connection, err := events.Connect(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	connectsAgain := func(times uint64) {
+		t.Helper()
+		eventually(t, "the program is connected again", func(context.Context) bool {
+			return connection.Stats().Reconnects >= times && connection.IsConnected()
+		})
+	}
+
+	t.Run("the key of the program", func(t *testing.T) {
+		old, err := os.ReadFile(filepath.Join(h.dir, "keys", "eu-watcher.pub"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		public := testbed.NewNATSUser(t, filepath.Join(h.dir, "keys"), "eu-watcher")
+		substitute(t, filepath.Join(h.dir, "eu", "users.conf"), strings.TrimSpace(string(old)), public)
+		// The server throws out whom it does not know any more.
+		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		connectsAgain(1)
+	})
+	t.Run("the certificates of both, and their authority", func(t *testing.T) {
+		fresh, err := testbed.NewCertificates(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace(t, h.certificates, fresh)
+		replace(t, mine, fresh)
+		reloads := strings.Count(server.Process().Output(), "Reloaded server configuration")
+		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the server has read its files", func(context.Context) bool {
+			return strings.Count(server.Process().Output(), "Reloaded server configuration") > reloads
+		})
+		before := connection.Stats().Reconnects
+		way.cut()
+		way.mend()
+		connectsAgain(before + 1)
+	})
+}
+
+// substitute replaces a part of a file, which must be there.
+func substitute(t *testing.T, path, old, replacement string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte(old)) {
+		t.Fatalf("%s has no %q", path, old)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(replacement)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace copies certificates over others.
+func replace(t *testing.T, to, from testbed.Certificates) {
+	t.Helper()
+	for target, source := range map[string]string{to.CA: from.CA, to.Cert: from.Cert, to.Key: from.Key} {
+		content, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// seed matches the seed of a user.
+var seed = regexp.MustCompile(`\bSU[A-Z2-7]{56}\b`)
+
+func TestRenderRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, stores string
+		clusters     []string
+		want         string
+	}{
+		{"no cluster", "", nil, "render.sh FOLDER CLUSTER..."},
+		{"a name that is no label", "", []string{"eu", "Prod"}, `cluster "Prod": want lower-case letters`},
+		{"a name that means something else", "", []string{"fleet"}, `cluster "fleet": the name is taken`},
+		{"a leaf node whose folder is the hub's", "", []string{"hub:leaf"}, `cluster "hub:leaf": the name is taken`},
+		{"stores that no cluster watches", "core", []string{"eu"}, `STORES: "core" is not one of eu`},
+		{"stores beyond a leaf node", "eu", []string{"eu:leaf"}, `STORES: "eu" has a NATS of its own`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), dir}, tt.clusters...)...)
+			script.Env = append(os.Environ(), "STORES="+tt.stores)
+			out, err := script.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), tt.want) {
+				t.Errorf("got %v, %s, want %s", err, out, tt.want)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Error("it has written something")
+			}
+		})
+	}
+}
+
+func TestRenderKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	h := render(t, "eu:leaf", "us")
+	before := h.files()
+	h.render("", "eu:leaf", "us", "ap")
+	after := h.files()
+	for path, content := range before {
+		switch path {
+		case "hub/clusters.conf", "hub/fleet.conf", "streams/fleet.json":
+			if content == after[path] {
+				t.Errorf("%s knows nothing of the new cluster", path)
+			}
+		default:
+			if diff := cmp.Diff(content, after[path]); diff != "" {
+				t.Errorf("%s (-before +after):\n%s", path, diff)
+			}
+		}
+	}
+	for path, content := range after {
+		if strings.ContainsAny(content, "@") || strings.Contains(content, "CLUSTER") {
+			t.Errorf("%s has something that was not filled in:\n%s", path, content)
+		}
+		if secret := strings.HasSuffix(path, ".nk") || path == "eu/leaf-key.conf"; seed.MatchString(content) != secret {
+			t.Errorf("%s: whether it holds a seed is %t, want %t", path, !secret, secret)
+		}
+	}
+}
+
+// files gives what render.sh has written.
+func (h *hub) files() map[string]string {
+	h.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(h.dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(h.dir, path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[name] = string(content)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return files
+}

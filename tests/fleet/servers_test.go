@@ -1,0 +1,296 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// deployed is the folder with the files that operators apply.
+const deployed = "../../deploy/nats"
+
+// hub is the NATS of three servers, and what was made for it by render.sh.
+type hub struct {
+	*testing.T
+	// dir is where render.sh has written to.
+	dir          string
+	certificates testbed.Certificates
+	servers      []*testbed.NATSServer
+	// leaves are the servers of the clusters that have their own, by cluster.
+	leaves map[string]*testbed.NATSServer
+	// embedded are where the clusters whose actuator embeds the leaf node are reached.
+	embedded map[string]string
+	// links are the ways of the leaves to the hub.
+	links map[string]*relay
+}
+
+// with is the hub for a part of the test.
+func (h *hub) with(t *testing.T) *hub {
+	own := *h
+	own.T = t
+	return &own
+}
+
+// render writes the configuration for the clusters, each as render.sh takes it, and makes their keys.
+func render(t *testing.T, clusters ...string) *hub {
+	t.Helper()
+	return renderWithStores(t, "", clusters...)
+}
+
+// renderWithStores is render, where the watcher of one of the clusters watches the secret stores for all.
+func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
+	t.Helper()
+	certificates, err := testbed.NewCertificates(filepath.Join(t.TempDir(), "tls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{
+		T: t, dir: t.TempDir(), certificates: certificates, leaves: map[string]*testbed.NATSServer{}, embedded: map[string]string{},
+		links: map[string]*relay{},
+	}
+	h.render(stores, clusters...)
+	return h
+}
+
+func (h *hub) render(stores string, clusters ...string) {
+	h.Helper()
+	nk, err := testbed.Binary(h.Context(), os.Stderr, testbed.NATSKeys)
+	if err != nil {
+		h.Fatal(err)
+	}
+	script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), h.dir}, clusters...)...)
+	script.Env = append(os.Environ(), "NK="+nk, "STORES="+stores)
+	if out, err := script.CombinedOutput(); err != nil {
+		h.Fatalf("render.sh: %v\n%s", err, out)
+	}
+}
+
+// start starts the three servers, and those of the clusters that have their own, and declares the streams but for FLEET.
+func (h *hub) start(clusters ...string) {
+	h.Helper()
+	var routes []string
+	for i := range 3 {
+		h.servers = append(h.servers, h.server(fmt.Sprintf("hub-%d", i), "hub"))
+		routes = append(routes, h.servers[i].RouteURL())
+	}
+	for _, server := range h.servers {
+		server.SetEnv("NATS_ROUTES=[" + strings.Join(routes, ", ") + "]")
+	}
+	h.launch(h.servers...)
+	h.startClusters(clusters...)
+}
+
+// startClusters is the second half of start.
+func (h *hub) startClusters(clusters ...string) {
+	h.Helper()
+	for _, name := range clusters {
+		if _, err := os.Stat(filepath.Join(h.dir, name, "leaf-key.conf")); err == nil {
+			h.links[name] = newRelay(h.T, h.addresses((*testbed.NATSServer).LeafAddress)...)
+			if _, ok := h.embedded[name]; ok {
+				continue // its actuator does the rest
+			}
+			h.leaves[name] = h.server("leaf-"+name, name)
+			h.leaves[name].SetEnv("NATS_HUB=tls://" + h.links[name].address())
+			h.launch(h.leaves[name])
+		}
+		h.declare(name, name+"-changes", name+"-history", name+"-deadletters")
+	}
+}
+
+func (h *hub) server(name, config string) *testbed.NATSServer {
+	h.Helper()
+	server, err := testbed.NewNATSServer(h.Context(), testbed.NATSOptions{
+		Name: name, Config: filepath.Join(h.dir, config, "server.conf"), Dir: filepath.Join(h.TempDir(), name), Certificates: h.certificates,
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() {
+		server.Stop()
+		if h.Failed() && server.Process() != nil {
+			h.Logf("log of %s:\n%s", name, server.Process().Output())
+		}
+	})
+	return server
+}
+
+// launch starts servers and waits for all of them.
+func (h *hub) launch(servers ...*testbed.NATSServer) {
+	h.Helper()
+	for _, server := range servers {
+		if err := server.Launch(); err != nil {
+			h.Fatal(err)
+		}
+	}
+	for _, server := range servers {
+		if err := server.Ready(h.Context()); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+// addresses are those of the three servers.
+func (h *hub) addresses(of func(*testbed.NATSServer) string) []string {
+	var addresses []string
+	for _, server := range h.servers {
+		addresses = append(addresses, of(server))
+	}
+	return addresses
+}
+
+// url is where the programs of a cluster connect: to its own NATS, else to the hub.
+func (h *hub) url(cluster string) string {
+	if url, ok := h.embedded[cluster]; ok {
+		return url
+	}
+	if leaf := h.leaves[cluster]; leaf != nil {
+		return leaf.URL()
+	}
+	return strings.Join(h.addresses((*testbed.NATSServer).URL), ",")
+}
+
+// options are those of the programs of a cluster, with the users that render.sh has made.
+func (h *hub) options(cluster string) programs.Options {
+	args := func(role string) []string {
+		return []string{"--nats-ca", h.certificates.CA, "--nats-creds", h.seed(cluster + "-" + role)}
+	}
+	return programs.Options{NATSURL: h.url(cluster), WatcherArgs: args("watcher"), ActuatorArgs: args("actuator")}
+}
+
+// seed is the path of a user's key.
+func (h *hub) seed(user string) string { return filepath.Join(h.dir, "keys", user+".nk") }
+
+// connect connects as one of the users that render.sh has made, such as eu-watcher. Its cluster is what stands before the
+// role. What the server complains of later goes to complaints, which may be nil.
+func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
+	h.Helper()
+	cluster, role, _ := strings.Cut(user, "-")
+	options := events.ConnectOptions{
+		URL: h.url(cluster), CredsFile: h.seed(user), CAFile: h.certificates.CA, Name: "test", Cluster: cluster, Role: role,
+	}
+	if _, ok := h.embedded[cluster]; ok {
+		options.CAFile = ""
+	}
+	switch role {
+	case "operator":
+		options.Role = ""
+	case "reader":
+		options.Role = "actuator"
+	}
+	if complaints == nil {
+		complaints = func(error) {}
+	}
+	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	defer cancel()
+	connection, err := events.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(connection.Close)
+	return connection
+}
+
+func (h *hub) jetstream(user string) jetstream.JetStream {
+	h.Helper()
+	js, err := jetstream.New(h.connect(user, nil))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return js
+}
+
+// declare makes streams of an account from the files that render.sh has written, or changes them, as `nats stream add --config`
+// and edit do. It is done by the operator of the account.
+func (h *hub) declare(account string, files ...string) {
+	h.Helper()
+	js := h.jetstream(account + "-operator")
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(h.dir, "streams", file+".json"))
+		if err != nil {
+			h.Fatal(err)
+		}
+		var config jetstream.StreamConfig
+		if err := json.Unmarshal(content, &config); err != nil {
+			h.Fatalf("%s: %v", file, err)
+		}
+		if _, err := js.CreateOrUpdateStream(h.Context(), config); err != nil {
+			h.Fatalf("declaring %s: %v", file, err)
+		}
+	}
+}
+
+// message is what a stream holds.
+type message struct{ subject, id string }
+
+// messages gives what a stream holds of the subjects, in order.
+func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...string) []message {
+	t.Helper()
+	consumer, err := js.OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := consumer.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	batch, err := consumer.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batch.Stop()
+	var got []message
+	for ; left > 0; left-- {
+		msg, err := batch.Next(jetstream.NextMaxWait(patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, message{subject: msg.Subject(), id: msg.Headers().Get(nats.MsgIdHdr)})
+	}
+	return got
+}
+
+// caughtUp waits until FLEET has the last event on each subject of the clusters' CHANGES, and checks that it has none twice,
+// and none of another cluster's.
+func (h *hub) caughtUp(clusters ...string) {
+	h.Helper()
+	reader := h.jetstream("fleet-reader")
+	for _, cluster := range clusters {
+		own := h.jetstream(cluster + "-actuator")
+		filter := "keyturn.v1." + cluster + ".>"
+		var missing []message
+		eventually(h.T, "FLEET has all of "+cluster, func(context.Context) bool {
+			last := map[string]string{}
+			for _, msg := range messages(h.T, reader, "FLEET", filter) {
+				last[msg.subject] = msg.id
+			}
+			missing = slices.DeleteFunc(messages(h.T, own, events.StreamChanges, filter), func(msg message) bool { return last[msg.subject] == msg.id })
+			return len(missing) == 0
+		})
+		seen := map[string]bool{}
+		for _, msg := range messages(h.T, reader, "FLEET", filter) {
+			if msg.id == "" {
+				continue // no program has published it
+			}
+			if seen[msg.id] {
+				h.Errorf("FLEET has %s on %s twice", msg.id, msg.subject)
+			}
+			seen[msg.id] = true
+			if !strings.HasPrefix(msg.id, cluster+"/") {
+				h.Errorf("FLEET has %s on %s, which is not of cluster %s", msg.id, msg.subject, cluster)
+			}
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package image
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"debug/buildinfo"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+const (
+	root    = "../.."
+	version = "v1.2.3-test"
+	name    = "registry.example.com/keyturn:" + version
+)
+
+func TestTheImage(t *testing.T) {
+	if err := testbed.Inputs("../../Makefile", "../../LICENSE", "../../cmd", "../../internal", "../tools/image"); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	command(t, "make", "-C", root, "image", "VERSION="+version, "IMAGE="+name, "IMAGE_DIR="+dir)
+	path := filepath.Join(dir, "keyturn.tar")
+	a := readArchive(t, path)
+	var top, index manifest
+	if err := json.Unmarshal(a["index.json"], &top); err != nil {
+		t.Fatal(err)
+	}
+	a.blob(t, top.Manifests[0], &index)
+	stamps := stampsOf(t, filepath.Join(dir, "linux_amd64", "watcher"))
+
+	t.Run("is found by its name in the archive", func(t *testing.T) {
+		want := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": name}
+		if diff := cmp.Diff(want, top.Manifests[0].Annotations); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	t.Run("says what it is made of", func(t *testing.T) {
+		for key, want := range map[string]string{"version": version, "revision": stamps["vcs.revision"], "created": stamps["vcs.time"]} {
+			if got := index.Annotations["org.opencontainers.image."+key]; got != want || want == "" {
+				t.Errorf("%s: got %q, want %q", key, got, want)
+			}
+		}
+	})
+	var platforms []string
+	for _, d := range index.Manifests {
+		platforms = append(platforms, d.Platform.OS+"/"+d.Platform.Architecture)
+		t.Run(d.Platform.Architecture, func(t *testing.T) {
+			t.Parallel()
+			checkImage(t, a, d, index.Annotations)
+		})
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+	t.Run("has an SBOM for each platform", func(t *testing.T) {
+		if len(top.Manifests) != 1+len(index.Manifests) {
+			t.Fatalf("the archive has %d manifests, want the image and %d artifacts", len(top.Manifests), len(index.Manifests))
+		}
+		for i, d := range top.Manifests[1:] {
+			checkSBOM(t, a, d, index.Manifests[i], filepath.Join(dir, "linux_"+index.Manifests[i].Platform.Architecture))
+		}
+	})
+	t.Run("is the same when it is packed again", func(t *testing.T) {
+		again := filepath.Join(dir, "again.tar")
+		command(t, "go", "run", "-C", filepath.Join(root, "tests", "tools", "image"), ".", "-version", version, "-name", name,
+			"-license", absolute(t, filepath.Join(root, "LICENSE")), "-binaries", dir, "-out", again)
+		if digest(t, path) != digest(t, again) {
+			t.Error("the archives differ")
+		}
+	})
+}
+
+func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) {
+	var m manifest
+	a.blob(t, d, &m)
+	var config struct {
+		OS, Architecture string
+		Created          time.Time
+		Config           struct {
+			User   string
+			Labels map[string]string
+		}
+		RootFS struct {
+			DiffIDs []string `json:"diff_ids"`
+		}
+	}
+	a.blob(t, m.Config, &config)
+	if config.OS != "linux" || config.Architecture != d.Platform.Architecture || len(config.RootFS.DiffIDs) != len(m.Layers) {
+		t.Errorf("unexpected configuration %+v", config)
+	}
+	if config.Config.User != "65532:65532" {
+		t.Errorf("user: got %q", config.Config.User)
+	}
+	if diff := cmp.Diff(notes, m.Annotations); diff != "" {
+		t.Errorf("annotations (-index +image):\n%s", diff)
+	}
+	if diff := cmp.Diff(notes, config.Config.Labels); diff != "" {
+		t.Errorf("labels (-index +image):\n%s", diff)
+	}
+
+	files := a.unpack(t, m)
+	var regular []string
+	for name, f := range files {
+		if f.header.Uid != 0 || f.header.Gid != 0 || f.header.Mode&0o022 != 0 || !f.header.ModTime.Equal(config.Created) {
+			t.Errorf("%s: unexpected %+v", name, f.header)
+		}
+		if !f.header.FileInfo().IsDir() {
+			regular = append(regular, name)
+		}
+	}
+	slices.Sort(regular)
+	want := []string{
+		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/watcher",
+	}
+	if diff := cmp.Diff(want, regular); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(files["etc/ssl/certs/ca-certificates.crt"].content) {
+		t.Error("there are no certificate authorities")
+	}
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/"+d.Platform.Architecture {
+		return
+	}
+	for _, program := range []string{"actuator", "watcher"} {
+		checkProgram(t, program, files["usr/local/bin/"+program])
+	}
+}
+
+// checkProgram runs a program of the image as it is in there.
+func checkProgram(t *testing.T, program string, f file) {
+	path := filepath.Join(t.TempDir(), program)
+	if err := os.WriteFile(path, f.content, os.FileMode(f.header.Mode)); err != nil {
+		t.Fatal(err)
+	}
+	stamps := stampsOf(t, path)
+	out := command(t, path, "--version")
+	commit := "commit " + stamps["vcs.revision"]
+	if stamps["vcs.modified"] == "true" {
+		commit += " with changes"
+	}
+	if want := program + " version " + version + " (" + commit + ", of " + stamps["vcs.time"] + ", " + runtime.Version() + ")\n"; out != want {
+		t.Errorf("--version: got %q, want %q", out, want)
+	}
+}
+
+func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) {
+	t.Helper()
+	var m manifest
+	a.blob(t, d, &m)
+	if m.Subject == nil || m.Subject.Digest != subject.Digest {
+		t.Errorf("the artifact is about %v, want %s", m.Subject, subject.Digest)
+	}
+	var bom struct {
+		BOMFormat    string
+		Components   []struct{ Type, Name, Version, Purl string }
+		Dependencies []struct {
+			Ref       string
+			DependsOn []string
+		}
+	}
+	a.blob(t, m.Layers[0], &bom)
+	if bom.BOMFormat != "CycloneDX" || m.Config.MediaType != "application/vnd.cyclonedx+json" {
+		t.Errorf("format: got %q, media type %q", bom.BOMFormat, m.Config.MediaType)
+	}
+	known := map[string]bool{}
+	for _, component := range bom.Components {
+		known[component.Purl] = true
+	}
+	for _, dependency := range bom.Dependencies {
+		info, err := buildinfo.ReadFile(filepath.Join(binaries, dependency.Ref))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}
+		for _, module := range info.Deps {
+			want = append(want, "pkg:golang/"+module.Path+"@"+module.Version)
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, dependency.DependsOn); diff != "" {
+			t.Errorf("modules of the %s (-want +got):\n%s", dependency.Ref, diff)
+		}
+		for _, purl := range dependency.DependsOn {
+			if !known[purl] {
+				t.Errorf("%s is no component", purl)
+			}
+		}
+	}
+	if len(bom.Dependencies) != 2 {
+		t.Errorf("got %d programs, want 2", len(bom.Dependencies))
+	}
+}
+
+// command runs a program and returns what it printed.
+func command(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	// Flags of this test run, such as -race, are not for what it builds.
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "MAKEFLAGS=")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, stderr.Bytes())
+	}
+	return string(out)
+}
+
+func stampsOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamps := map[string]string{}
+	for _, setting := range info.Settings {
+		stamps[setting.Key] = setting.Value
+	}
+	return stamps
+}
+
+func digest(t *testing.T, path string) [sha256.Size]byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256.Sum256(content)
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

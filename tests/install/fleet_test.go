@@ -1,0 +1,225 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+var (
+	gitRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
+	kustomizations  = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
+)
+
+// rootSync is what "flux bootstrap" leaves in a cluster: all that is in the operator's own repository is applied.
+const rootSync = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: flux-system}
+spec: {interval: 1h, url: URL, ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: fleet, namespace: flux-system}
+spec:
+  interval: 1h
+  retryInterval: 1s
+  prune: true
+  sourceRef: {kind: GitRepository, name: fleet}
+  path: ./
+`
+
+// fleet is the repository of an operator, and what Flux makes of it.
+type fleet struct {
+	*testing.T
+	client dynamic.Interface
+	// own is the operator's repository, and keyturn this one, as far as Flux fetches it.
+	own, keyturn *testbed.Repository
+	requests     int
+}
+
+// newFleet makes both repositories and has Flux apply the operator's, which is empty.
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	server, err := testbed.ServeGit(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	f := &fleet{T: t, client: dynamic.NewForConfigOrDie(plane.Config())}
+	for name, repository := range map[string]**testbed.Repository{"fleet": &f.own, "keyturn": &f.keyturn} {
+		if *repository, err = server.Repository(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(f.keyturn.Dir, "deploy"), os.DirFS("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.keyturn.Commit(t.Context(), "what is being tested"); err != nil {
+		t.Fatal(err)
+	}
+	f.write("kustomization.yaml", "resources: []\n")
+	if _, err := f.own.Commit(t.Context(), "begin"); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(rootSync, "URL", f.own.URL))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.remove)
+	return f
+}
+
+// remove takes Flux's own objects away. Where the test has failed in the middle, what they have applied goes with them.
+func (f *fleet) remove() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.Context()), patience)
+	defer cancel()
+	if f.Failed() {
+		f.describe(ctx)
+	}
+	for _, resource := range []schema.GroupVersionResource{kustomizations, gitRepositories} {
+		objects := f.client.Resource(resource).Namespace(testbed.FluxNamespace)
+		if err := objects.Delete(ctx, "fleet", metav1.DeleteOptions{}); err != nil {
+			f.Errorf("removing fleet: %v", err)
+		}
+		err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			left, err := objects.List(ctx, metav1.ListOptions{})
+			return err == nil && len(left.Items) == 0, nil
+		})
+		if err != nil {
+			f.Errorf("%s of flux are left: %v", resource.Resource, err)
+		}
+	}
+}
+
+// describe logs how all that Flux works on stands.
+func (f *fleet) describe(ctx context.Context) {
+	for _, resource := range []schema.GroupVersionResource{gitRepositories, kustomizations} {
+		objects, err := f.client.Resource(resource).Namespace(testbed.FluxNamespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			f.Logf("listing %s: %v", resource.Resource, err)
+			continue
+		}
+		for _, object := range objects.Items {
+			conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+			f.Logf("%s %s: %v", object.GetKind(), object.GetName(), conditions)
+		}
+	}
+}
+
+// write writes a file of the operator's repository.
+func (f *fleet) write(name, content string) {
+	f.Helper()
+	path := filepath.Join(f.own.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// push commits what was written, and returns when Flux has applied it.
+func (f *fleet) push(message string) {
+	f.Helper()
+	commit, err := f.own.Commit(f.Context(), message)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.request(gitRepositories, "fleet")
+	f.eventually("flux has applied the commit", func(ctx context.Context) bool {
+		return strings.HasSuffix(f.field(ctx, "fleet", "lastAppliedRevision"), commit) && f.condition(ctx, "fleet").Status == metav1.ConditionTrue
+	})
+}
+
+// reconcile has Flux look at a Kustomization again, and returns its Ready condition when that is known.
+func (f *fleet) reconcile(name string) metav1.Condition {
+	f.Helper()
+	request := f.request(kustomizations, name)
+	var ready metav1.Condition
+	f.eventually("flux has reconciled "+name, func(ctx context.Context) bool {
+		ready = f.condition(ctx, name)
+		return f.field(ctx, name, "lastHandledReconcileAt") == request && ready.Status != metav1.ConditionUnknown && ready.Status != ""
+	})
+	return ready
+}
+
+func (f *fleet) request(resource schema.GroupVersionResource, name string) string {
+	f.Helper()
+	f.requests++
+	request := fmt.Sprintf("%s-%d", f.Name(), f.requests)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, request)
+	_, err := f.client.Resource(resource).Namespace(testbed.FluxNamespace).Patch(f.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return request
+}
+
+// field is one of a Kustomization's status. It is empty while there is none.
+func (f *fleet) field(ctx context.Context, name, field string) string {
+	value, _, _ := unstructured.NestedString(f.status(ctx, name), field)
+	return value
+}
+
+// condition is Ready of a Kustomization. It is zero while there is none, and for an older generation.
+func (f *fleet) condition(ctx context.Context, name string) metav1.Condition {
+	status := f.status(ctx, name)
+	raw, err := json.Marshal(status["conditions"])
+	if err != nil {
+		f.Fatal(err)
+	}
+	var conditions []metav1.Condition
+	if err := json.Unmarshal(raw, &conditions); err != nil {
+		f.Fatal(err)
+	}
+	for _, condition := range conditions {
+		if condition.Type == "Ready" && condition.ObservedGeneration == status["generation"] {
+			return condition
+		}
+	}
+	return metav1.Condition{}
+}
+
+// status is a Kustomization's, with its generation. It is empty where it is not there.
+func (f *fleet) status(ctx context.Context, name string) map[string]any {
+	object, err := f.client.Resource(kustomizations).Namespace(testbed.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return map[string]any{}
+	}
+	status, _, _ := unstructured.NestedMap(object.Object, "status")
+	if status == nil {
+		status = map[string]any{}
+	}
+	status["generation"] = object.GetGeneration()
+	return status
+}
+
+// eventually waits until a condition holds, and fails the test where it never does.
+func (f *fleet) eventually(what string, condition func(context.Context) bool) {
+	f.Helper()
+	eventually(f.T, what, condition)
+}
+
+func eventually(t *testing.T, what string, condition func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return condition(ctx), nil
+	})
+	if err != nil {
+		t.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
+	}
+}

@@ -1,0 +1,287 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// kubelet runs the containers of pods as processes on this machine, as they are in the cluster: command, arguments, environment
+// and volumes, and the rights of the service account. A path of a volume becomes a folder, and an address of a pod or
+// Service one on loopback; nothing else is changed.
+type kubelet struct {
+	*testing.T
+	client kubernetes.Interface
+	// namespace is that of the pods.
+	namespace string
+	// dir has a folder for each volume. Those of claims stay as long as the test.
+	dir string
+	// nats is where the embedded NATS is.
+	nats    string
+	started int
+}
+
+func newKubelet(t *testing.T, namespace string) *kubelet {
+	t.Helper()
+	port, err := testbed.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kubelet{
+		T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace, dir: t.TempDir(),
+		nats: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+	}
+}
+
+// pods are those of a program.
+func (k *kubelet) pods(program string) []corev1.Pod {
+	k.Helper()
+	pods, err := k.client.CoreV1().Pods(k.namespace).List(k.Context(), metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=keyturn-" + program,
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return pods.Items
+}
+
+// pod returns the newest pod of a program.
+func (k *kubelet) pod(program string) *corev1.Pod {
+	k.Helper()
+	pods := k.pods(program)
+	if len(pods) == 0 {
+		k.Fatalf("there is no pod of the %s", program)
+	}
+	newest := slices.MaxFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return &newest
+}
+
+// run starts what a pod of a program runs. It is stopped when the test ends.
+func (k *kubelet) run(program string) *programs.Program {
+	k.Helper()
+	return k.runPod(k.pod(program), program)
+}
+
+func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
+	k.Helper()
+	container := pod.Spec.Containers[0]
+	rewrite := k.rewriter(pod, container)
+	args := append(slices.Clone(container.Command[1:]), container.Args...)
+	var env []string
+	for name, value := range k.environment(pod, container) {
+		env = append(env, name+"="+rewrite(value))
+	}
+	if *cmp.Or(pod.Spec.AutomountServiceAccountToken, new(bool)) {
+		env = append(env, "KUBECONFIG="+k.kubeconfig(pod))
+	}
+	for i, arg := range args {
+		args[i] = rewrite(arg)
+	}
+	k.started++
+	process, err := testbed.StartProcess(testbed.ProcessOptions{
+		Path: k.binary(container.Command[0]), Args: args, Name: name,
+		// By default the race detector waits a second when a program ends, for races that show themselves late.
+		Env:     append(env, "GORACE=atexit_sleep_ms=0"),
+		LogFile: filepath.Join(k.dir, fmt.Sprintf("%s-%d.log", name, k.started)),
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	p := &programs.Program{Process: process}
+	k.Cleanup(func() {
+		// An error is the exit status of one that the test has killed.
+		_ = p.Stop(20 * time.Second)
+		if k.Failed() {
+			k.Logf("log of %s %v:\n%s", name, args, p.Output())
+		}
+	})
+	return p
+}
+
+// kubeconfig has the token of a pod's service account. The variable is a list with colons, which the test bed's path has too.
+func (k *kubelet) kubeconfig(pod *corev1.Pod) string {
+	k.Helper()
+	path, err := plane.ServiceAccountKubeconfig(k.Context(), pod.Namespace, pod.Spec.ServiceAccountName)
+	if err != nil {
+		k.Fatal(err)
+	}
+	link := filepath.Join(k.dir, pod.Spec.ServiceAccountName+".kubeconfig")
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		k.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		k.Fatal(err)
+	}
+	return link
+}
+
+// runReady is run for a program that has a readiness probe.
+func (k *kubelet) runReady(program string) *programs.Program {
+	k.Helper()
+	return k.ready(k.run(program))
+}
+
+func (k *kubelet) ready(p *programs.Program) *programs.Program {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(k.Context(), patience)
+	defer cancel()
+	if err := p.Ready(ctx); err != nil {
+		k.Fatal(err)
+	}
+	return p
+}
+
+func (k *kubelet) binary(command string) string {
+	k.Helper()
+	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator}[command]
+	if !ok {
+		k.Fatalf("the image has no %q", command)
+	}
+	return path
+}
+
+// rewriter returns what a string of the pod is on this machine, and makes the volumes.
+func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(string) string {
+	k.Helper()
+	pairs := []string{
+		"0.0.0.0:4222", k.nats,
+		"keyturn-nats." + k.namespace + ".svc:4222", k.nats,
+		"nats.nats.svc:4222", k.nats,
+		"=:8080", "=127.0.0.1:0",
+		"=:9440", "=127.0.0.1:0",
+	}
+	for _, mount := range container.VolumeMounts {
+		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		// The server's own mount of the token is not needed: its place is taken by the kubeconfig.
+		if at >= 0 && pod.Spec.Volumes[at].Projected == nil {
+			pairs = append(pairs, "="+mount.MountPath, "="+k.volume(pod, pod.Spec.Volumes[at]))
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
+	k.Helper()
+	var dir string
+	files := map[string][]byte{}
+	switch {
+	case volume.Secret != nil:
+		dir = filepath.Join(k.dir, "secret-"+volume.Secret.SecretName)
+		files = k.secret(volume.Secret.SecretName)
+	case volume.ConfigMap != nil:
+		dir = filepath.Join(k.dir, "configmap-"+volume.ConfigMap.Name)
+		for name, content := range k.configMap(volume.ConfigMap.Name) {
+			files[name] = []byte(content)
+		}
+	case volume.PersistentVolumeClaim != nil:
+		dir = filepath.Join(k.dir, "claim-"+volume.PersistentVolumeClaim.ClaimName)
+	default:
+		k.Fatalf("volume %s of %s: want a Secret, a ConfigMap or a claim", volume.Name, pod.Name)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		k.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			k.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// reference is a variable in the value of another one.
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+func (k *kubelet) environment(pod *corev1.Pod, container corev1.Container) map[string]string {
+	k.Helper()
+	env := map[string]string{}
+	for _, from := range container.EnvFrom {
+		if from.ConfigMapRef == nil {
+			k.Fatalf("%s reads variables from what is no ConfigMap", pod.Name)
+		}
+		maps.Copy(env, k.configMap(from.ConfigMapRef.Name))
+	}
+	for _, variable := range container.Env {
+		value := reference.ReplaceAllStringFunc(variable.Value, func(ref string) string { return env[ref[2:len(ref)-1]] })
+		if from := variable.ValueFrom; from != nil {
+			value = k.valueFrom(pod, from)
+		}
+		env[variable.Name] = value
+	}
+	return env
+}
+
+func (k *kubelet) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) string {
+	k.Helper()
+	switch {
+	case from.SecretKeyRef != nil:
+		return string(k.secret(from.SecretKeyRef.Name)[from.SecretKeyRef.Key])
+	case from.FieldRef != nil:
+		fields := map[string]string{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID)}
+		if value, ok := fields[from.FieldRef.FieldPath]; ok {
+			return value
+		}
+	}
+	k.Fatalf("a variable of %s comes from %v", pod.Name, from)
+	return ""
+}
+
+func (k *kubelet) secret(name string) map[string][]byte {
+	k.Helper()
+	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return secret.Data
+}
+
+func (k *kubelet) configMap(name string) map[string]string {
+	k.Helper()
+	configMap, err := k.client.CoreV1().ConfigMaps(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return configMap.Data
+}
+
+// exec runs a command in a pod of a program to its end, as kubectl exec does, and returns what it said.
+func (k *kubelet) exec(program string, command ...string) string {
+	k.Helper()
+	pod := k.pod(program)
+	pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args = command, nil
+	p := k.runPod(pod, program)
+	k.await(p)
+	return p.Output()
+}
+
+// await waits for the end of what should end well.
+func (k *kubelet) await(p *programs.Program) {
+	k.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(patience):
+		k.Fatalf("the %s did not end within %s:\n%s", p.Name(), patience, p.Output())
+	}
+	if err := p.Wait(); err != nil {
+		k.Fatalf("the %s: %v\n%s", p.Name(), err, p.Output())
+	}
+}

@@ -1,0 +1,161 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// ownNATSOverlay is deploy/namespaced with a NATS of the operator's, with all of it in the namespace that is served.
+const ownNATSOverlay = `
+resources: [../deploy/namespaced]
+components: [../deploy/components/external-nats]
+namespace: SERVED
+configMapGenerator:
+  - name: keyturn
+    namespace: keyturn-system
+    behavior: merge
+    literals: [KEYTURN_NAMESPACES=SERVED, KEYTURN_LEASE_NAMESPACE=SERVED]
+patches:
+  - target: {kind: Job}
+    patch: |
+      - {op: replace, path: /spec/template/spec/containers/0/args/0, value: --namespace=SERVED}
+  - target: {kind: Role|RoleBinding, name: keyturn-watcher|keyturn-actuator}
+    patch: |
+      - {op: replace, path: /metadata/namespace, value: SERVED}
+  - target: {kind: Namespace}
+    patch: |
+      $patch: delete
+      apiVersion: v1
+      kind: Namespace
+      metadata: {name: keyturn-system}
+`
+
+func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
+	t.Parallel()
+	w := workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)}
+	k := newKubelet(t, w.namespace)
+	root := t.TempDir()
+	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(root, "overlay")
+	if err := os.Mkdir(overlay, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	content := strings.ReplaceAll(ownNATSOverlay, "SERVED", w.namespace)
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := testbed.Kustomize(t.Context(), os.Stderr, overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(string(rendered))); err != nil {
+		t.Fatal(err)
+	}
+	startNATS(t, k, "watcher", "actuator")
+	w.secret("db", "one")
+	w.configMap("app", "one")
+	w.apply()
+	for program, count := range map[string]int{"keys": 1, "watcher": 1, "actuator": 2} {
+		eventually(t, fmt.Sprintf("there are %d pods of the %s", count, program), func(context.Context) bool { return len(k.pods(program)) == count })
+	}
+
+	k.await(k.run("keys"))
+	var actuators []*programs.Program
+	for _, pod := range k.pods("actuator") {
+		actuators = append(actuators, k.ready(k.runPod(&pod, "actuator")))
+	}
+	k.runReady("watcher")
+	before := w.revisions()
+	w.secret("db", "two")
+	w.rolled(before, readers...)
+	// The one that leads is stopped, and gives up its Lease.
+	leads := func(p *programs.Program) bool { return strings.Contains(p.Output(), "this actuator is the leader now") }
+	leader, standby := actuators[0], actuators[1]
+	if leads(standby) {
+		leader, standby = standby, leader
+	}
+	if !leads(leader) || leads(standby) {
+		t.Fatal("it is not so that one of two actuators leads")
+	}
+	if err := leader.Stop(patience); err != nil {
+		t.Fatal(err)
+	}
+	before = w.revisions()
+	w.secret("db", "three")
+	w.rolled(before, readers...)
+	if !leads(standby) {
+		t.Error("the other actuator does not lead")
+	}
+}
+
+// startNATS runs a NATS server, with the streams, where the pods expect theirs, and puts a user's credentials for each program
+// where they read them.
+func startNATS(t *testing.T, k *kubelet, names ...string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(k.nats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &server.Options{Host: host, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	if options.Port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	var file string
+	for _, name := range names {
+		dir := t.TempDir()
+		options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: testbed.NewNATSUser(t, dir, name)})
+		file = filepath.Join(dir, name+".nk")
+		seed, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-nats-" + name}, Data: map[string][]byte{name + ".nk": seed}}
+		if _, err := k.client.CoreV1().Secrets(k.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	credentials, err := nats.NkeyOptionFromSeed(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := nats.Connect("nats://"+k.nats, credentials, nats.RetryOnFailedConnect(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,156 @@
+package install
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// sharesWorkloadsWithFlux holds that Flux, which applies the workloads too, leaves what Keyturn has written to them, and Keyturn what
+// Flux writes.
+func (i *installation) sharesWorkloadsWithFlux() {
+	i.Helper()
+	before, generation := i.revisions(), i.generation("web")
+	i.reconciled("fleet")
+	if now := i.revisions(); !maps.Equal(now, before) || i.generation("web") != generation {
+		i.Errorf("a reconciliation has changed workloads: got %v, want %v", now, before)
+	}
+	// A new release of the workload is one rollout, and no change of what it reads.
+	i.replace("shop.yaml", "example.com/app:1", "example.com/app:2")
+	i.push("release the shop")
+	if got, want := i.generation("web"), generation+1; got != want {
+		i.Errorf("generation of web after its release: got %d, want %d", got, want)
+	}
+	if now := i.revisions(); !maps.Equal(now, before) {
+		i.Errorf("the release has changed what Keyturn wrote: got %v, want %v", now, before)
+	}
+	i.secret("db", "five")
+	i.rolled(before, readers...)
+	i.reconciled("fleet")
+	if got, want := i.generation("web"), generation+2; got != want {
+		i.Errorf("generation of web after its release and one change: got %d, want %d", got, want)
+	}
+}
+
+func (i *installation) generation(deployment string) int64 {
+	i.Helper()
+	object, err := i.kube.AppsV1().Deployments(i.namespace).Get(i.Context(), deployment, metav1.GetOptions{})
+	if err != nil {
+		i.Fatal(err)
+	}
+	return object.Generation
+}
+
+// reconciled has Flux reconcile a Kustomization, which must go well.
+func (i *installation) reconciled(name string) {
+	i.Helper()
+	if ready := i.reconcile(name); ready.Status != metav1.ConditionTrue {
+		i.Fatalf("%s is not ready: %s: %s", name, ready.Reason, ready.Message)
+	}
+}
+
+// changesNothingAgain holds that Flux writes nothing when nothing has changed, but to its own objects.
+func (i *installation) changesNothingAgain() {
+	i.Helper()
+	begin := i.auditEnd()
+	i.reconciled("fleet")
+	for _, name := range installed {
+		i.reconciled(name)
+	}
+	dryRuns := 0
+	for _, entry := range i.audit(begin, testbed.FluxUser) {
+		switch entry.Verb {
+		case "create", "update", "patch", "delete", "deletecollection":
+		default:
+			continue
+		}
+		if strings.Contains(entry.URI, "dryRun=All") {
+			dryRuns++ // That is how it looks.
+			continue
+		}
+		if own := strings.HasSuffix(entry.Group, ".toolkit.fluxcd.io") || entry.Resource == "events" || entry.Resource == "leases"; !own ||
+			entry.Resource == "kustomizations" && entry.Subresource != "status" {
+			i.Errorf("flux: %s %s", entry.Verb, entry.URI)
+		}
+	}
+	if dryRuns == 0 {
+		i.Error("flux has not looked at anything: was it another that reconciled?")
+	}
+}
+
+// isPruned holds that nothing is left of an installation that is no longer in the repository.
+func (i *installation) isPruned() {
+	i.Helper()
+	var applied []*unstructured.Unstructured
+	for _, name := range installed {
+		applied = append(applied, i.inventory(name)...)
+	}
+	if len(applied) < 20 {
+		i.Fatalf("the inventories have %d objects only: %v", len(applied), applied)
+	}
+	for _, program := range []interface{ Kill() }{i.watcher, i.actuator} {
+		program.Kill()
+	}
+	i.write("kustomization.yaml", "resources: [shop.yaml]\n")
+	i.push("remove Keyturn")
+	for _, object := range applied {
+		i.eventually(object.GetKind()+" "+object.GetName()+" is gone", func(ctx context.Context) bool { return !i.exists(ctx, object) })
+	}
+	if i.generation("web") == 0 {
+		i.Error("the workloads are gone with it")
+	}
+	claims, err := i.kube.CoreV1().PersistentVolumeClaims(corev1.NamespaceAll).List(i.Context(), metav1.ListOptions{})
+	if err != nil || len(claims.Items) > 0 {
+		i.Errorf("claims: got %d, %v, want none", len(claims.Items), err)
+	}
+}
+
+// inventory is what a Kustomization has applied.
+func (i *installation) inventory(name string) []*unstructured.Unstructured {
+	i.Helper()
+	entries, _, err := unstructured.NestedSlice(i.status(i.Context(), name), "inventory", "entries")
+	if err != nil {
+		i.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, entry := range entries {
+		entry := entry.(map[string]any)
+		// namespace_name_group_kind
+		parts := strings.Split(entry["id"].(string), "_")
+		if len(parts) != 4 {
+			i.Fatalf("inventory of %s: %q is not of four parts", name, entry["id"])
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(schema.GroupVersionKind{Group: parts[2], Version: entry["v"].(string), Kind: parts[3]})
+		object.SetNamespace(parts[0])
+		object.SetName(parts[1])
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func (i *installation) exists(ctx context.Context, object *unstructured.Unstructured) bool {
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(i.kube.Discovery()))
+	gvk := object.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		i.Fatal(err)
+	}
+	var resource dynamic.ResourceInterface = i.client.Resource(mapping.Resource)
+	if object.GetNamespace() != "" {
+		resource = i.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+	}
+	_, err = resource.Get(ctx, object.GetName(), metav1.GetOptions{})
+	return !apierrors.IsNotFound(err)
+}

@@ -1,0 +1,87 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// scenarios are what an installation must do, in this order.
+func (i *installation) scenarios() []scenario {
+	return []scenario{
+		{"a changed Secret rolls what reads it, of each kind", func() {
+			before := i.revisions()
+			i.secret("db", "two")
+			i.rolled(before, readers...)
+			i.untouched(before, "api")
+		}},
+		{"a changed ConfigMap rolls what reads it", func() {
+			before := i.revisions()
+			i.configMap("app", "two")
+			i.rolled(before, "api")
+			i.untouched(before, readers...)
+		}},
+		{"what became of it is told as Kubernetes Events and in the history", func() {
+			i.eventually("the Event of web is there", func(ctx context.Context) bool {
+				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
+				return err == nil && len(list.Items) > 0
+			})
+			const creds = "--nats-creds=/var/run/secrets/keyturn/nats/actuator.nk"
+			if history := i.kubelet.exec("actuator", "actuator", "history", creds); !strings.Contains(history, "deployment/web") {
+				i.Errorf("the history does not know of web:\n%s", history)
+			}
+			if letters := i.kubelet.exec("actuator", "actuator", "dead-letters", creds); !strings.Contains(letters, "There are no dead letters.") {
+				i.Errorf("dead letters:\n%s", letters)
+			}
+		}},
+		{"a change while the watcher is down is found when it is back", func() {
+			if err := i.watcher.Stop(patience); err != nil {
+				i.Fatal(err)
+			}
+			before := i.revisions()
+			i.secret("db", "three")
+			i.watcher = i.kubelet.runReady("watcher")
+			i.rolled(before, readers...)
+		}},
+		{"an actuator that is killed, and NATS with it, goes on where it was", func() {
+			i.actuator.Kill()
+			before := i.revisions()
+			i.secret("db", "four")
+			i.actuator = i.kubelet.runReady("actuator")
+			i.rolled(before, readers...)
+		}},
+		{"the keys stay as they are when the Job runs again", func() {
+			names := []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"}
+			before := map[string]map[string][]byte{}
+			for _, name := range names {
+				before[name] = i.kubelet.secret(name)
+			}
+			i.kubelet.await(i.kubelet.run("keys"))
+			for _, name := range names {
+				if !maps.EqualFunc(before[name], i.kubelet.secret(name), bytes.Equal) {
+					i.Errorf("the Secret %s was changed", name)
+				}
+			}
+		}},
+	}
+}
+
+// scenario is one thing that an installation must do.
+type scenario struct {
+	name string
+	play func()
+}
+
+// untouched holds that workloads were not rolled.
+func (i *installation) untouched(before map[string]string, names ...string) {
+	i.Helper()
+	now := i.revisions()
+	for _, name := range names {
+		if now[name] != before[name] {
+			i.Errorf("%s was rolled, and reads nothing that changed", name)
+		}
+	}
+}

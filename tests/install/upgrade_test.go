@@ -1,0 +1,181 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+const (
+	// upgraded is how many Secrets change during an upgrade, each once, and changeEvery how long after one another.
+	upgraded    = 120
+	changeEvery = 80 * time.Millisecond
+)
+
+// The previous release is the previous commit. One program after the other is replaced while Secrets change, as a rollout of the
+// watcher and then of the actuator does.
+func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
+	t.Parallel()
+	previous, err := testbed.BuildCommit(t.Context(), "HEAD~1", "./cmd/watcher", "./cmd/actuator")
+	if errors.Is(err, testbed.ErrNoCommit) {
+		t.Skip("there is no previous commit to upgrade from: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := newUpgrade(t)
+	old, err := programs.New(t.Context(), plane, programs.Options{
+		Dir: t.TempDir(), RBAC: "../../deploy/base/rbac.yaml", Binaries: programs.Binaries{Watcher: previous[0], Actuator: previous[1]},
+		Env:         []string{"GORACE=atexit_sleep_ms=0"},
+		WatcherArgs: []string{"--namespaces", u.namespace}, ActuatorArgs: []string{"--namespaces", u.namespace, "--settle", "50ms", "--leader-elect=false"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := old.Upgraded(binaries)
+	actuator := u.ready(old.StartActuator())
+	watcher := u.ready(old.StartWatcher())
+
+	written := u.change(t.Context())
+	u.await(written, upgraded/4)
+	u.stop(watcher)
+	u.ready(released.StartWatcher())
+	u.await(written, upgraded/2)
+	u.stop(actuator)
+	u.ready(released.StartActuator())
+	u.await(written, upgraded)
+
+	eventually(t, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
+	// What is done twice is done by then: it was on the stream before this.
+	u.write("last")
+	eventually(t, "the last Deployment is rolled", func(context.Context) bool { return u.generations()["last"] > 1 })
+	for name, generation := range u.generations() {
+		if generation != 2 {
+			t.Errorf("%s was rolled %d times, want once", name, generation-1)
+		}
+	}
+}
+
+// upgrade is a namespace of Deployments without pods, each with a Secret of its own.
+type upgrade struct {
+	*testing.T
+	client    kubernetes.Interface
+	namespace string
+}
+
+func newUpgrade(t *testing.T) *upgrade {
+	t.Helper()
+	u := &upgrade{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t)}
+	for _, name := range append(u.names(), "last") {
+		if err := programs.SetSecret(t.Context(), u.client, u.namespace, name, map[string]string{"password": "old"}); err != nil {
+			t.Fatal(err)
+		}
+		deployment := programs.NewDeployment(u.namespace, name, 0, map[string]string{"keyturn.dev/roll-on": "auto"})
+		programs.ReadSecret(&deployment.Spec.Template, name)
+		if _, err := u.client.AppsV1().Deployments(u.namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return u
+}
+
+func (u *upgrade) names() []string {
+	var names []string
+	for number := range upgraded {
+		names = append(names, fmt.Sprintf("app-%d", number))
+	}
+	return names
+}
+
+func (u *upgrade) write(name string) {
+	if err := programs.SetSecret(u.Context(), u.client, u.namespace, name, map[string]string{"password": "new"}); err != nil {
+		u.Error(err)
+	}
+}
+
+// change changes each Secret once, and tells of each.
+func (u *upgrade) change(ctx context.Context) <-chan struct{} {
+	written := make(chan struct{}, upgraded)
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(changeEvery)
+		defer ticker.Stop()
+		for _, name := range u.names() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				u.write(name)
+				written <- struct{}{}
+			}
+		}
+	}()
+	u.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return written
+}
+
+// await waits until so many Secrets in all have changed.
+func (u *upgrade) await(written <-chan struct{}, count int) {
+	u.Helper()
+	eventually(u.T, fmt.Sprintf("%d secrets have changed", count), func(context.Context) bool { return len(written) >= count })
+}
+
+func (u *upgrade) ready(program *programs.Program, err error) *programs.Program {
+	u.Helper()
+	if err != nil {
+		u.Fatal(err)
+	}
+	program.StopAfter(u.T)
+	ctx, cancel := context.WithTimeout(u.Context(), patience)
+	defer cancel()
+	if err := program.Ready(ctx); err != nil {
+		u.Fatal(err)
+	}
+	return program
+}
+
+func (u *upgrade) stop(program *programs.Program) {
+	u.Helper()
+	if err := program.Stop(patience); err != nil {
+		u.Fatalf("stopping the %s: %v", program.Name(), err)
+	}
+}
+
+// generations are those of the Deployments: 1 was never rolled.
+func (u *upgrade) generations() map[string]int64 {
+	u.Helper()
+	list, err := u.client.AppsV1().Deployments(u.namespace).List(u.Context(), metav1.ListOptions{})
+	if err != nil {
+		u.Fatal(err)
+	}
+	generations := map[string]int64{}
+	for _, deployment := range list.Items {
+		generations[deployment.Name] = deployment.Generation
+	}
+	return generations
+}
+
+// rolls is how many Deployments were rolled.
+func (u *upgrade) rolls() int {
+	u.Helper()
+	count := 0
+	for _, generation := range u.generations() {
+		if generation > 1 {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,185 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// What the spans of the events of a secret in a store, and of an ExternalSecret, are named by.
+const (
+	storeDestination          = "keyturn.v1.{cluster}.openbao.{namespace}.{name}"
+	externalSecretDestination = "keyturn.v1.{cluster}.externalsecret.{namespace}.{name}"
+)
+
+// ofTheStore are the spans of the watcher that watches the store, and ofACluster those of each cluster that reads it.
+var (
+	ofTheStore = []string{"detect openbao", "publish " + storeDestination}
+	ofACluster = []string{
+		"process " + storeDestination, "force-sync externalsecret", "wait for sync",
+		"detect externalsecret", "publish " + externalSecretDestination,
+		"detect secret", "publish " + secretDestination, "process " + secretDestination,
+		"plan", "patch deployment", "rollout deployment",
+	}
+)
+
+// Two clusters share one NATS, and one secret store that neither watches: a watcher that watches nothing else does it for
+// both. They are two namespaces of one control plane here, each with programs of its own, fingerprint keys and all.
+func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(jaeger.Stop)
+	options := func(cluster string) programs.Options {
+		return programs.Options{
+			Cluster: cluster, NATSURL: n.url(),
+			Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + jaeger.OTLPHTTP(), "OTEL_BSP_SCHEDULE_DELAY=100"},
+		}
+	}
+	reading := func(cluster string) programs.Options {
+		o := options(cluster)
+		o.ActuatorArgs = []string{"--stores-from", "shared"}
+		return o
+	}
+	east := newStoreRig(t, bySocket, reading("east"))
+	west := newNeighbour(t, east, reading("west"))
+	watching := options("shared")
+	watching.WatcherArgs = []string{"--sources=", "--openbao-config", east.config, "--openbao-socket-listen", east.listen}
+	shared := prepareRig(t, east.namespace, watching)
+
+	east.put("shop/db", "one")
+	both := map[string]*storeRig{"east": east, "west": west}
+	for _, s := range both {
+		s.externalSecret("db", "shop/db")
+		s.reader("web", "db")
+		s.startActuator()
+		// The store is not theirs to watch.
+		s.startWatcher("--openbao-config=", "--openbao-socket-listen=")
+	}
+	shared.startWatcher()
+	east.feed()
+	east.put("shop/db", "two")
+	for _, s := range both {
+		s.awaitContent("db", "two")
+		s.awaitGeneration("web", 2)
+	}
+
+	// Whoever looks for the path in the store finds one trace, and in it what each of the clusters made of it.
+	traced := &tracedRig{rig: shared, jaeger: jaeger}
+	want := map[string][]string{"shared": ofTheStore, "east": ofACluster, "west": ofACluster}
+	var trace testbed.Trace
+	got := map[string][]string{}
+	shared.eventually("Jaeger has the spans of both clusters", func(ctx context.Context) bool {
+		found, err := jaeger.Traces(ctx, "keyturn-watcher", map[string]string{
+			"cloudevents.event_subject": "openbao://bao/secret/shop/db", "keyturn.verb": "rotated",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) > 1 {
+			t.Fatalf("traces of the rotation: got %d, want 1", len(found))
+		}
+		if len(found) == 0 {
+			return false
+		}
+		trace, got = found[0], byCluster(found[0])
+		return countOf(got) >= countOf(want)
+	})
+	for _, operations := range want {
+		slices.Sort(operations)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("spans by their cluster (-want +got):\n%s", diff)
+	}
+	traced.sound(withoutLateness(trace))
+
+	// Each cluster takes part by itself: what it did hangs below the one publication, and not below the other's.
+	published := traced.only(trace, "publish "+storeDestination)
+	for _, process := range spansOf(trace, "process "+storeDestination) {
+		cluster := process.Resource["k8s.cluster.name"]
+		if process.Parent != published.ID {
+			t.Errorf("the parent of what %s made of it is not the publication", cluster)
+		}
+		traced.tagged(process, map[string]string{
+			"messaging.destination.name": "keyturn.v1.shared.openbao._.bao/root/secret/shop/db",
+			"cloudevents.event_source":   "k8s://shared/watcher", "messaging.consumer.group.name": "actuator-" + cluster,
+		})
+	}
+	for name, s := range both {
+		traced.pointsTo(trace, s.actuator, "a workload was rolled")
+		cause := s.deployment("web").Spec.Template.Annotations["keyturn.dev/cause"]
+		if !strings.Contains(cause, "for bao/root/secret/shop/db/2") {
+			t.Errorf("the cause on web of %s: got %q, want the version in the store", name, cause)
+		}
+		if log := s.watcher.Output(); strings.Contains(log, `"source":"openbao/`) {
+			t.Errorf("the watcher of %s has published something of the store", name)
+		}
+	}
+	traced.pointsTo(trace, shared.watcher, "a change was published")
+
+	// What is refused stays refused: nothing else of the cluster that watches the store is taken, nor by whom it is not for.
+	told := east.ask("history", "--all-clusters", "--since", "", "--verb", "rotated,completed")
+	for _, line := range []string{"shared", "east", "west"} {
+		if !strings.Contains(told, line) {
+			t.Errorf("the history across clusters has nothing of %s:\n%s", line, told)
+		}
+	}
+}
+
+// newNeighbour is another cluster that reads the same store: a namespace and programs of its own.
+func newNeighbour(t *testing.T, s *storeRig, options programs.Options) *storeRig {
+	t.Helper()
+	neighbour := *s
+	options.ActuatorArgs = append([]string{"--settle", "50ms", "--force-sync"}, options.ActuatorArgs...)
+	options.WatcherArgs = append(options.WatcherArgs, "--sources", "secret,configmap,externalsecret")
+	neighbour.rig = newRig(t, options)
+	neighbour.applyStore()
+	t.Cleanup(neighbour.leave)
+	return &neighbour
+}
+
+// withoutLateness is the trace without what Jaeger says of spans that are shorter than their parent and begin when that has
+// ended: it takes that for a clock that is wrong. They are of programs that saw later what came of it.
+func withoutLateness(trace testbed.Trace) testbed.Trace {
+	started := make(map[string]testbed.Span)
+	for _, span := range trace.Spans {
+		started[span.ID] = span
+	}
+	trace.Spans = slices.Clone(trace.Spans)
+	for i, span := range trace.Spans {
+		if parent, ok := started[span.Parent]; ok && !span.Start.Before(parent.Start.Add(parent.Duration)) {
+			trace.Spans[i].Warnings = slices.DeleteFunc(slices.Clone(span.Warnings), func(warning string) bool {
+				return strings.HasPrefix(warning, "clock skew adjustment disabled")
+			})
+		}
+	}
+	return trace
+}
+
+// byCluster lists the operations of a trace by the cluster of the program that each is of.
+func byCluster(trace testbed.Trace) map[string][]string {
+	operations := make(map[string][]string)
+	for _, span := range trace.Spans {
+		cluster := span.Resource["k8s.cluster.name"]
+		operations[cluster] = append(operations[cluster], span.Operation)
+	}
+	for _, list := range operations {
+		slices.Sort(list)
+	}
+	return operations
+}
+
+func countOf(operations map[string][]string) int {
+	return len(slices.Concat(slices.Collect(maps.Values(operations))...))
+}

@@ -1,0 +1,39 @@
+// Package tests holds the acceptance tests: both programs, with the rights that deploy gives them, on a real control plane.
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// plane is the control plane that the tests share, and binaries are the programs that they run, with the race detector.
+// Each test has a namespace, and processes, of its own.
+var (
+	plane    *testbed.ControlPlane
+	binaries programs.Binaries
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if binaries, err = programs.Build(context.Background(), true); err != nil {
+		fmt.Fprintln(os.Stderr, "building the programs:", err)
+		return 1
+	}
+	plane, err = testbed.Start(context.Background(), testbed.Options{Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
+		return 1
+	}
+	defer plane.Stop()
+	defer stopOperator()
+	return m.Run()
+}

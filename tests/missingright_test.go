@@ -1,0 +1,161 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// without takes verbs on a resource out of the cluster role of an account, until the test ends or grant is called. It
+// returns when the API server has it so.
+func (r *rig) without(account, resource string, verbs ...string) (grant func()) {
+	r.Helper()
+	roles := r.client.RbacV1().ClusterRoles()
+	role, err := roles.Get(r.Context(), account, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var rules []rbacv1.PolicyRule
+	for _, rule := range role.Rules {
+		// Each resource has a rule of its own, so that the others of the rule keep what they have.
+		for _, other := range rule.Resources {
+			single := rule.DeepCopy()
+			single.Resources = []string{other}
+			if other == resource {
+				single.Verbs = slices.DeleteFunc(single.Verbs, func(verb string) bool { return slices.Contains(verbs, verb) })
+			}
+			if len(single.Verbs) > 0 {
+				rules = append(rules, *single)
+			}
+		}
+	}
+	role.Rules = rules
+	if _, err := roles.Update(r.Context(), role, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	has := func() bool {
+		for right := range rightsIn(r.T, account, r.namespace) {
+			fields := strings.Fields(right)
+			if slices.Contains(verbs, fields[0]) && schema.ParseGroupResource(fields[1]).Resource == resource {
+				return true
+			}
+		}
+		return false
+	}
+	restore := func() {
+		if err := plane.ApplyKinds(context.WithoutCancel(r.Context()), testbed.RBACKinds(), "../deploy/base/rbac.yaml"); err != nil {
+			r.Error(err)
+		}
+	}
+	r.Cleanup(restore)
+	r.eventually("the right is gone", func(context.Context) bool { return !has() })
+	return func() {
+		restore()
+		r.eventually("the right is there again", func(context.Context) bool { return has() })
+	}
+}
+
+func TestAnActuatorThatMayNotPatchSaysSoAndRollsOnceItMay(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("web", "db", 1, nil))
+	grant := r.without(actuatorAccount, "deployments", "patch")
+	r.start()
+	before := r.generations()
+	r.secret("db", map[string]string{"password": "two"})
+	r.eventually("the actuator says which right is missing", func(context.Context) bool {
+		return strings.Contains(r.actuator.Output(), `cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"`+r.namespace+`\"`)
+	})
+	if now := r.generations(); !maps.Equal(now, before) {
+		t.Fatalf("generations: got %v, want %v: how did it patch without the right?", now, before)
+	}
+	grant()
+	r.outcomeOf("web", events.VerbCompleted)
+	r.quiet()
+	if got, want := r.generations()["web"], before["web"]+1; got != want {
+		t.Errorf("generation: got %d, want %d", got, want)
+	}
+	if letters, err := r.connect().DeadLetters(t.Context(), 10); err != nil || len(letters) > 0 {
+		t.Errorf("dead letters: got %v, %v, want none", letters, err)
+	}
+}
+
+func TestAnActuatorThatMayNotListSaysSoAndRollsOnceItMay(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("web", "db", 1, nil))
+	r.start()
+	if err := r.actuator.Stop(patience); err != nil {
+		t.Fatalf("stopping the actuator: %v", err)
+	}
+	grant := r.without(actuatorAccount, "deployments", "list", "watch")
+	before := r.generations()
+	r.launchActuator()
+	r.saysWhatIsMissing(r.actuator, "deployments")
+	r.secret("db", map[string]string{"password": "two"})
+	grant()
+	r.outcomeOf("web", events.VerbCompleted)
+	r.awaitReady(r.actuator)
+	if got, want := r.generations()["web"], before["web"]+1; got != want {
+		t.Errorf("generation: got %d, want %d", got, want)
+	}
+}
+
+func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.configMap("app", map[string]string{"level": "one"})
+	r.deploy(r.reading("web", "db", 1, nil))
+	other := programs.NewDeployment(r.namespace, "other", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	programs.ReadConfigMap(&other.Spec.Template, "app")
+	r.deploy(other)
+	r.start()
+	if err := r.watcher.Stop(patience); err != nil {
+		t.Fatalf("stopping the watcher: %v", err)
+	}
+	grant := r.without(watcherAccount, "secrets", "list", "watch")
+	before := r.generations()
+	r.launchWatcher()
+	r.saysWhatIsMissing(r.watcher, "secrets")
+
+	r.secret("db", map[string]string{"password": "two"})
+	r.configMap("app", map[string]string{"level": "two"})
+	r.outcomeOf("other", events.VerbCompleted) // ConfigMaps may be read
+	if got := r.generations()["web"]; got != before["web"] {
+		t.Fatalf("generation of web: got %d, want %d: how did it see the Secret without the right?", got, before["web"])
+	}
+	grant()
+	r.outcomeOf("web", events.VerbCompleted)
+	r.awaitReady(r.watcher)
+	for name, generation := range before {
+		if got, want := r.generations()[name], generation+1; got != want {
+			t.Errorf("generation of %s: got %d, want %d", name, got, want)
+		}
+	}
+}
+
+// saysWhatIsMissing waits until a program says in its log, and to whoever asks whether it is ready, that it may not read a
+// resource.
+func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
+	r.Helper()
+	sentence := "the service account may not list and watch " + resource
+	r.eventually("the log says what is missing", func(context.Context) bool {
+		log := program.Output()
+		return strings.Contains(log, `"msg":"a right is missing"`) && strings.Contains(log, sentence)
+	})
+	status, why, err := program.Get(r.Context(), "health", "/readyz")
+	if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(why, sentence) {
+		r.Errorf("readiness: got %d, %q, %v, want 503 with %q", status, why, err, sentence)
+	}
+}

@@ -1,0 +1,158 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// dashboard is what of a dashboard of Grafana asks for metrics.
+type dashboard struct {
+	Panels     []panel `json:"panels"`
+	Templating struct {
+		List []struct {
+			Name  string `json:"name"`
+			Type  string `json:"type"`
+			Query string `json:"query"`
+		} `json:"list"`
+	} `json:"templating"`
+}
+
+type panel struct {
+	ID      int    `json:"id"`
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	GridPos struct{ H, W, X, Y int }
+	Targets []struct {
+		Expr string `json:"expr"`
+	} `json:"targets"`
+}
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	content, err := os.ReadFile("../../deploy/monitoring/keyturn.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard
+	if err := json.Unmarshal(content, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+	known, d := series(t), readDashboard(t)
+	for _, p := range d.Panels {
+		if len(p.Targets) == 0 && p.Type != "row" {
+			t.Errorf("%s: it asks for nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			for _, fault := range faults(target.Expr, known) {
+				t.Errorf("%s: %s", p.Title, fault)
+			}
+		}
+	}
+	for _, variable := range d.Templating.List {
+		if variable.Type != "query" {
+			continue
+		}
+		metric, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(variable.Query, "label_values("), ")"), ", ")
+		if labels, ok := known[metric]; !ok || !slices.Contains(append(labels, targetLabels...), label) {
+			t.Errorf("variable %s: there is no %s with a label %s", variable.Name, metric, label)
+		}
+	}
+}
+
+func TestTheDashboardShowsEveryMetric(t *testing.T) {
+	var queries strings.Builder
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			queries.WriteString(target.Expr + "\n")
+		}
+	}
+	for _, s := range sections() {
+		for i := range s.table {
+			name, err := s.table[i].Prometheus()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(name, "reloader_") && !strings.Contains(queries.String(), name) {
+				t.Errorf("no panel shows %s", name)
+			}
+		}
+	}
+}
+
+func TestNoTwoPanelsAreInOnePlace(t *testing.T) {
+	ids, places := map[int]string{}, map[string]string{}
+	for _, p := range readDashboard(t).Panels {
+		if other, taken := ids[p.ID]; taken {
+			t.Errorf("%s has the id of %s", p.Title, other)
+		}
+		ids[p.ID] = p.Title
+		if p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("%s goes over the edge", p.Title)
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				place := fmt.Sprint(p.GridPos.X+x, ",", p.GridPos.Y+y)
+				if other, taken := places[place]; taken && other != p.Title {
+					t.Errorf("%s is where %s is", p.Title, other)
+				}
+				places[place] = p.Title
+			}
+		}
+	}
+}
+
+func TestTheQueriesOfTheDashboardAreWellFormed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("promtool may have to be built")
+	}
+	var queries ruleFile
+	if err := json.Unmarshal([]byte(`{"groups": [{"name": "dashboard"}]}`), &queries); err != nil {
+		t.Fatal(err)
+	}
+	// What Grafana fills in before it asks.
+	fill := strings.NewReplacer("$__rate_interval", "5m", "$namespace", "keyturn-system")
+	for _, p := range readDashboard(t).Panels {
+		for i, target := range p.Targets {
+			queries.Groups[0].Rules = append(queries.Groups[0].Rules, rule{Alert: fmt.Sprint(p.Title, " ", i), Expr: fill.Replace(target.Expr)})
+		}
+	}
+	promtool(t, queries, "check", "rules", "rules.yaml")
+}
+
+func TestTheManifestsOfMonitoringAreComplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kubectl may have to be built")
+	}
+	out, err := testbed.Kustomize(t.Context(), os.Stderr, "../../deploy/monitoring")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"kind: PrometheusRule", "kind: ConfigMap", `grafana_dashboard: "1"`, "keyturn.json: |",
+		"app.kubernetes.io/name: keyturn-watcher", "app.kubernetes.io/name: keyturn-actuator",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the manifests have no %s", want)
+		}
+	}
+	for _, program := range []string{"watcher.yaml", "actuator.yaml"} {
+		content, err := os.ReadFile("../../deploy/programs/" + program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := strings.TrimSuffix(program, ".yaml"); !strings.Contains(string(content), "app.kubernetes.io/name: keyturn-"+name) ||
+			!strings.Contains(string(content), "- name: http-prom") {
+			t.Errorf("%s has not the label and the port that its PodMonitor asks for", program)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// teamA is the namespace that deploy/namespaced is written for.
+const teamA = "team-a"
+
+func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
+	other := plane.Namespace(t)
+	client := kubernetes.NewForConfigOrDie(plane.Config())
+	withoutClusterRoles(t, client)
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: teamA}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), teamA, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	r := newRigIn(t, teamA, programs.Options{RBAC: "../deploy/namespaced/rbac.yaml", ActuatorArgs: []string{"--settle", "50ms"}})
+	for account, want := range map[string]rights{watcherAccount: sourcesRead, actuatorAccount: workloadsRoll} {
+		r.eventually("the cluster-wide rights of "+account+" are gone", func(context.Context) bool {
+			return maps.Equal(rightsIn(t, account, other), everybodys)
+		})
+		if diff := cmp.Diff(want.and(everybodys).list(), rightsIn(t, account, teamA).list()); diff != "" {
+			t.Errorf("rights of %s in its namespace (-want +got):\n%s", account, diff)
+		}
+		for right := range want {
+			if may(t, clientOf(t, account), metav1.NamespaceAll, right) {
+				t.Errorf("%s may %s in the cluster", account, right)
+			}
+		}
+	}
+	t.Run("a Secret of another namespace cannot be read", func(t *testing.T) {
+		secrets := clientOf(t, watcherAccount).CoreV1()
+		if _, err := secrets.Secrets(other).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			t.Errorf("listing: got %v, want that it is forbidden", err)
+		}
+		if _, err := secrets.Secrets(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			t.Errorf("listing all namespaces: got %v, want that it is forbidden", err)
+		}
+		if _, err := secrets.Secrets(teamA).List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Errorf("listing its own namespace: %v", err)
+		}
+	})
+
+	begin, err := plane.AuditEnd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("web", "db", 1, nil))
+	r.start()
+	before := r.generations()
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("web", events.VerbCompleted)
+	if got, want := r.generations()["web"], before["web"]+1; got != want {
+		t.Errorf("generation of web: got %d, want %d", got, want)
+	}
+	entries, _, err := plane.AuditSince(begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range testbed.Requests(entries, "") {
+		// Which cluster it is they ask for once, and go on without an answer.
+		asksForTheCluster := entry.Verb == "get" && entry.URI == "/api/v1/namespaces/"+metav1.NamespaceSystem
+		if strings.HasPrefix(entry.User, testbed.ServiceAccountUser(programs.SystemNamespace, "")) && entry.Code == 403 && !asksForTheCluster {
+			t.Errorf("%s: %s %s was denied", entry.User, entry.Verb, entry.URI)
+		}
+	}
+}
+
+// withoutClusterRoles takes the cluster-wide rights of deploy/base away for the time of a test.
+func withoutClusterRoles(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	withoutSecretStores(t, client)
+	for _, name := range []string{watcherAccount, actuatorAccount} {
+		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := plane.ApplyKinds(context.WithoutCancel(t.Context()), testbed.RBACKinds(), "../deploy/base/rbac.yaml"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// withoutSecretStores takes the rights of deploy/components/secret-stores away. A test that needs them gives them again.
+func withoutSecretStores(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	for _, name := range []string{watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores"} {
+		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+}

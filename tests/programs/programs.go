@@ -1,0 +1,253 @@
+// Package programs runs the watcher and the actuator as an operator would: as processes, with their own service accounts
+// and exactly the rights that deploy/base gives them, on a control plane of package testbed. The tests, the demo and the
+// benchmark share it.
+package programs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// SystemNamespace is the namespace of the service accounts and of the Lease.
+const SystemNamespace = "keyturn-system"
+
+// Options say how the programs are run.
+type Options struct {
+	// Cluster is the name of the cluster. Empty: "demo".
+	Cluster string
+	// Dir holds the keys, stores and logs. Required.
+	Dir string
+	// RBAC is the path of the manifest with the rights. Required.
+	RBAC string
+	// Binaries are the programs. Zero: they are built, without the race detector.
+	Binaries Binaries
+	// NATSURL is an outside NATS. Empty: the actuator embeds one, on a loopback port that stays the same.
+	NATSURL string
+	// WatcherArgs and ActuatorArgs are further arguments.
+	WatcherArgs, ActuatorArgs []string
+	// Env is added to the environment of both.
+	Env []string
+}
+
+// Binaries are the paths of the built programs.
+type Binaries struct{ Watcher, Actuator string }
+
+// Build builds both programs, with the race detector in them where race is true.
+func Build(ctx context.Context, race bool) (Binaries, error) {
+	var b Binaries
+	for pkg, path := range map[string]*string{"./cmd/watcher": &b.Watcher, "./cmd/actuator": &b.Actuator} {
+		var err error
+		if *path, err = testbed.BuildProgram(ctx, pkg, race); err != nil {
+			return Binaries{}, err
+		}
+	}
+	return b, nil
+}
+
+// Programs are what is needed to start the programs, as often as one likes.
+type Programs struct {
+	options            Options
+	binaries           Binaries
+	watcherKubeconfig  string
+	actuatorKubeconfig string
+	keyFile            string
+	natsAddress        string
+	// started counts the processes, for the names of their logs. Installations that share a folder share it.
+	started *atomic.Int64
+}
+
+// New builds the programs and gives them their rights and keys.
+func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Programs, error) {
+	if options.Cluster == "" {
+		options.Cluster = "demo"
+	}
+	p := &Programs{
+		options: options, binaries: options.Binaries, keyFile: filepath.Join(options.Dir, "fingerprint.key"), started: new(atomic.Int64),
+	}
+	if p.binaries == (Binaries{}) {
+		var err error
+		if p.binaries, err = Build(ctx, false); err != nil {
+			return nil, err
+		}
+	}
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + SystemNamespace + "\n"
+	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
+		return nil, err
+	}
+	if err := cp.ApplyKinds(ctx, testbed.RBACKinds(), options.RBAC); err != nil {
+		return nil, err
+	}
+	for account, path := range map[string]*string{"keyturn-watcher": &p.watcherKubeconfig, "keyturn-actuator": &p.actuatorKubeconfig} {
+		var err error
+		if *path, err = cp.ServiceAccountKubeconfig(ctx, SystemNamespace, account); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.writeKey(); err != nil {
+		return nil, err
+	}
+	port, err := testbed.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	p.natsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return p, nil
+}
+
+func (p *Programs) writeKey() error {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return fmt.Errorf("making a fingerprint key: %w", err)
+	}
+	return os.WriteFile(p.keyFile, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600)
+}
+
+// NATSURL is where the programs find NATS.
+func (p *Programs) NATSURL() string {
+	if p.options.NATSURL != "" {
+		return p.options.NATSURL
+	}
+	return "nats://" + p.natsAddress
+}
+
+// Cluster is the name of the cluster.
+func (p *Programs) Cluster() string { return p.options.Cluster }
+
+// KeyFile is the path of the fingerprint keys.
+func (p *Programs) KeyFile() string { return p.keyFile }
+
+// WatcherBinary is the path of the watcher.
+func (p *Programs) WatcherBinary() string { return p.binaries.Watcher }
+
+// ActuatorBinary is the path of the actuator, for its commands.
+func (p *Programs) ActuatorBinary() string { return p.binaries.Actuator }
+
+// Upgraded returns the same installation with other programs: its keys, stores, addresses and rights are the same.
+func (p *Programs) Upgraded(binaries Binaries) *Programs {
+	upgraded := *p
+	upgraded.binaries = binaries
+	return &upgraded
+}
+
+// With returns the same installation with more in its environment.
+func (p *Programs) With(env ...string) *Programs {
+	more := *p
+	more.options.Env = slices.Concat(p.options.Env, env)
+	return &more
+}
+
+func (p *Programs) commonArgs(kubeconfig string) []string {
+	return []string{
+		"--cluster", p.options.Cluster, "--kubeconfig", kubeconfig, "--log-level", "debug",
+		"--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0",
+	}
+}
+
+// StartWatcher starts a watcher. It is ready when Ready returns.
+func (p *Programs) StartWatcher(further ...string) (*Program, error) {
+	args := append(p.commonArgs(p.watcherKubeconfig), "--nats-url", p.NATSURL(), "--fingerprint-key-file", p.keyFile)
+	return p.start("watcher", p.binaries.Watcher, append(append(args, p.options.WatcherArgs...), further...))
+}
+
+// StartActuator starts an actuator, with the embedded NATS unless there is an outside one.
+func (p *Programs) StartActuator(further ...string) (*Program, error) {
+	args := p.commonArgs(p.actuatorKubeconfig)
+	if p.options.NATSURL == "" {
+		args = append(args, "--nats-embedded", "--nats-listen", p.natsAddress, "--nats-store-dir", filepath.Join(p.options.Dir, "nats"))
+	} else {
+		args = append(args, "--nats-url", p.options.NATSURL)
+	}
+	return p.start("actuator", p.binaries.Actuator, append(append(args, p.options.ActuatorArgs...), further...))
+}
+
+func (p *Programs) start(name, binary string, args []string) (*Program, error) {
+	process, err := testbed.StartProcess(testbed.ProcessOptions{
+		Path: binary, Args: args, Env: p.options.Env, Name: name,
+		LogFile: filepath.Join(p.options.Dir, fmt.Sprintf("%s-%d.log", name, p.started.Add(1))),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Program{Process: process}, nil
+}
+
+// Program is a running watcher or actuator.
+type Program struct{ *testbed.Process }
+
+// Ready waits until the program's readiness probe passes.
+func (p *Program) Ready(ctx context.Context) error {
+	last := "it was not asked"
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.Done():
+			return false, testbed.ErrExited
+		default:
+		}
+		status, body, err := p.Get(ctx, "health", "/readyz")
+		last = body
+		if err != nil {
+			last = err.Error()
+		}
+		return err == nil && status == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the %s to be ready: %w (%s); its log ends with:\n%s", p.Name(), err, last, p.tail())
+	}
+	return nil
+}
+
+// client asks the programs for their health and metrics.
+var client = &http.Client{Timeout: 10 * time.Second}
+
+// Get reads a path that the program serves, such as /metrics of the component "metrics" or /readyz of "health", whatever
+// the status. An error is that nothing answers there.
+func (p *Program) Get(ctx context.Context, component, path string) (status int, body string, err error) {
+	address := p.address(component)
+	if address == "" {
+		return 0, "", fmt.Errorf("the %s does not serve %s yet", p.Name(), component)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}
+
+// address finds where the program serves health or metrics in its log.
+func (p *Program) address(component string) string {
+	for line := range strings.Lines(p.Output()) {
+		var entry struct{ Msg, Component, Addr string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" && entry.Component == component {
+			return entry.Addr
+		}
+	}
+	return ""
+}
+
+func (p *Program) tail() string {
+	output := p.Output()
+	return output[max(0, len(output)-3000):]
+}

@@ -1,0 +1,94 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"os"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// newRemoteRig is a rig for a cluster of its own, a second control plane, of which only the API server is needed: its
+// Deployments have no pods.
+func newRemoteRig(t *testing.T, options programs.Options) *rig {
+	t.Helper()
+	remote, err := testbed.Start(t.Context(), testbed.Options{
+		Log: os.Stderr, WithoutControllers: true, WithoutScheduler: true, WithoutKwok: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remote.Stop)
+	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(remote.Config()), namespace: remote.Namespace(t)}
+	options.Dir, options.RBAC, options.Binaries = t.TempDir(), "../deploy/base/rbac.yaml", binaries
+	options.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, options.Env...)
+	options.ActuatorArgs = append([]string{"--settle", "50ms"}, options.ActuatorArgs...)
+	if r.programs, err = programs.New(t.Context(), remote, options); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The remote cluster runs a watcher and nothing else, and knows the hub's NATS. What rolls its workloads runs in the hub, by a
+// kubeconfig: two of it, of which one leads, beside the actuator of the hub's own cluster.
+func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	hub := newRig(t, programs.Options{Cluster: "hub", NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	remote := newRemoteRig(t, programs.Options{Cluster: "remote", NATSURL: n.url()})
+	hub.fleet(1, oneSecret)
+	remote.fleet(3, oneSecret)
+	hub.start()
+	remote.startActuator()
+	leader := remote.actuator
+	remote.eventually("the first actuator of the remote cluster leads", func(context.Context) bool { return leads(leader) })
+	remote.startActuator()
+	remote.startWatcher()
+
+	inHub, inRemote := hub.generations(), remote.generations()
+	remote.rotate(3, oneSecret)
+	remote.eachRolledOnce(inRemote)
+	if now := hub.generations(); !maps.Equal(now, inHub) {
+		t.Errorf("generations in the hub: got %v, want %v as before", now, inHub)
+	}
+	lease, err := remote.client.CoordinationV1().Leases(programs.SystemNamespace).Get(t.Context(), "keyturn-actuator", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		t.Errorf("the Lease in the remote cluster: got %+v, %v, want a holder", lease, err)
+	}
+
+	remote.sub("the other takes over, and the hub's own cluster is rolled by its own", func(r *rig) {
+		inRemote = r.generations()
+		if err := leader.Stop(patience); err != nil {
+			r.Fatal(err)
+		}
+		r.secret("shared", map[string]string{"password": "a third one"})
+		r.eachRolledOnce(inRemote)
+		hub.secret("shared", map[string]string{"password": "a third one"})
+		hub.eachRolledOnce(inHub)
+	})
+	remote.sub("neither program of one cluster runs under the name of the other", func(r *rig) {
+		const want = `cluster "remote" is the one with UID `
+		common := []string{
+			"--cluster", "remote", "--nats-url", n.url(), "--kubeconfig", plane.Kubeconfig(),
+			"--metrics-addr=", "--health-addr=", "--log-level", "error",
+		}
+		command{binary: hub.programs.ActuatorBinary(), args: append([]string{"--leader-elect=false"}, common...)}.run(r.T).refused(r.T, want)
+		command{binary: hub.programs.WatcherBinary(), args: append([]string{"--fingerprint-key-file", hub.programs.KeyFile()}, common...)}.
+			run(r.T).refused(r.T, want)
+		stored, err := r.connect().Last(r.Context(), events.ClaimSubject("remote"))
+		if err != nil {
+			r.Fatal(err)
+		}
+		claim, err := stored.Claim()
+		system, getErr := r.client.CoreV1().Namespaces().Get(r.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil || getErr != nil || claim.UID != string(system.UID) {
+			r.Errorf("the claim is %+v, %v, want one with the UID of kube-system, %v", claim, err, getErr)
+		}
+	})
+}

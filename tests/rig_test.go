@@ -1,0 +1,182 @@
+package tests
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// rig is one test's namespace and programs.
+type rig struct {
+	*testing.T
+	client    kubernetes.Interface
+	namespace string
+	programs  *programs.Programs
+	watcher   *programs.Program
+	actuator  *programs.Program
+}
+
+// patience is how long anything may take that is expected to happen. These machines are slow at times.
+const patience = 60 * time.Second
+
+// newRig prepares the programs for a test, scoped to its own namespace so that tests do not see each other's objects.
+func newRig(t *testing.T, options programs.Options) *rig {
+	t.Helper()
+	return newRigIn(t, plane.Namespace(t), options)
+}
+
+// newRigIn is newRig for a namespace that is there.
+func newRigIn(t *testing.T, namespace string, options programs.Options) *rig {
+	t.Helper()
+	options.WatcherArgs = append([]string{"--namespaces", namespace}, options.WatcherArgs...)
+	return prepareRig(t, namespace, options)
+}
+
+// newClusterRig is newRig with a watcher of all namespaces, for what narrows it otherwise.
+func newClusterRig(t *testing.T, options programs.Options) *rig {
+	t.Helper()
+	return prepareRig(t, plane.Namespace(t), options)
+}
+
+func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
+	t.Helper()
+	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace}
+	if options.Dir == "" {
+		options.Dir = t.TempDir()
+	}
+	if options.RBAC == "" {
+		options.RBAC = "../deploy/base/rbac.yaml"
+	}
+	options.Binaries = binaries
+	// By default the race detector waits a second when a program ends, for races that show themselves late.
+	options.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, options.Env...)
+	options.ActuatorArgs = append([]string{"--namespaces", r.namespace, "--leader-elect=false"}, options.ActuatorArgs...)
+	var err error
+	if r.programs, err = programs.New(t.Context(), plane, options); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sub runs a part of the test that has a name of its own. What the part starts ends with it.
+func (r *rig) sub(name string, part func(r *rig)) {
+	r.Helper()
+	r.Run(name, func(t *testing.T) {
+		own := *r
+		own.T = t
+		part(&own)
+	})
+}
+
+// start starts both programs and waits until they are ready.
+func (r *rig) start() {
+	r.Helper()
+	r.startActuator()
+	r.startWatcher()
+}
+
+func (r *rig) startWatcher(args ...string) {
+	r.Helper()
+	r.launchWatcher(args...)
+	r.awaitReady(r.watcher)
+}
+
+// launchWatcher starts a watcher and does not wait until it is ready.
+func (r *rig) launchWatcher(args ...string) {
+	r.Helper()
+	var err error
+	if r.watcher, err = r.programs.StartWatcher(args...); err != nil {
+		r.Fatal(err)
+	}
+	r.own(r.watcher)
+}
+
+func (r *rig) startActuator(args ...string) {
+	r.Helper()
+	r.launchActuator(args...)
+	r.awaitReady(r.actuator)
+}
+
+// launchActuator starts an actuator and does not wait until it is ready.
+func (r *rig) launchActuator(args ...string) {
+	r.Helper()
+	var err error
+	if r.actuator, err = r.programs.StartActuator(args...); err != nil {
+		r.Fatal(err)
+	}
+	r.own(r.actuator)
+}
+
+// own has a program stopped when the test ends, and looks at its log then.
+func (r *rig) own(program *programs.Program) {
+	r.Helper()
+	r.Cleanup(func() {
+		// An error is the exit status of one that the test has killed.
+		_ = program.Stop(20 * time.Second)
+		r.scrutinize(program)
+		if r.Failed() {
+			r.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
+		}
+	})
+}
+
+func (r *rig) awaitReady(program *programs.Program) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if err := program.Ready(ctx); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) secret(name string, data map[string]string) {
+	r.Helper()
+	if err := programs.SetSecret(r.Context(), r.client, r.namespace, name, data); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) configMap(name string, data map[string]string) {
+	r.Helper()
+	if err := programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// deploy creates a Deployment and waits until its pods are available.
+func (r *rig) deploy(deployment *appsv1.Deployment) {
+	r.Helper()
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("the pods of "+deployment.Name+" are available", func(ctx context.Context) bool {
+		return r.deployment(deployment.Name).Status.AvailableReplicas == *deployment.Spec.Replicas
+	})
+}
+
+func (r *rig) deployment(name string) *appsv1.Deployment {
+	r.Helper()
+	deployment, err := r.client.AppsV1().Deployments(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return deployment
+}
+
+// eventually waits until a condition holds, and fails the test where it never does.
+func (r *rig) eventually(what string, condition func(context.Context) bool) {
+	r.Helper()
+	err := wait.PollUntilContextTimeout(r.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return condition(ctx), nil
+	})
+	if err != nil {
+		r.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
+	}
+}

@@ -1,0 +1,229 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// outcomes reads all outcomes from HISTORY, in their order.
+func (r *rig) outcomes() []events.Outcome {
+	r.Helper()
+	connection, err := nats.Connect(r.programs.NATSURL())
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		r.Fatal(err)
+	}
+	consumer, err := js.CreateConsumer(r.Context(), events.StreamHistory, jetstream.ConsumerConfig{
+		FilterSubject: "keyturn.history.v1.demo.rollout.>", AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Second,
+		// One that is on the disk takes the server seconds to make when the disk is busy.
+		MemoryStorage: true,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	batch, err := consumer.FetchNoWait(int(consumer.CachedInfo().NumPending) + 1)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var outcomes []events.Outcome
+	for msg := range batch.Messages() {
+		event, err := events.FromMsg(msg.Subject(), msg.Headers(), msg.Data())
+		if err != nil {
+			r.Fatal(err)
+		}
+		outcome, err := events.ParseOutcome(event)
+		if err != nil {
+			r.Fatal(err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	if err := batch.Error(); err != nil {
+		r.Fatal(err)
+	}
+	return outcomes
+}
+
+// outcomeOf waits for an outcome at a Deployment.
+func (r *rig) outcomeOf(name string, verb events.Verb) events.Outcome {
+	r.Helper()
+	var found events.Outcome
+	r.eventually("there is an outcome "+string(verb)+" of "+name, func(context.Context) bool {
+		for _, outcome := range r.outcomes() {
+			if outcome.Workload.Name == name && outcome.Verb == verb {
+				found = outcome
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// reading makes a Deployment that reads a Secret.
+func (r *rig) reading(name, secret string, replicas int32, annotations map[string]string) *appsv1.Deployment {
+	all := map[string]string{"keyturn.dev/roll-on": "auto"}
+	maps.Copy(all, annotations)
+	deployment := programs.NewDeployment(r.namespace, name, replicas, all)
+	programs.ReadSecret(&deployment.Spec.Template, secret)
+	return deployment
+}
+
+func TestNoMoreRolloutsAreInProgressThanTheLimitAllows(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--max-rollouts", "2"}})
+	r.secret("shared", map[string]string{"password": "one"})
+	for i := range 8 {
+		r.deploy(r.reading("app-"+strconv.Itoa(i), "shared", 2, nil))
+	}
+	r.start()
+	r.secret("shared", map[string]string{"password": "two"})
+	for i := range 8 {
+		r.outcomeOf("app-"+strconv.Itoa(i), events.VerbCompleted)
+	}
+	inProgress, most, held := 0, 0, 0
+	for _, outcome := range r.outcomes() {
+		switch outcome.Verb {
+		case events.VerbStarted:
+			inProgress++
+		case events.VerbCompleted:
+			inProgress--
+		case events.VerbHeld:
+			held++
+			if outcome.Reason != "limit-reached" {
+				t.Errorf("reason to hold %s: got %s, want limit-reached", outcome.Workload, outcome.Reason)
+			}
+		}
+		most = max(most, inProgress)
+	}
+	if most > 2 {
+		t.Errorf("rollouts in progress at a time: got %d, want at most 2", most)
+	}
+	if held == 0 {
+		t.Error("no workload was told that it waits")
+	}
+}
+
+func TestALowerWaveIsDoneBeforeAHigherOneBegins(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("shared", map[string]string{"password": "one"})
+	for _, wave := range []string{"-1", "0", "1", "2"} {
+		r.deploy(r.reading("wave"+wave, "shared", 2, map[string]string{"keyturn.dev/wave": wave}))
+	}
+	r.start()
+	r.secret("shared", map[string]string{"password": "two"})
+	r.outcomeOf("wave2", events.VerbCompleted)
+	var order []string
+	for _, outcome := range r.outcomes() {
+		if outcome.Verb == events.VerbStarted || outcome.Verb == events.VerbCompleted {
+			order = append(order, outcome.Workload.Name+" "+string(outcome.Verb))
+		}
+	}
+	want := []string{
+		"wave-1 started", "wave-1 completed", "wave0 started", "wave0 completed",
+		"wave1 started", "wave1 completed", "wave2 started", "wave2 completed",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("order of rollouts:\ngot  %s\nwant %s", strings.Join(order, ", "), strings.Join(want, ", "))
+	}
+}
+
+// deployStuck creates a Deployment whose pods find no node, and waits until its controller has given the rollout up.
+//
+// The deadline is more than a second, and nothing is changed before it has passed. Otherwise the controller looks at it through the
+// rate limit that the retries of all Deployments share, and other tests can have used that up for a minute.
+func (r *rig) deployStuck(deployment *appsv1.Deployment) {
+	r.Helper()
+	deployment.Spec.ProgressDeadlineSeconds = new(int32(3))
+	deployment.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("the controller of "+deployment.Name+" has given up", func(context.Context) bool {
+		return slices.ContainsFunc(r.deployment(deployment.Name).Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded"
+		})
+	})
+}
+
+func TestAFailedRolloutHoldsTheWorkloadsThatHaveNotRolledForTheSameChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("shared", map[string]string{"password": "one"})
+	r.deployStuck(r.reading("first", "shared", 1, map[string]string{"keyturn.dev/wave": "-1"}))
+	r.deploy(r.reading("second", "shared", 1, nil))
+	r.start()
+	r.secret("shared", map[string]string{"password": "two"})
+
+	if outcome := r.outcomeOf("first", events.VerbFailed); outcome.Reason != "deadline-exceeded" {
+		t.Errorf("reason of the failure: got %s, want deadline-exceeded", outcome.Reason)
+	}
+	r.eventually("the second is held because the first failed", func(context.Context) bool {
+		return slices.ContainsFunc(r.outcomes(), func(outcome events.Outcome) bool {
+			return outcome.Workload.Name == "second" && outcome.Verb == events.VerbHeld && outcome.Reason == "peer-failed"
+		})
+	})
+	if second := r.deployment("second"); programs.Revision(&second.Spec.Template) != "" {
+		t.Error("the second was rolled although the first had failed")
+	}
+
+	mend := []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "first", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.outcomeOf("second", events.VerbCompleted)
+}
+
+func TestARolloutIsFollowedToItsEndByTheNextActuator(t *testing.T) {
+	t.Parallel()
+	n := startOutsideNATS(t)
+	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	web := r.reading("web", "db", 1, nil)
+	r.deploy(web)
+	// From now on new pods find no node, and the old one stays until they do.
+	cordon := []byte(`{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"}}}}}`)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "web", types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	started := r.outcomeOf("web", events.VerbStarted)
+	r.actuator.Kill()
+	uncordon := []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "web", types.MergePatchType, uncordon, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.startActuator()
+	completed := r.outcomeOf("web", events.VerbCompleted)
+	if completed.Revision != started.Revision || completed.Cause != started.Cause {
+		t.Errorf("completed: got revision %s for %s, want %s for %s", completed.Revision, completed.Cause, started.Revision, started.Cause)
+	}
+	r.eventually("the Deployment tells of it in Events", func(ctx context.Context) bool {
+		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons := map[string]bool{}
+		for _, event := range list.Items {
+			reasons[event.Reason] = true
+		}
+		return reasons["Rolled"] && reasons["RolloutCompleted"]
+	})
+}

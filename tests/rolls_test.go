@@ -1,0 +1,158 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// tally is the generation of each workload of a namespace, by kind and name, as "deployment/web"; or by how much it has
+// grown. Each write of a spec moves it by one, and nothing else moves it; but that of a Deployment is moved by each write of
+// its annotations as well, and so by a record that it needs no rollout.
+type tally map[string]int64
+
+// once is the tally of workloads that were each rolled once.
+func once(workloads ...string) tally {
+	want := tally{}
+	for _, workload := range workloads {
+		want[workload] = 1
+	}
+	return want
+}
+
+func (r *rig) tally() tally {
+	r.Helper()
+	client := metadata.NewForConfigOrDie(plane.Config())
+	all := tally{}
+	for _, k := range kinds {
+		list, err := client.Resource(k.resource).Namespace(r.namespace).List(r.Context(), metav1.ListOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i := range list.Items {
+			all[k.name+"/"+list.Items[i].Name] = list.Items[i].Generation
+		}
+	}
+	return all
+}
+
+// workload is the metadata of one workload, named as in a tally.
+func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
+	r.Helper()
+	kindOf, name, _ := strings.Cut(workload, "/")
+	place := slices.IndexFunc(kinds, func(k kind) bool { return k.name == kindOf })
+	resource := metadata.NewForConfigOrDie(plane.Config()).Resource(kinds[place].resource)
+	object, err := resource.Namespace(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return object
+}
+
+// since tells which workloads were written since an earlier tally, and how often.
+func (t tally) since(before tally) tally {
+	grown := tally{}
+	for workload, generation := range t {
+		if rolls := generation - before[workload]; rolls != 0 {
+			grown[workload] = rolls
+		}
+	}
+	return grown
+}
+
+func (t tally) covers(want tally) bool {
+	for workload, rolls := range want {
+		if t[workload] < rolls {
+			return false
+		}
+	}
+	return true
+}
+
+// rolls does something and waits until the workloads have rolled that it is to roll. Then it waits for the fence, and
+// shows that they have not rolled more often, and that nothing else has.
+func (r *rig) rolls(what string, want tally, do func()) {
+	r.Helper()
+	before := r.tally()
+	do()
+	// That time runs out is seen in the tally.
+	_ = wait.PollUntilContextTimeout(r.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return r.tally().since(before).covers(want), nil
+	})
+	r.passFence()
+	got := r.tally().since(before)
+	maps.DeleteFunc(got, func(workload string, _ int64) bool { return workload == fenceSecret || workload == fenceConfigMap })
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
+	}
+}
+
+// rollsNothing is rolls for what is to roll nothing.
+func (r *rig) rollsNothing(what string, do func()) {
+	r.Helper()
+	r.rolls(what, tally{}, do)
+}
+
+// The fence is two Deployments, of which each reads a source of its own, one of each kind.
+const (
+	fenceSecret    = "deployment/fence-secret"
+	fenceConfigMap = "deployment/fence-configmap"
+)
+
+// placeFence makes the fence. Call it before the programs start.
+func (r *rig) placeFence() {
+	r.Helper()
+	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap} {
+		name := "fence-" + string(kind)
+		r.write(kind, name, map[string]string{"round": "none"})
+		r.create(workload{kind: "deployment", name: name, on: "auto", read: readsAll(kind, name)})
+	}
+}
+
+// passFence waits until everything that was changed before has had its effect, without waiting for a time. Changes of one
+// kind are seen in their order, and decided in the order of the stream: when a change that is made now has rolled, those
+// before it have as well. But several are published at once, so that two that follow one another closely can change
+// places. That is why there is a first round, which is only published. At last nothing must be under way, as a patch would
+// be that is tried again.
+func (r *rig) passFence() {
+	r.Helper()
+	bus := r.connect()
+	for source, version := range r.changeFence() {
+		r.eventually("the event of "+source.String()+" is published", func(ctx context.Context) bool {
+			last, err := bus.Last(ctx, events.Subject(bus.Cluster(), source))
+			if err != nil {
+				return false // NATS comes back with the actuator that embeds it
+			}
+			change, err := last.Change()
+			return err == nil && change.ResourceVersion == version
+		})
+	}
+	for source, version := range r.changeFence() {
+		r.eventually(source.String()+" rolls its Deployment", func(context.Context) bool {
+			return strings.Contains(r.deployment(source.Name).Annotations["keyturn.dev/rolled"], "@"+version+"/")
+		})
+	}
+	r.quiet()
+}
+
+// changeFence changes the sources of the fence and returns them with the resourceVersions that they have then.
+func (r *rig) changeFence() map[events.Source]string {
+	r.Helper()
+	versions := map[events.Source]string{}
+	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap} {
+		source := events.Source{Kind: kind, Namespace: r.namespace, Name: "fence-" + string(kind)}
+		r.set(kind, source.Name, "round", strconv.FormatInt(time.Now().UnixNano(), 10))
+		versions[source] = r.source(kind, source.Name).GetResourceVersion()
+	}
+	return versions
+}

@@ -1,0 +1,132 @@
+package tests
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// TestARotationInTheStoreReachesThePods is the main job of the secret store chain, by each of the ways in: nobody waits for
+// the refresh interval of an hour.
+func TestARotationInTheStoreReachesThePods(t *testing.T) {
+	for _, w := range []way{bySocket, byHTTP, byPoll, byReference} {
+		t.Run(string(w), func(t *testing.T) {
+			s := newStoreRig(t, w, programs.Options{})
+			s.put("shop/db", "one")
+			s.put("shop/mail", "one")
+			s.externalSecret("db", "shop/db")
+			s.externalSecret("mail", "shop/mail")
+			s.reader("web", "db")
+			s.reader("mailer", "mail")
+			s.start()
+
+			written := time.Now()
+			s.put("shop/db", "two")
+			changed := s.awaitContent("db", "two")
+			s.awaitGeneration("web", 2)
+			ready := time.Now()
+			t.Logf("by %s: written, +%v Secret changed, +%v new pods ready", w, changed.Sub(written).Round(time.Millisecond),
+				ready.Sub(written).Round(time.Millisecond))
+			if cause := s.deployment("web").Spec.Template.Annotations["keyturn.dev/cause"]; cause !=
+				"secret/db (password) by externalsecret/db for bao/root/secret/shop/db/2" {
+				t.Errorf("cause: got %q", cause)
+			}
+
+			s.put("shop/mail", "two")
+			s.awaitContent("mail", "two")
+			s.awaitGeneration("mailer", 2)
+			if got := s.deployment("web").Generation; got != 2 {
+				t.Errorf("generation of web, which reads another path: got %d, want 2", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrittenWhileTheWatcherIsDownIsFoundWhenItIsBack(t *testing.T) {
+	s := newStoreRig(t, bySocket, programs.Options{})
+	s.put("shop/db", "one")
+	s.externalSecret("db", "shop/db")
+	s.reader("web", "db")
+	s.start()
+	if err := s.watcher.Stop(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	// The file device takes the lines alone.
+	s.put("shop/db", "two")
+	s.startWatcher()
+	s.awaitContent("db", "two")
+	s.awaitGeneration("web", 2)
+}
+
+func TestWhatIsWrittenWhileTheOperatorIsDownIsSyncedWhenItIsBack(t *testing.T) {
+	s := newStoreRig(t, bySocket, programs.Options{})
+	s.put("shop/db", "one")
+	s.externalSecret("db", "shop/db")
+	s.reader("web", "db")
+	s.start()
+	stopOperator()
+	s.put("shop/db", "two")
+	s.eventually("the ExternalSecret is asked to sync", func(context.Context) bool {
+		return s.getExternalSecret("db").GetAnnotations()["keyturn.dev/cause"] == "bao/root/secret/shop/db/2"
+	})
+	startOperator(t)
+	s.awaitContent("db", "two")
+	s.awaitGeneration("web", 2)
+}
+
+func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
+	s := newStoreRig(t, bySocket, programs.Options{})
+	s.put("shop/db", "one")
+	web := programs.NewDeployment(s.namespace, "web", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/shop/*"})
+	agent := programs.NewDeployment(s.namespace, "agent", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	agent.Spec.Template.Annotations = map[string]string{
+		"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
+	}
+	other := programs.NewDeployment(s.namespace, "other", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/shop/mail"})
+	s.deploy(web)
+	s.deploy(agent)
+	s.deploy(other)
+	s.start()
+	s.put("shop/db", "two")
+	s.awaitGeneration("web", 2)
+	s.awaitGeneration("agent", 2)
+	if got := s.deployment("other").Generation; got != 1 {
+		t.Errorf("generation of other: got %d, want 1", got)
+	}
+}
+
+func TestAnExternalSecretThatCannotBeForcedIsToldAbout(t *testing.T) {
+	s := newStoreRig(t, bySocket, programs.Options{})
+	s.put("shop/db", "one")
+	s.apply(`
+apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata: {name: db, namespace: NAMESPACE}
+spec:
+  refreshPolicy: CreatedOnce
+  secretStoreRef: {kind: SecretStore, name: bao}
+  data:
+  - secretKey: password
+    remoteRef: {key: shop/db, property: password}
+`)
+	s.awaitContent("db", "one")
+	s.start()
+	s.put("shop/db", "two")
+	s.eventually("a Kubernetes Event on the ExternalSecret says why", func(ctx context.Context) bool {
+		list, err := s.client.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=ExternalSecret,involvedObject.name=db,type=Warning"})
+		if err != nil {
+			return false
+		}
+		for _, event := range list.Items {
+			if event.ReportingController == "keyturn.dev/actuator" {
+				t.Logf("%s: %s", event.Reason, event.Message)
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,139 @@
+package tests
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// TestNothingIsLostAndNothingRollsTwiceWhateverIsDown has one part of the chain after the other fail while a secret is
+// written.
+func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
+	for _, w := range []way{bySocket, byHTTP} {
+		t.Run(string(w), func(t *testing.T) { failEach(t, w) })
+	}
+}
+
+// fault is something that goes wrong.
+type fault struct {
+	name string
+	// feed says that it concerns how the store tells the watcher, so that it is tried with each way to do that.
+	feed bool
+	// during writes the secret while something is down, and what is down is up again when it returns.
+	during func(write func())
+}
+
+func failEach(t *testing.T, w way) {
+	n := startOutsideNATS(t)
+	s := newStoreRig(t, w, programs.Options{NATSURL: n.url()})
+	s.put("shop/db", "value-0")
+	s.externalSecret("db", "shop/db")
+	s.deploy(s.reading("web", "db", 0, nil))
+	s.start()
+	stop := func(program *programs.Program) {
+		t.Helper()
+		if err := program.Stop(20 * time.Second); err != nil {
+			t.Fatalf("stopping the %s: %v", program.Name(), err)
+		}
+	}
+	faults := []fault{
+		{"nothing", true, func(write func()) { write() }},
+		{"the watcher is down", true, func(write func()) {
+			stop(s.watcher)
+			write()
+			s.startWatcher()
+		}},
+		{"the watcher is killed right after the write", true, func(write func()) {
+			write()
+			s.watcher.Kill()
+			s.startWatcher()
+		}},
+		{"the watcher was restarted before the write", true, func(write func()) {
+			s.watcher.Kill()
+			s.startWatcher()
+			write()
+		}},
+		{"the actuator is down", false, func(write func()) {
+			stop(s.actuator)
+			write()
+			s.startActuator()
+		}},
+		{"the actuator is killed right after the write", false, func(write func()) {
+			write()
+			s.actuator.Kill()
+			s.startActuator()
+		}},
+		{"NATS is down", true, func(write func()) {
+			n.stop()
+			write()
+			n.start()
+		}},
+		{"NATS is restarted right after the write", false, func(write func()) {
+			write()
+			n.stop()
+			n.start()
+		}},
+		{"the operator is down", false, func(write func()) {
+			stopOperator()
+			write()
+			startOperator(t)
+		}},
+		{"the store is restarted before the write", true, func(write func()) {
+			s.store.Kill()
+			s.restartStore()
+			write()
+		}},
+		{"the store is killed right after the write", true, func(write func()) {
+			write()
+			s.store.Kill()
+			s.restartStore()
+		}},
+		{"everything of ours is down, and two are written", true, func(write func()) {
+			stop(s.watcher)
+			stop(s.actuator)
+			n.stop()
+			s.put("shop/db", "never read")
+			write()
+			n.start()
+			s.startActuator()
+			s.startWatcher()
+		}},
+	}
+	if w != bySocket {
+		faults = slices.DeleteFunc(faults, func(f fault) bool { return !f.feed })
+	}
+	for i, fault := range faults {
+		value, began := fmt.Sprintf("value-%d", i+1), time.Now()
+		var writing time.Duration
+		fault.during(func() {
+			start := time.Now()
+			s.put("shop/db", value)
+			writing = time.Since(start)
+		})
+		s.awaitContent("db", value)
+		s.awaitGeneration("web", int64(i+2))
+		s.quiet()
+		if t.Failed() {
+			t.Fatalf("with: %s", fault.name)
+		}
+		t.Logf("%s: the write took %v, all of it %v", fault.name, writing.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	}
+	if got, want := s.deployment("web").Generation, int64(len(faults)+1); got != want {
+		t.Errorf("generation of web when all is quiet: got %d, want %d", got, want)
+	}
+	if list := s.storeEvents(); len(list) > len(faults)+1 {
+		t.Errorf("events: got %d, want at most one for each of %d writes:\n%s", len(list), len(faults)+1, strings.Join(list, "\n"))
+	}
+}
+
+// restartStore starts the store again after a crash.
+func (s *storeRig) restartStore() {
+	s.Helper()
+	if err := s.store.Start(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+}

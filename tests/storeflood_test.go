@@ -1,0 +1,121 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// floodWrites is how many secrets are written for each measurement.
+const floodWrites = 100
+
+// TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone measures how long writes take. The file device beside the
+// receiver is there all the time.
+func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) {
+	s := newStoreRig(t, bySocket, programs.Options{})
+	s.startActuator()
+	s.startWatcher()
+	writes := func(round string) time.Duration {
+		t.Helper()
+		start := time.Now()
+		for i := range floodWrites {
+			s.put("flood/"+round+"/"+strconv.Itoa(i), "one")
+		}
+		took := time.Since(start)
+		t.Logf("%d writes, %s: %v", floodWrites, round, took.Round(time.Millisecond))
+		return took
+	}
+	allFound := func(round string) {
+		t.Helper()
+		s.eventually("all writes of "+round+" are on the stream", func(context.Context) bool {
+			return strings.Count(strings.Join(s.storeEvents(), "\n"), "/flood/"+round+"/") == floodWrites
+		})
+	}
+	writes("warming-up")
+	alone := writes("alone")
+	s.feed()
+	fed := writes("fed")
+	allFound("fed")
+
+	// Lines that are looked into, and are about nothing that there is.
+	stop := flood(t, s.listen, 4, strings.Repeat(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), 100))
+	flooded := writes("flooded")
+	t.Logf("meanwhile the receiver took %d MB", stop()>>20)
+	allFound("flooded")
+
+	if err := s.watcher.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	hung := writes("hung")
+	if err := s.watcher.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	allFound("hung")
+
+	if err := s.watcher.Stop(patience); err != nil {
+		t.Fatal(err)
+	}
+	gone := writes("gone")
+	s.startWatcher()
+	s.put("flood/last", "one")
+	s.awaitEvent("flood/last", "rotated create 1")
+	allFound("gone")
+
+	// The machines that this runs on are noisy, and the flood needs a processor itself. A store that waits for a receiver waits
+	// for seconds at every write.
+	limit := 10*alone + 5*time.Second
+	for round, took := range map[string]time.Duration{"fed": fed, "flooded": flooded, "hung": hung, "gone": gone} {
+		if took > limit {
+			t.Errorf("%d writes, %s: got %v, want at most %v", floodWrites, round, took, limit)
+		}
+	}
+}
+
+// flood sends a text over and over on several connections. What is returned ends that and gives the number of bytes sent.
+func flood(t *testing.T, address string, connections int, text string) (stop func() int64) {
+	t.Helper()
+	var senders sync.WaitGroup
+	sent := make(chan int64, connections)
+	done := make(chan struct{})
+	for range connections {
+		connection := dial(t, address)
+		senders.Go(func() {
+			defer connection.Close()
+			written := int64(0)
+			for {
+				select {
+				case <-done:
+					sent <- written
+					return
+				default:
+				}
+				n, err := io.WriteString(connection, text)
+				written += int64(n)
+				if err != nil {
+					t.Error(fmt.Errorf("the flood ended: %w", err))
+					sent <- written
+					return
+				}
+			}
+		})
+	}
+	stop = sync.OnceValue(func() int64 {
+		close(done)
+		senders.Wait()
+		total := int64(0)
+		for range connections {
+			total += <-sent
+		}
+		return total
+	})
+	t.Cleanup(func() { stop() })
+	return stop
+}

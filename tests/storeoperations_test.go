@@ -1,0 +1,160 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/vault/api"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// TestEveryOperationOnASecretIsAnEventAndIsReadAnew does to one secret what can be done to it, one after the other.
+func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
+	password := func(value string) map[string]any { return map[string]any{"password": value} }
+	steps := []struct {
+		name    string
+		do      func(context.Context, *api.KVv2) error
+		event   string
+		content string // of the Secret after it
+	}{
+		{"the first write of a key", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Put(ctx, "shop/db", password("one")))
+		}, "rotated create 1", "one"},
+		{"an update", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Put(ctx, "shop/db", password("two")))
+		}, "rotated update 2", "two"},
+		{"a patch", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Patch(ctx, "shop/db", password("three")))
+		}, "rotated patch 3", "three"},
+		{"a deletion of the latest version", func(ctx context.Context, kv *api.KVv2) error {
+			return kv.Delete(ctx, "shop/db")
+		}, "deleted delete 3", "three"},
+		{"an undeletion", func(ctx context.Context, kv *api.KVv2) error {
+			return kv.Undelete(ctx, "shop/db", []int{3})
+		}, "rotated undelete 3", "three"},
+		{"a deletion of a version by its number", func(ctx context.Context, kv *api.KVv2) error {
+			return kv.DeleteVersions(ctx, "shop/db", []int{3})
+		}, "deleted delete 3", "three"},
+		{"a write after a deletion", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Put(ctx, "shop/db", password("four")))
+		}, "rotated update 4", "four"},
+		{"a rollback", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Rollback(ctx, "shop/db", 2))
+		}, "rotated update 5", "two"},
+		{"a destruction", func(ctx context.Context, kv *api.KVv2) error {
+			return kv.Destroy(ctx, "shop/db", []int{5})
+		}, "deleted destroy 5", "two"},
+		{"a write after a destruction", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Put(ctx, "shop/db", password("six")))
+		}, "rotated update 6", "six"},
+		{"a deletion of the metadata", func(ctx context.Context, kv *api.KVv2) error {
+			return kv.DeleteMetadata(ctx, "shop/db")
+		}, "deleted delete 0", "six"},
+		{"a write of what is gone", func(ctx context.Context, kv *api.KVv2) error {
+			return second(kv.Put(ctx, "shop/db", password("seven")))
+		}, "rotated create 1", "seven"},
+	}
+	for _, w := range []way{bySocket, byHTTP} {
+		t.Run(string(w), func(t *testing.T) {
+			t.Parallel()
+			s := newStoreRig(t, w, programs.Options{})
+			// It cannot be synced yet.
+			s.applyExternalSecret("db", "shop/db")
+			s.start()
+			kv := s.store.Client().KVv2("secret")
+			var want []string
+			for _, step := range steps {
+				if err := step.do(t.Context(), kv); err != nil {
+					t.Fatalf("%s: %v", step.name, err)
+				}
+				change := s.awaitEvent("shop/db", step.event)
+				want = append(want, "secret/shop/db "+step.event)
+				s.awaitAsked("db", change.ID())
+				s.awaitContent("db", step.content)
+			}
+			refused := []struct {
+				name string
+				do   func() error
+			}{
+				{"a write with another version for its condition", func() error {
+					return second(kv.Put(t.Context(), "shop/db", password("eight"), api.WithCheckAndSet(7)))
+				}},
+				{"a patch of what is not there", func() error {
+					return second(kv.Patch(t.Context(), "shop/none", password("eight"), api.WithMergeMethod(api.KVMergeMethodPatch)))
+				}},
+			}
+			for _, step := range refused {
+				if err := step.do(); err == nil {
+					t.Errorf("%s was not refused", step.name)
+				}
+			}
+			if err := kv.PutMetadata(t.Context(), "shop/db", api.KVMetadataPutInput{MaxVersions: 7}); err != nil {
+				t.Fatal(err)
+			}
+			s.put("shop/last", "one")
+			s.awaitEvent("shop/last", "rotated create 1")
+			want = append(want, "secret/shop/last rotated create 1")
+			if diff := cmp.Diff(want, s.storeEvents()); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// second drops a result that is of no interest.
+func second[T any](_ T, err error) error { return err }
+
+func TestALineOfAnyLengthIsRead(t *testing.T) {
+	for _, w := range []way{bySocket, byHTTP} {
+		t.Run(string(w), func(t *testing.T) {
+			t.Parallel()
+			s := newStoreRig(t, w, programs.Options{})
+			s.start()
+			for _, size := range []struct{ keys, line int }{{40, 4 << 10}, {400, 64 << 10}} {
+				data := make(map[string]any, size.keys)
+				for i := range size.keys {
+					// The audit has the names of keys as they are, and of each value an HMAC.
+					data[fmt.Sprintf("key-%d-%s", i, strings.Repeat("k", 200))] = fmt.Sprintf("value-%d", i)
+				}
+				path := fmt.Sprintf("shop/with-%d-keys", size.keys)
+				if _, err := s.store.Client().KVv2("secret").Put(t.Context(), path, data); err != nil {
+					t.Fatal(err)
+				}
+				s.awaitEvent(path, "rotated create 1")
+				if longest := s.longestLine("secret/data/" + path); longest <= size.line {
+					t.Errorf("the longest line about %s: got %d bytes, want more than %d", path, longest, size.line)
+				}
+			}
+		})
+	}
+}
+
+// longestLine is how long the longest response is that the store has written about a path into the file beside the device.
+func (s *storeRig) longestLine(path string) int {
+	s.Helper()
+	files, err := filepath.Glob(filepath.Join(s.store.Dir(), "audit-*.log"))
+	if err != nil || len(files) == 0 {
+		s.Fatal(errors.Join(errors.New("there is no audit file"), err))
+	}
+	longest := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for line := range bytes.Lines(content) {
+			if bytes.Contains(line, []byte(`"type":"response"`)) && bytes.Contains(line, []byte(path)) {
+				longest = max(longest, len(line))
+			}
+		}
+	}
+	return longest
+}

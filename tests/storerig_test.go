@@ -1,0 +1,332 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// operator is the External Secrets Operator that the tests share. The first test that needs it starts it.
+var operator struct {
+	sync.Mutex
+	process *testbed.Process
+	// metrics is the host and port of its Prometheus metrics.
+	metrics string
+}
+
+// startOperator starts External Secrets, unless it runs.
+func startOperator(t *testing.T) {
+	t.Helper()
+	operator.Lock()
+	defer operator.Unlock()
+	if operator.process != nil {
+		select {
+		case <-operator.process.Done():
+		default:
+			return
+		}
+	}
+	port, err := testbed.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator.metrics = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	options := testbed.ExternalSecretsOptions{MetricsAddress: operator.metrics}
+	if operator.process, err = plane.StartExternalSecrets(context.WithoutCancel(t.Context()), options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopOperator ends External Secrets as a crash does.
+func stopOperator() {
+	operator.Lock()
+	defer operator.Unlock()
+	if operator.process != nil {
+		operator.process.Kill()
+	}
+}
+
+// way is how the watcher gets to see what happens in a store.
+type way string
+
+const (
+	bySocket way = "socket"
+	byHTTP   way = "http"
+	byPoll   way = "poll"
+	// byReference polls what ExternalSecrets read, and nothing else.
+	byReference way = "reference"
+)
+
+// storeRig is a rig with a secret store, External Secrets and a SecretStore for the one in the other.
+type storeRig struct {
+	*rig
+	store *testbed.Store
+	// listen is the address of the receiver of the audit, empty with byPoll.
+	listen string
+	way    way
+	custom dynamic.Interface
+	// dir is the folder of the logs, and of NATS where that is embedded. No credential of the store is in it.
+	dir string
+	// config is the path of the watcher's configuration of stores.
+	config string
+	// bus is what events reads. It is connected when it is needed.
+	bus *events.Bus
+}
+
+// auditToken is what the store's HTTP audit device shows to the watcher.
+const auditToken = "a-token-of-the-audit-device"
+
+// secretStoreRights are the rights beside those of deploy/base.
+var secretStoreRights = []string{"../deploy/components/secret-stores/watcher.yaml", "../deploy/components/secret-stores/actuator.yaml"}
+
+// newStoreRig prepares all of it but starts neither program. With byPoll the store is polled every second, else once an
+// hour, so that only the audit can be what tells of a rotation.
+func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
+	t.Helper()
+	startOperator(t)
+	options.Dir = t.TempDir()
+	credentials := t.TempDir()
+	s := &storeRig{
+		way: w, custom: dynamic.NewForConfigOrDie(plane.Config()), dir: options.Dir, config: filepath.Join(credentials, "stores.yaml"),
+	}
+	storeOptions := testbed.StoreOptions{Log: os.Stderr}
+	tokenFile, storeToken := filepath.Join(credentials, "audit-token"), filepath.Join(credentials, "store-token")
+	options.WatcherArgs = append(options.WatcherArgs, "--sources", "secret,configmap,externalsecret", "--openbao-config", s.config)
+	if w == bySocket || w == byHTTP {
+		port, err := testbed.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	switch w {
+	case bySocket:
+		options.WatcherArgs = append(options.WatcherArgs, "--openbao-socket-listen", s.listen)
+	case byHTTP:
+		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen, "--openbao-audit-token-file", tokenFile)
+		if testbed.OpenBao() {
+			storeOptions.AuditURL, storeOptions.AuditToken = "http://"+s.listen+"/v1/audit/bao", auditToken
+		}
+	}
+	options.ActuatorArgs = append([]string{"--settle", "50ms", "--force-sync"}, options.ActuatorArgs...)
+	s.rig = newRig(t, options)
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.store, err = testbed.StartStore(t.Context(), storeOptions); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.store.Stop)
+	t.Cleanup(s.leave)
+	if err := s.store.AuditToFile(t.Context(), "file"); err != nil && !testbed.OpenBao() {
+		t.Fatal(err)
+	}
+	s.write(tokenFile, auditToken+"\n")
+	s.write(storeToken, s.store.Token()+"\n")
+	interval, polled := "1h", "mounts: [secret]"
+	switch w {
+	case byReference:
+		interval, polled = "1s", "referenced: true"
+	case byPoll:
+		interval = "1s"
+	}
+	s.write(s.config, fmt.Sprintf(`stores:
+- name: bao
+  address: %s
+  auth: {tokenFile: %s}
+  poll: {interval: %s, %s}
+`, s.store.Address(), storeToken, interval, polled))
+	s.applyStore()
+	return s
+}
+
+// applyStore makes the SecretStore through which External Secrets reads the store.
+func (s *storeRig) applyStore() {
+	s.Helper()
+	s.apply(`
+apiVersion: v1
+kind: Secret
+metadata: {name: store-token, namespace: NAMESPACE}
+stringData: {token: TOKEN}
+---
+apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: bao, namespace: NAMESPACE}
+spec:
+  provider:
+    vault:
+      server: ADDRESS
+      path: secret
+      version: v2
+      auth: {tokenSecretRef: {name: store-token, key: token}}
+`)
+	// One that is not is looked at again after a while only, and so is what reads it.
+	s.eventually("the SecretStore is ready", func(ctx context.Context) bool {
+		store, err := s.custom.Resource(secretStores).Namespace(s.namespace).Get(ctx, "bao", metav1.GetOptions{})
+		return err == nil && conditionOf(store, "Ready") == "True"
+	})
+}
+
+// leave removes what the operator would try in vain once the store is gone, one after the other, while others wait.
+func (s *storeRig) leave() {
+	s.Helper()
+	for _, resource := range []schema.GroupVersionResource{externalSecrets, secretStores} {
+		err := s.custom.Resource(resource).Namespace(s.namespace).
+			DeleteCollection(context.WithoutCancel(s.Context()), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+func (s *storeRig) write(path, content string) {
+	s.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// apply applies manifests, with what the test does not know beforehand put in.
+func (s *storeRig) apply(manifests string) {
+	s.Helper()
+	values := strings.NewReplacer("NAMESPACE", s.namespace, "TOKEN", s.store.Token(), "ADDRESS", s.store.Address())
+	if err := plane.ApplyYAML(s.Context(), strings.NewReader(values.Replace(manifests))); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// start starts both programs and has the store tell the watcher what happens.
+func (s *storeRig) start() {
+	s.Helper()
+	s.rig.start()
+	s.feed()
+}
+
+// feed connects the store's audit to the watcher. The receiver must be there: a socket device is refused where nobody listens.
+func (s *storeRig) feed() {
+	s.Helper()
+	switch {
+	case s.way == bySocket:
+		if err := s.store.AuditSocket(s.Context(), "keyturn", "tcp", s.listen); err != nil {
+			s.Fatal(err)
+		}
+	case s.way == byHTTP && !testbed.OpenBao():
+		// Vault has no such device. What it writes to a file is posted line by line, as OpenBao would.
+		relayAudit(s.rig, s.store.AuditFile("file"), "http://"+s.listen+"/v1/audit/bao")
+	}
+}
+
+// put writes a secret and gives the number of its version.
+func (s *storeRig) put(path, value string) int {
+	s.Helper()
+	written, err := s.store.Client().KVv2("secret").Put(s.Context(), path, map[string]any{"password": value})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return written.VersionMetadata.Version
+}
+
+// applyExternalSecret makes an ExternalSecret that reads a path, once an hour by itself.
+func (s *storeRig) applyExternalSecret(name, path string) {
+	s.Helper()
+	s.apply(`
+apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata: {name: ` + name + `, namespace: NAMESPACE}
+spec:
+  refreshInterval: 1h
+  secretStoreRef: {kind: SecretStore, name: bao}
+  data:
+  - secretKey: password
+    remoteRef: {key: ` + path + `, property: password}
+`)
+}
+
+// externalSecret is the same, and waits for its Secret.
+func (s *storeRig) externalSecret(name, path string) {
+	s.Helper()
+	s.applyExternalSecret(name, path)
+	s.eventually("the Secret "+name+" is there", func(ctx context.Context) bool {
+		_, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil
+	})
+}
+
+var (
+	externalSecrets = schema.GroupVersionResource{Group: "external-secrets.io", Version: "v1", Resource: "externalsecrets"}
+	secretStores    = schema.GroupVersionResource{Group: "external-secrets.io", Version: "v1", Resource: "secretstores"}
+)
+
+// conditionOf is the status of a condition, empty where there is none.
+func conditionOf(object *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && fields["type"] == kind {
+			return fmt.Sprint(fields["status"])
+		}
+	}
+	return ""
+}
+
+func (s *storeRig) getExternalSecret(name string) *unstructured.Unstructured {
+	s.Helper()
+	object, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return object
+}
+
+// reader deploys pods that read a Secret.
+func (s *storeRig) reader(name, secret string) {
+	s.Helper()
+	web := programs.NewDeployment(s.namespace, name, 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	programs.ReadSecret(&web.Spec.Template, secret)
+	s.deploy(web)
+}
+
+// awaitContent waits until a Secret has a value.
+func (s *storeRig) awaitContent(secret, value string) time.Time {
+	s.Helper()
+	s.eventually("the Secret "+secret+" has the new value", func(ctx context.Context) bool {
+		got, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, secret, metav1.GetOptions{})
+		return err == nil && string(got.Data["password"]) == value
+	})
+	return time.Now()
+}
+
+// awaitGeneration waits until a Deployment has been changed so often, and its pods are the new ones.
+func (s *storeRig) awaitGeneration(name string, generation int64) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("%s has generation %d and new pods", name, generation), func(context.Context) bool {
+		return s.deployment(name).Generation >= generation && complete(s.deployment(name))
+	})
+	if got := s.deployment(name).Generation; got != generation {
+		s.Errorf("generation of %s: got %d, want %d", name, got, generation)
+	}
+}
+
+// complete tells whether all pods of a Deployment are of its last template, and ready.
+func complete(d *appsv1.Deployment) bool {
+	want := *d.Spec.Replicas
+	return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == want && d.Status.Replicas == want &&
+		d.Status.AvailableReplicas == want
+}

@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
+	for _, w := range []way{bySocket, byHTTP} {
+		t.Run(string(w), func(t *testing.T) {
+			t.Parallel()
+			keepStoreSecrets(t, w)
+		})
+	}
+}
+
+func keepStoreSecrets(t *testing.T, w way) {
+	h := &haystack{}
+	collector := receiveSpans(t, h)
+	s := newStoreRig(t, w, programs.Options{
+		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector, "OTEL_METRICS_EXPORTER=otlp", "OTEL_BSP_SCHEDULE_DELAY=100"},
+	})
+	c := &canaries{rig: s.rig, needles: []needle{{"an HMAC of the store", []byte("hmac-sha256:")}}}
+	key, err := os.ReadFile(s.programs.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.watch("the fingerprint key file", "key", key[:len(key)-1])
+	c.watch("the store", "root token", []byte(s.store.Token()))
+	c.watch("the audit device", "token", []byte(auditToken))
+	self, err := s.store.Client().Auth().Token().LookupSelf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	accessor, err := self.TokenAccessor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.watch("the root token", "accessor", []byte(accessor))
+	// A name that does get out, to show that what is looked for would be found.
+	decoy := "decoy." + string(secretText(t))
+	path := "shop/" + decoy
+
+	c.keepInStore(s, path)
+	s.externalSecret("db", path)
+	s.reader("web", "db")
+	s.startActuator()
+	s.listenTo(h)
+	s.startWatcher()
+	s.feed()
+	c.tellInVain(s)
+	c.keepInStore(s, path)
+	s.awaitEvent(path, "rotated update 2")
+	c.causedBy("web", "secret/db (password) by externalsecret/db for bao/root/secret/"+path+"/2")
+	if err := s.store.Client().KVv2("secret").Delete(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitEvent(path, "deleted delete 2")
+	c.keepInStore(s, path)
+	s.awaitEvent(path, "rotated update 3")
+	s.awaitGeneration("web", 3)
+	s.quiet()
+
+	c.collect(h, "web")
+	list, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.addJSON(t, "ExternalSecrets", list)
+	for _, program := range []*programs.Program{s.watcher, s.actuator} {
+		if err := program.Stop(patience); err != nil {
+			t.Fatalf("stopping the %s: %v", program.Name(), err)
+		}
+	}
+	addFiles(t, h, s.dir, s.programs.KeyFile())
+
+	if found := h.search(c.needles); len(found) > 0 {
+		t.Errorf("%d leaks, of which the first are:\n%s", len(found), strings.Join(found[:min(len(found), 20)], "\n"))
+	}
+	seen := h.search([]needle{{"a name", []byte(decoy)}})
+	for _, way := range []string{
+		"stream " + events.StreamChanges, "stream " + events.StreamHistory, "the file watcher-", "the file actuator-", "the file nats/",
+		"an OTLP request to /v1/traces", "Deployments", "ExternalSecrets", "a message on keyturn.v1.demo.openbao.",
+	} {
+		if !slices.ContainsFunc(seen, func(found string) bool { return strings.HasPrefix(found, "a name in "+way) }) {
+			t.Errorf("the name of a path was not found in %s: it was not looked at; found only\n%s", way, strings.Join(seen, "\n"))
+		}
+	}
+	t.Logf("looked for %d forms in %d bytes", len(c.needles), h.sizeOf(""))
+}
+
+// keepInStore writes a secret of values of many kinds, with a key that nobody reads by its name. The store's audit has numbers
+// and times as they are, and the HMACs of the others.
+func (c *canaries) keepInStore(s *storeRig, path string) {
+	c.Helper()
+	password, other, unread := secretText(c.T), secretText(c.T), secretText(c.T)
+	number, raw := int64(0), secretBytes(c.T, 8)
+	for _, b := range raw {
+		number = number<<7 | int64(b&0x7f)
+	}
+	number |= 1 << 58 // of as many digits as there can be
+	moment := time.Unix(number%(1<<33), number%1e9).UTC().Format(time.RFC3339Nano)
+	data := map[string]any{
+		"password": string(password), "number": number, "moment": moment,
+		"inner": map[string]any{"list": []string{string(other)}}, "key-" + string(unread): "x",
+	}
+	c.watch(path, "password", password)
+	c.watch(path, "inner", other)
+	c.needles = append(c.needles,
+		needle{"a key of " + path, unread}, needle{"the time in " + path, []byte(moment)},
+		needle{"the number in " + path, []byte(strconv.FormatInt(number, 10))})
+	if _, err := s.store.Client().KVv2("secret").Put(c.Context(), path, data); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// tellInVain sends lines with secrets in them that cannot be used, and has the store refuse the watcher.
+func (c *canaries) tellInVain(s *storeRig) {
+	c.Helper()
+	inData, inError, inJunk, inHeader := secretText(c.T), secretText(c.T), secretText(c.T), secretText(c.T)
+	for what, value := range map[string][]byte{"data": inData, "error": inError, "junk": inJunk, "header": inHeader} {
+		c.watch("a bad line", what, value)
+	}
+	const version = `{"version":1,"created_time":"2020-01-01T00:00:00Z"}`
+	line := lie("secret/data/shop/bad", "update", version)
+	text := string(inJunk) + "\n{" + string(inJunk) + "\n" +
+		strings.Replace(line, `"operation"`, `"data":{"password":"`+string(inData)+`"},"operation"`, 1) +
+		strings.Replace(line, `"type"`, `"error":"`+string(inError)+`","type"`, 1) +
+		strings.Replace(line, `"id":"x"`, `"headers":{"traceparent":["`+string(inHeader)+`"],"x":7}`, 1) +
+		strings.Replace(line, `"path":"`, `"data":7,"path":"\u0000`+string(inJunk), 1)
+	if s.way == bySocket {
+		if err := sendTo(c.Context(), s.listen, text); err != nil {
+			c.Fatal(err)
+		}
+	} else if err := postLine(c.Context(), "http://"+s.listen+"/v1/audit/bao", []byte(text)); err != nil {
+		c.Fatal(err)
+	}
+	if s.way != bySocket {
+		return
+	}
+	if err := s.store.Seal(c.Context()); err != nil {
+		c.Fatal(err)
+	}
+	if err := sendTo(c.Context(), s.listen, lie("secret/data/shop/other", "delete", "null")); err != nil {
+		c.Fatal(err)
+	}
+	c.eventually("the watcher cannot read the store", func(context.Context) bool {
+		return strings.Contains(s.watcher.Output(), "store cannot be read")
+	})
+	if err := s.store.Unseal(c.Context()); err != nil {
+		c.Fatal(err)
+	}
+}

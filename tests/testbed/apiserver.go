@@ -1,0 +1,78 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// auditPolicy logs who asked for what, with no bodies. The stage RequestReceived is left out, so that a request is
+// one entry; only a watch has two, one when it starts and one when it ends.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	policy := filepath.Join(cp.dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return fmt.Errorf("write the audit policy: %w", err)
+	}
+	args := []string{
+		"--etcd-servers=" + cp.etcdURL(),
+		"--bind-address=" + loopback,
+		"--advertise-address=" + loopback,
+		// The endpoints of the service "kubernetes" may not be on loopback, and no pod is there to use them.
+		"--endpoint-reconciler-type=none",
+		"--secure-port=" + strconv.Itoa(cp.ports.apiServer),
+		"--tls-cert-file=" + cp.pki.cert,
+		"--tls-private-key-file=" + cp.pki.key,
+		"--token-auth-file=" + cp.tokenFile(),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + cp.pki.accountsPub,
+		"--service-account-signing-key-file=" + cp.pki.accountsKey,
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged=true",
+		"--audit-policy-file=" + policy,
+		"--audit-log-path=" + cp.AuditLog(),
+		// Never rotated, or an offset into it would mean nothing.
+		"--audit-log-maxsize=0",
+	}
+	p, err := cp.launch(APIServer, append(args, cp.opts.APIServerArgs...)...)
+	if err != nil {
+		return err
+	}
+	return cp.healthy(ctx, p, cp.url()+"/readyz")
+}
+
+// KillAPIServer ends the API server as a crash does and waits until it is gone. It does nothing where the server is
+// down already. The other servers go on and wait for it to come back.
+func (cp *ControlPlane) KillAPIServer() {
+	for _, p := range cp.Processes() {
+		if p.name == APIServer {
+			p.Kill()
+		}
+	}
+}
+
+// StartAPIServer starts the API server again after [ControlPlane.KillAPIServer], on the same port and with the same
+// data and credentials, and waits until it is ready, which takes two seconds. Its watch cache begins anew: a client that
+// resumes an older watch is told that its resourceVersion has expired, and lists again. The other servers try to reach
+// it ever more seldom while it is down, so that a rollout right after may take some seconds more than usual.
+func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
+	if err := cp.startAPIServer(ctx); err != nil {
+		return fmt.Errorf("start the API server again: %w", err)
+	}
+	return nil
+}
+
+// RestartAPIServer is [ControlPlane.KillAPIServer] and then [ControlPlane.StartAPIServer].
+func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	cp.KillAPIServer()
+	return cp.StartAPIServer(ctx)
+}

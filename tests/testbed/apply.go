@@ -1,0 +1,138 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+)
+
+// fieldManager owns the fields that Apply sets.
+const fieldManager = "testbed"
+
+// RBACKinds returns the kinds that give a program its identity and rights, and start nothing.
+func RBACKinds() []string {
+	return []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+}
+
+// Apply applies all objects of YAML files, and of folders' .yaml and .yml files, as [ControlPlane.ApplyYAML] does.
+func (cp *ControlPlane) Apply(ctx context.Context, paths ...string) error {
+	return cp.ApplyKinds(ctx, nil, paths...)
+}
+
+// ApplyKinds is [ControlPlane.Apply] for the objects of some kinds only, such as those of [RBACKinds].
+func (cp *ControlPlane) ApplyKinds(ctx context.Context, kinds []string, paths ...string) error {
+	objects, err := readManifestFiles(paths)
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	return cp.apply(ctx, selectKinds(objects, kinds))
+}
+
+// ApplyYAML applies the documents of YAML server-side, as the admin, with the field manager "testbed": namespaces
+// first, then custom resource definitions, whose kinds it waits for, then the others in the order in which they come.
+// Kinds, where there are any, select the objects. A namespaced object that names no namespace goes to "default". The
+// first error ends it.
+func (cp *ControlPlane) ApplyYAML(ctx context.Context, r io.Reader, kinds ...string) error {
+	objects, err := ReadManifests(r)
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	return cp.apply(ctx, selectKinds(objects, kinds))
+}
+
+func (cp *ControlPlane) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	client, err := dynamic.NewForConfig(cp.config)
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	a := applier{
+		client: client,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(cp.client.Discovery())),
+	}
+	for _, object := range objects {
+		if err := a.apply(ctx, object); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+type applier struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	mapping, err := a.mapping(ctx, object)
+	if err != nil {
+		return err
+	}
+	var client dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		namespace := object.GetNamespace()
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		client = a.client.Resource(mapping.Resource).Namespace(namespace)
+	}
+	// Forced: a test that applies over what it changed by hand means it.
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	if _, err := client.Apply(ctx, object.GetName(), object, options); err != nil {
+		return err
+	}
+	if object.GetKind() == crdKind {
+		return a.waitEstablished(ctx, client, object.GetName())
+	}
+	return nil
+}
+
+// mapping finds the resource of an object. An unknown kind is looked for again for some seconds: discovery learns of a
+// new custom resource definition a moment after it is established.
+func (a applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
+	var mapping *meta.RESTMapping
+	var last error
+	gvk := object.GroupVersionKind()
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		mapping, last = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(last) {
+			a.mapper.Reset()
+			return false, nil
+		}
+		return last == nil, last
+	})
+	if err != nil && last != nil {
+		return nil, last
+	}
+	return mapping, err
+}
+
+func (a applier) waitEstablished(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+	established := func(ctx context.Context) (bool, error) {
+		crd, err := client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		// An error is a list that is null: there are no conditions yet.
+		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, established)
+	if err != nil {
+		return fmt.Errorf("wait until it is established: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package testbed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// AuditEntry is one entry of the API server's audit log.
+type AuditEntry struct {
+	// AuditID is the request's. The two entries of a watch share one.
+	AuditID string
+	// Stage is ResponseComplete; of a watch that has begun, ResponseStarted; or Panic.
+	Stage string
+	// Verb is that of Kubernetes (get, list, watch, create, update, patch, delete, deletecollection), or that of HTTP
+	// for other paths.
+	Verb      string
+	User      string
+	UserAgent string
+	URI       string
+	// Group, Resource and the rest say what it was about; they are empty for paths that are no resource.
+	Group       string
+	Resource    string
+	Subresource string
+	Namespace   string
+	Name        string
+	// Code is the HTTP status.
+	Code int
+	// Received is when the request came in, and At when the stage was reached, each to the microsecond.
+	Received time.Time
+	At       time.Time
+}
+
+// auditEvent is the wire form of an entry.
+type auditEvent struct {
+	AuditID    string `json:"auditID"`
+	Stage      string `json:"stage"`
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	UserAgent  string `json:"userAgent"`
+	User       struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef struct {
+		APIGroup    string `json:"apiGroup"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+	StageTimestamp           time.Time `json:"stageTimestamp"`
+}
+
+func (e auditEvent) entry() AuditEntry {
+	return AuditEntry{
+		AuditID: e.AuditID, Stage: e.Stage, Verb: e.Verb, User: e.User.Username, UserAgent: e.UserAgent, URI: e.RequestURI,
+		Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code,
+		Received: e.RequestReceivedTimestamp, At: e.StageTimestamp,
+	}
+}
+
+// AuditLog returns the path of the audit log: JSON lines, one for every request of anyone, bodies left out.
+func (cp *ControlPlane) AuditLog() string { return filepath.Join(cp.dir, "audit.log") }
+
+// AuditSince returns the entries from an offset of the audit log on, 0 at first, and the offset to go on from. The
+// entry of a request is written right after its response, so that the newest may be missing for some milliseconds yet.
+func (cp *ControlPlane) AuditSince(offset int64) ([]AuditEntry, int64, error) {
+	f, err := os.Open(cp.AuditLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, offset, nil
+	}
+	if err != nil {
+		return nil, offset, fmt.Errorf("read the audit log: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, offset, fmt.Errorf("read the audit log: %w", err)
+	}
+	entries, read, err := parseAudit(f)
+	if err != nil {
+		return nil, offset, fmt.Errorf("read the audit log: %w", err)
+	}
+	return entries, offset + read, nil
+}
+
+// AuditEnd returns the offset of the audit log's end: what AuditSince returns from there on is what happens from now
+// on, and the entry that is being written, if there is one.
+func (cp *ControlPlane) AuditEnd() (int64, error) {
+	f, err := os.Open(cp.AuditLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find the end of the audit log: %w", err)
+	}
+	defer f.Close()
+	end, err := endOfLines(f)
+	if err != nil {
+		return 0, fmt.Errorf("find the end of the audit log: %w", err)
+	}
+	return end, nil
+}
+
+// endOfLines returns the offset behind the last complete line.
+func endOfLines(r io.ReadSeeker) (int64, error) {
+	const chunk = 64 << 10
+	end, err := r.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	for end > 0 {
+		start := max(0, end-chunk)
+		if _, err := r.Seek(start, io.SeekStart); err != nil {
+			return 0, err
+		}
+		part := make([]byte, end-start)
+		if _, err := io.ReadFull(r, part); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return start + int64(i) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}
+
+// parseAudit reads entries up to the last complete line, and says how many bytes those were.
+func parseAudit(r io.Reader) (entries []AuditEntry, read int64, err error) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return entries, read, nil // A line without an end is being written.
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		var event auditEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, 0, fmt.Errorf("entry at byte %d: %w", read, err)
+		}
+		entries = append(entries, event.entry())
+		read += int64(len(line))
+	}
+}
+
+// Requests returns one entry for each request that a user made, in the order of the log: the first that there is. An
+// empty user means everyone.
+func Requests(entries []AuditEntry, user string) []AuditEntry {
+	var requests []AuditEntry
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if (user == "" || e.User == user) && !seen[e.AuditID] {
+			seen[e.AuditID] = true
+			requests = append(requests, e)
+		}
+	}
+	return requests
+}

@@ -1,0 +1,63 @@
+package testbed
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBuildProgram(t *testing.T) {
+	path, err := BuildProgram(t.Context(), "./tests/testbed/cmd/build", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, "no-such-server").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `unknown server "no-such-server"`) {
+		t.Errorf("%v, %s", err, out)
+	}
+	if _, err := BuildProgram(t.Context(), "./no/such/program", false); err == nil {
+		t.Error("no error for a package that does not exist")
+	}
+}
+
+func TestBinaryPrefersAssets(t *testing.T) {
+	assets := t.TempDir()
+	want := filepath.Join(assets, Etcd)
+	if err := os.WriteFile(want, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	if got, err := Binary(t.Context(), io.Discard, Etcd); err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if got, err := Binary(t.Context(), io.Discard, Scheduler); err != nil || filepath.Dir(got) == assets {
+		t.Errorf("%s, %v, want one that was built", got, err)
+	}
+}
+
+// The version names the folder in the cache: with another one a binary would be taken for what it is not.
+func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
+	for _, name := range Servers() {
+		t.Run(name, func(t *testing.T) {
+			s, err := findServer(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools := filepath.Join("..", "tools", s.tools)
+			got, err := goCommand(t.Context(), tools, []string{"list", "-mod=readonly", "-m", "-f", "{{.Version}}", s.module})
+			if err != nil || got != s.version {
+				t.Errorf("%s, %v, want %s", got, err, s.version)
+			}
+		})
+	}
+}
+
+func TestBuildCommitSaysThatTheCommitIsNotThere(t *testing.T) {
+	if _, err := BuildCommit(t.Context(), "no-such-revision", "./cmd/watcher"); !errors.Is(err, ErrNoCommit) {
+		t.Errorf("got %v, want ErrNoCommit", err)
+	}
+}

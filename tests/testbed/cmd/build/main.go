@@ -1,0 +1,29 @@
+// Command build builds the servers of the test bed ahead of the tests that need them:
+//
+//	go run ./tests/testbed/cmd/build                  all of them
+//	go run ./tests/testbed/cmd/build vault kubectl    only those that are named
+//
+// What is built already is left alone, so that running it again costs nothing.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := testbed.Build(ctx, os.Stderr, os.Args[1:]...); err != nil {
+		fmt.Fprintln(os.Stderr, "testbed:", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,34 @@
+package testbed
+
+import (
+	"context"
+	"strconv"
+)
+
+// startControllers starts the controller manager. Its controllers use service accounts of their own, as in any real
+// cluster, and so have a user each in the audit log.
+func (cp *ControlPlane) startControllers() (ready, error) {
+	syncs := strconv.Itoa(cp.opts.DeploymentSyncs)
+	p, err := cp.launch(ControllerManager,
+		"--kubeconfig="+cp.kubeconfig(controllersUser),
+		"--bind-address="+loopback,
+		"--secure-port="+strconv.Itoa(cp.ports.controllers),
+		"--tls-cert-file="+cp.pki.cert,
+		"--tls-private-key-file="+cp.pki.key,
+		"--leader-elect=false",
+		"--use-service-account-credentials=true",
+		"--service-account-private-key-file="+cp.pki.accountsKey,
+		"--root-ca-file="+cp.pki.ca,
+		"--kube-api-qps="+strconv.Itoa(cp.opts.ControllerQPS),
+		"--kube-api-burst="+strconv.Itoa(cp.opts.ControllerBurst),
+		"--concurrent-deployment-syncs="+syncs,
+		"--concurrent-replicaset-syncs="+syncs,
+		"--concurrent-statefulset-syncs="+syncs,
+		"--concurrent-daemonset-syncs="+syncs)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return cp.healthy(ctx, p, "https://"+address(cp.ports.controllers)+"/healthz")
+	}, nil
+}

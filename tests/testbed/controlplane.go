@@ -1,0 +1,178 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// ControlPlane is a running Kubernetes control plane. Its methods may be called concurrently.
+type ControlPlane struct {
+	opts   Options
+	dir    string
+	ports  ports
+	pki    pki
+	tokens map[string]string // By user.
+	// binaries are the paths of the servers, by name.
+	binaries map[string]string
+	config   *rest.Config
+	client   *kubernetes.Clientset
+
+	mu sync.Mutex
+	// running are the processes in the order of their start. One that was started again keeps its place.
+	running []*Process
+	starts  int
+	stopped bool
+}
+
+// ports are where the servers of one control plane listen.
+type ports struct{ etcd, apiServer, controllers, scheduler, kwok int }
+
+// startTimeout bounds the wait for any one server. They need a second or two; a loaded machine needs more.
+const startTimeout = 90 * time.Second
+
+// Start starts a control plane and waits until every part of it serves and its nodes are ready, which takes four to
+// six seconds. Servers that were not built yet are built first, which the context bounds as well. The control plane
+// outlives the context: the caller ends it with [ControlPlane.Stop]. An error says which server it was and holds the
+// end of its log.
+func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
+	opts = opts.withDefaults()
+	cp := &ControlPlane{opts: opts, binaries: map[string]string{}}
+	for _, name := range opts.servers() {
+		path, err := Binary(ctx, opts.Log, name)
+		if err != nil {
+			return nil, err
+		}
+		cp.binaries[name] = path
+	}
+	start := time.Now()
+	if err := cp.prepare(); err != nil {
+		cp.Stop()
+		return nil, fmt.Errorf("prepare the control plane: %w", err)
+	}
+	if err := cp.start(ctx); err != nil {
+		cp.Stop()
+		return nil, fmt.Errorf("start the control plane: %w", err)
+	}
+	fmt.Fprintf(opts.Log, "testbed: control plane ready in %.1fs, files in %s\n", time.Since(start).Seconds(), cp.dir)
+	return cp, nil
+}
+
+// prepare makes all that the servers need before the first of them starts.
+func (cp *ControlPlane) prepare() error {
+	dir, err := makeDir(cp.opts.Dir)
+	if err != nil {
+		return err
+	}
+	cp.dir = dir
+	free, err := freePorts(5)
+	if err != nil {
+		return err
+	}
+	cp.ports = ports{etcd: free[0], apiServer: free[1], controllers: free[2], scheduler: free[3], kwok: free[4]}
+	if cp.pki, err = newPKI(dir); err != nil {
+		return err
+	}
+	if err := cp.makeUsers(); err != nil {
+		return err
+	}
+	if cp.config, err = cp.adminConfig(); err != nil {
+		return err
+	}
+	cp.client, err = kubernetes.NewForConfig(cp.config)
+	return err
+}
+
+// start follows the order in which the servers need each other: nothing starts before what it talks to is ready,
+// since some of them end when it is not. The last three do not need each other and start together.
+func (cp *ControlPlane) start(ctx context.Context) error {
+	if err := cp.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := cp.startAPIServer(ctx); err != nil {
+		return err
+	}
+	var starts []func() (ready, error)
+	if !cp.opts.WithoutControllers {
+		starts = append(starts, cp.startControllers)
+	}
+	if !cp.opts.WithoutScheduler {
+		starts = append(starts, cp.startScheduler)
+	}
+	if !cp.opts.WithoutKwok {
+		if err := cp.makeNodes(ctx); err != nil {
+			return err
+		}
+		starts = append(starts, cp.startKwok)
+	}
+	var waits []ready
+	for _, start := range starts {
+		wait, err := start()
+		if err != nil {
+			return err
+		}
+		waits = append(waits, wait)
+	}
+	for _, wait := range waits {
+		if err := wait(ctx); err != nil {
+			return err
+		}
+	}
+	return cp.waitUsable(ctx)
+}
+
+// Stop ends the servers in the reverse order of their start and waits for each. It removes the folder if Start made
+// it. Calling it again does nothing.
+func (cp *ControlPlane) Stop() {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.stopped {
+		return
+	}
+	cp.stopped = true
+	for _, server := range slices.Backward(cp.running) {
+		// How a server ends is of no interest: all that it wrote goes with it.
+		_ = server.Stop(stopGrace)
+	}
+	if cp.opts.Dir == "" {
+		_ = os.RemoveAll(cp.dir)
+	}
+}
+
+// stopGrace is how long a server may take to end by itself.
+const stopGrace = 3 * time.Second
+
+// Config returns a configuration for the cluster's admin, whose requests are not limited.
+func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.config) }
+
+// Kubeconfig returns the path of a kubeconfig for the cluster's admin. It is there until Stop.
+func (cp *ControlPlane) Kubeconfig() string { return cp.kubeconfig(adminUser) }
+
+// Dir returns the folder with the data, the credentials and the log of each server.
+func (cp *ControlPlane) Dir() string { return cp.dir }
+
+// Processes returns the servers and operators that have been started, in the order of their start, also those that have
+// ended since.
+func (cp *ControlPlane) Processes() []*Process {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return append([]*Process(nil), cp.running...)
+}
+
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "keyturn-testbed-")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}

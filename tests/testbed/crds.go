@@ -1,0 +1,25 @@
+package testbed
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// extractCRDs returns a function that copies the folder of an operator's module with its custom resource definitions next
+// to its binary.
+func extractCRDs(folder string) func(moduleDir, dir string) error {
+	return func(moduleDir, dir string) error {
+		// What a build that was cut short has left is in the way.
+		if err := os.RemoveAll(crdsPath(dir)); err != nil {
+			return fmt.Errorf("remove custom resource definitions: %w", err)
+		}
+		from := os.DirFS(filepath.Join(moduleDir, filepath.FromSlash(folder)))
+		if err := os.CopyFS(crdsPath(dir), from); err != nil {
+			return fmt.Errorf("copy custom resource definitions: %w", err)
+		}
+		return nil
+	}
+}
+
+func crdsPath(dir string) string { return filepath.Join(dir, "crds") }

@@ -1,0 +1,45 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// ExternalSecretsOptions says how the External Secrets Operator runs. The zero value is upstream's defaults.
+type ExternalSecretsOptions struct {
+	// Concurrent is the number of objects of each kind that are worked on at once. 0 means 1.
+	Concurrent int
+	// MetricsAddress is the host and port where its Prometheus metrics are served at /metrics; the depths of its queues are
+	// among them. Empty means nowhere.
+	MetricsAddress string
+	// Args are further arguments; they win over those of the test bed.
+	Args []string
+}
+
+// StartExternalSecrets applies the custom resource definitions of the External Secrets Operator, starts its controllers as
+// [ExternalSecretsUser], and waits until they run, which takes some seconds. There is no webhook. It may be started again,
+// with other options, when the process has ended.
+func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalSecretsOptions) (*Process, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, fmt.Errorf("start External Secrets: %w", err)
+	}
+	args := []string{
+		"--concurrent=" + strconv.Itoa(cmp.Or(opts.Concurrent, 1)),
+		"--live-addr=" + address(port),
+		"--metrics-addr=" + cmp.Or(opts.MetricsAddress, "0"), // "0" is off.
+	}
+	// It has no flag for the kubeconfig.
+	env := []string{"KUBECONFIG=" + cp.kubeconfig(ExternalSecretsUser)}
+	p, err := cp.startOperator(ctx, env, ExternalSecrets, append(args, opts.Args...)...)
+	if err != nil {
+		return nil, fmt.Errorf("start External Secrets: %w", err)
+	}
+	if err := cp.healthy(ctx, p, "http://"+address(port)+"/healthz"); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("start External Secrets: %w", err)
+	}
+	return p, nil
+}

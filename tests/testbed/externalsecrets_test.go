@@ -1,0 +1,120 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// externalSecret reads one key of a secret in a store, and by itself only once an hour.
+const externalSecret = `
+apiVersion: v1
+kind: Secret
+metadata: {name: store-token, namespace: NAMESPACE}
+stringData: {token: TOKEN}
+---
+apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: store, namespace: NAMESPACE}
+spec:
+  provider:
+    vault:
+      server: ADDRESS
+      path: secret
+      version: v2
+      auth: {tokenSecretRef: {name: store-token, key: token}}
+---
+apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata: {name: db, namespace: NAMESPACE}
+spec:
+  refreshInterval: 1h
+  secretStoreRef: {kind: SecretStore, name: store}
+  data:
+  - secretKey: color
+    remoteRef: {key: app/db, property: color}
+`
+
+func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
+	store := startStore(t, StoreOptions{})
+	put := func(color string) {
+		t.Helper()
+		if _, err := store.Client().KVv2("secret").Put(t.Context(), "app/db", map[string]any{"color": color}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("blue")
+	start := time.Now()
+	operator := startExternalSecrets(t, ExternalSecretsOptions{})
+	t.Logf("start of External Secrets: %v", time.Since(start))
+
+	namespace := bed.Namespace(t)
+	values := strings.NewReplacer("NAMESPACE", namespace, "TOKEN", store.Token(), "ADDRESS", store.Address())
+	if err := bed.ApplyYAML(t.Context(), strings.NewReader(values.Replace(externalSecret))); err != nil {
+		t.Fatal(err)
+	}
+	waitSecret(t, namespace, "db", func(data map[string][]byte) bool { return string(data["color"]) == "blue" })
+
+	client, err := dynamic.NewForConfig(bed.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	externalSecrets := client.Resource(schema.GroupVersionResource{
+		Group: "external-secrets.io", Version: "v1", Resource: "externalsecrets",
+	}).Namespace(namespace)
+	force := func(value string) (synced string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"external-secrets.io/force-sync":%q}}}`, value)
+		patched, err := externalSecrets.Patch(t.Context(), "db", types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return syncedVersion(t, patched)
+	}
+	waitMoved := func(before string) {
+		t.Helper()
+		poll(t, func(ctx context.Context) (bool, error) {
+			got, err := externalSecrets.Get(ctx, "db", metav1.GetOptions{})
+			return err == nil && syncedVersion(t, got) != before, err
+		})
+	}
+	put("red")
+	start = time.Now()
+	waitMoved(force("v2"))
+	t.Logf("forced sync: %v", time.Since(start))
+	waitSecret(t, namespace, "db", func(data map[string][]byte) bool { return string(data["color"]) == "red" })
+
+	operator.Kill()
+	put("green")
+	before := force("v3")
+	startExternalSecrets(t, ExternalSecretsOptions{Concurrent: 2})
+	waitMoved(before)
+	waitSecret(t, namespace, "db", func(data map[string][]byte) bool { return string(data["color"]) == "green" })
+}
+
+func startExternalSecrets(t *testing.T, opts ExternalSecretsOptions) *Process {
+	t.Helper()
+	p, err := bed.StartExternalSecrets(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.StopAfter(t)
+	return p
+}
+
+func syncedVersion(t *testing.T, object *unstructured.Unstructured) string {
+	t.Helper()
+	version, _, err := unstructured.NestedString(object.Object, "status", "syncedResourceVersion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}

@@ -1,0 +1,60 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// FluxNamespace is the namespace of Flux's own objects.
+const FluxNamespace = "flux-system"
+
+// StartFlux makes the namespace flux-system, applies the custom resource definitions of Flux's source-controller and
+// kustomize-controller, starts both as [FluxUser], and waits until they run, which takes some seconds. There is no
+// notification-controller: what they tell is in the status of the objects and in Kubernetes Events. Stop ends them with the
+// control plane.
+func (cp *ControlPlane) StartFlux(ctx context.Context) error {
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + FluxNamespace + "\n"
+	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
+		return fmt.Errorf("start flux: %w", err)
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return fmt.Errorf("start flux: %w", err)
+	}
+	storage, sourceHealth, kustomizeHealth := address(ports[0]), address(ports[1]), address(ports[2])
+	artifacts := filepath.Join(cp.dir, "flux")
+	if err := os.MkdirAll(artifacts, 0o755); err != nil {
+		return fmt.Errorf("start flux: %w", err)
+	}
+	source := []string{
+		"--storage-path=" + artifacts, "--storage-addr=" + storage, "--storage-adv-addr=" + storage,
+		"--health-addr=" + sourceHealth,
+	}
+	if err := cp.startFluxController(ctx, SourceController, sourceHealth, source...); err != nil {
+		return err
+	}
+	kustomize := []string{
+		"--health-addr=" + kustomizeHealth,
+		// Upstream asks twice a minute whether what a Kustomization depends on is ready.
+		"--requeue-dependency=1s",
+	}
+	return cp.startFluxController(ctx, KustomizeController, kustomizeHealth, kustomize...)
+}
+
+func (cp *ControlPlane) startFluxController(ctx context.Context, name, health string, args ...string) error {
+	// They have no flag for the kubeconfig.
+	env := []string{"KUBECONFIG=" + cp.kubeconfig(FluxUser), "RUNTIME_NAMESPACE=" + FluxNamespace}
+	common := []string{"--metrics-addr=0", "--events-addr=", "--watch-all-namespaces", "--log-encoding=json"}
+	p, err := cp.startOperator(ctx, env, name, append(common, args...)...)
+	if err != nil {
+		return fmt.Errorf("start flux: %s: %w", name, err)
+	}
+	if err := cp.healthy(ctx, p, "http://"+health+"/readyz"); err != nil {
+		p.Kill()
+		return fmt.Errorf("start flux: %s: %w", name, err)
+	}
+	return nil
+}

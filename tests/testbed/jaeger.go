@@ -1,0 +1,106 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+// JaegerOptions says what Jaeger to start. The zero value is one with a temporary folder.
+type JaegerOptions struct {
+	// Dir holds the log. It is made where it does not exist. Empty means a temporary folder that Stop removes.
+	Dir string
+	// Log receives the progress of building. Nil means none.
+	Log io.Writer
+}
+
+// Jaeger is a running Jaeger, which keeps the traces that it is sent in memory. Its methods may be called concurrently.
+type Jaeger struct {
+	process   *Process
+	transport *http.Transport
+	client    *http.Client
+	dir       string
+	remove    bool
+
+	query, otlpHTTP, otlpGRPC string
+}
+
+// StartJaeger starts a Jaeger on loopback and waits until it answers, which takes about a second. It is built first if it
+// was not yet, which the context bounds as well. It outlives the context: the caller ends it with [Jaeger.Stop]. An error
+// holds the end of its log.
+func StartJaeger(ctx context.Context, opts JaegerOptions) (*Jaeger, error) {
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	binary, err := Binary(ctx, opts.Log, JaegerServer)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start Jaeger: %w", err)
+	}
+	transport := &http.Transport{}
+	j := &Jaeger{transport: transport, client: &http.Client{Transport: transport}, dir: dir, remove: opts.Dir == ""}
+	if err := j.serve(ctx, binary); err != nil {
+		j.Stop()
+		return nil, fmt.Errorf("start Jaeger: %w", err)
+	}
+	return j, nil
+}
+
+// serve starts the process. Every port that it listens on is named, also those that nobody here uses: a second Jaeger on
+// this machine would find the default ones taken.
+func (j *Jaeger) serve(ctx context.Context, binary string) error {
+	flags := []string{
+		"query.http-server.host-port", "collector.otlp.http.host-port", "collector.otlp.grpc.host-port", "admin.http.host-port",
+		"query.grpc-server.host-port", "collector.http-server.host-port", "collector.grpc-server.host-port",
+	}
+	ports, err := freePorts(len(flags))
+	if err != nil {
+		return err
+	}
+	args := []string{"--collector.otlp.enabled"}
+	for i, flag := range flags {
+		args = append(args, "--"+flag+"="+address(ports[i]))
+	}
+	j.query, j.otlpHTTP, j.otlpGRPC = "http://"+address(ports[0]), "http://"+address(ports[1]), "http://"+address(ports[2])
+	admin := "http://" + address(ports[3])
+	j.process, err = StartProcess(ProcessOptions{
+		Name: JaegerServer, Path: binary, Args: args, LogFile: filepath.Join(j.dir, "jaeger.log"),
+		// It sends traces of its own where the environment says so.
+		Env: []string{"SPAN_STORAGE_TYPE=memory", "OTEL_TRACES_SAMPLER=always_off", "HOME=" + j.dir},
+	})
+	if err != nil {
+		return err
+	}
+	return j.process.waitFor(ctx, func(ctx context.Context) error { return j.get(ctx, admin, nil) })
+}
+
+// Stop ends Jaeger and waits for it. Its traces are gone with it. Calling it again does nothing.
+func (j *Jaeger) Stop() {
+	if j.process != nil {
+		// How it ends is of no interest: all that it knows goes with it.
+		_ = j.process.Stop(stopGrace)
+	}
+	j.transport.CloseIdleConnections()
+	if j.remove {
+		_ = os.RemoveAll(j.dir)
+	}
+}
+
+// URL is where the API is asked, without a slash at its end. The module has no assets of the user interface: a browser sees
+// a page that says so.
+func (j *Jaeger) URL() string { return j.query }
+
+// OTLPHTTP is the endpoint for OTLP over HTTP, as OTEL_EXPORTER_OTLP_ENDPOINT wants it.
+func (j *Jaeger) OTLPHTTP() string { return j.otlpHTTP }
+
+// OTLPGRPC is the endpoint for OTLP over gRPC, as OTEL_EXPORTER_OTLP_ENDPOINT wants it.
+func (j *Jaeger) OTLPGRPC() string { return j.otlpGRPC }
+
+// Process is the running server.
+func (j *Jaeger) Process() *Process { return j.process }

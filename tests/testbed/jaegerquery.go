@@ -1,0 +1,203 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrNoTrace is returned for a trace that Jaeger does not have, or not yet.
+var ErrNoTrace = errors.New("no such trace in Jaeger")
+
+// Trace is a trace as Jaeger shows it.
+type Trace struct {
+	ID string
+	// Spans are in the order in which they began.
+	Spans []Span
+	// Warnings are what Jaeger finds wrong with the trace as a whole.
+	Warnings []string
+}
+
+// Span is one span of a trace.
+type Span struct {
+	ID string
+	// Parent is the id of the span that this one is a child of. Empty for a root.
+	Parent string
+	// Links are the spans that this one follows from, which may be of other traces.
+	Links []SpanLink
+	// Service is the name of the program, and Resource what else it says of itself.
+	Service  string
+	Resource map[string]string
+	// Operation is the name of the span.
+	Operation string
+	Tags      map[string]string
+	// Events are the names of what was noted in the span.
+	Events   []string
+	Start    time.Time
+	Duration time.Duration
+	// Warnings are what Jaeger finds wrong with the span: a parent that is missing, or a clock that is skewed.
+	Warnings []string
+}
+
+// SpanLink names a span of any trace.
+type SpanLink struct{ Trace, Span string }
+
+// searchLimit is how many traces a search gives at most.
+const searchLimit = 1000
+
+// Services gives the names of the programs that have sent spans.
+func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
+	var names []string
+	if err := j.ask(ctx, "/api/services", &names); err != nil {
+		return nil, fmt.Errorf("asking Jaeger for its services: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Operations gives the names of the spans of a service, and of what kind they are: "process ..." of kind "consumer".
+func (j *Jaeger) Operations(ctx context.Context, service string) (map[string]string, error) {
+	var list []struct{ Name, SpanKind string }
+	if err := j.ask(ctx, "/api/operations?service="+url.QueryEscape(service), &list); err != nil {
+		return nil, fmt.Errorf("asking Jaeger for the operations of %s: %w", service, err)
+	}
+	kinds := make(map[string]string, len(list))
+	for _, operation := range list {
+		kinds[operation.Name] = operation.SpanKind
+	}
+	return kinds, nil
+}
+
+// Traces gives the traces of the last hour in which one span of the service has all of the tags, the oldest first.
+func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]string) ([]Trace, error) {
+	wanted, err := json.Marshal(tags)
+	if err != nil {
+		return nil, fmt.Errorf("asking Jaeger for traces: %w", err)
+	}
+	query := url.Values{
+		"service": {service}, "tags": {string(wanted)}, "lookback": {"1h"}, "limit": {fmt.Sprint(searchLimit)},
+	}
+	var found []jaegerTrace
+	if err := j.ask(ctx, "/api/traces?"+query.Encode(), &found); err != nil {
+		return nil, fmt.Errorf("asking Jaeger for traces of %s: %w", service, err)
+	}
+	traces := make([]Trace, 0, len(found))
+	for _, trace := range found {
+		traces = append(traces, trace.read())
+	}
+	slices.SortFunc(traces, func(a, b Trace) int { return a.Spans[0].Start.Compare(b.Spans[0].Start) })
+	return traces, nil
+}
+
+// Trace gives one trace by its id. It is ErrNoTrace where Jaeger does not know it.
+func (j *Jaeger) Trace(ctx context.Context, id string) (Trace, error) {
+	var found []jaegerTrace
+	err := j.ask(ctx, "/api/traces/"+url.PathEscape(id), &found)
+	if err == nil && (len(found) != 1 || len(found[0].Spans) == 0) {
+		err = ErrNoTrace
+	}
+	if err != nil {
+		return Trace{}, fmt.Errorf("asking Jaeger for trace %s: %w", id, err)
+	}
+	return found[0].read(), nil
+}
+
+// ask reads the data of an answer of the API.
+func (j *Jaeger) ask(ctx context.Context, path string, data any) error {
+	return j.get(ctx, j.query+path, &struct{ Data any }{data})
+}
+
+// maxAnswer bounds how much of an answer is read, in bytes.
+const maxAnswer = 64 << 20
+
+// get reads a URL, and decodes what it says where into is not nil.
+func (j *Jaeger) get(ctx context.Context, address string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := j.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return err
+	case response.StatusCode == http.StatusNotFound:
+		return ErrNoTrace
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: %s", response.Status, body)
+	case into == nil:
+		return nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(body)))
+	decoder.UseNumber()
+	return decoder.Decode(into)
+}
+
+// jaegerTrace is a trace as the API writes it.
+type jaegerTrace struct {
+	TraceID   string
+	Spans     []jaegerSpan
+	Processes map[string]struct {
+		ServiceName string
+		Tags        jaegerTags
+	}
+	Warnings []string
+}
+
+type jaegerSpan struct {
+	SpanID, OperationName, ProcessID string
+	References                       []struct{ RefType, TraceID, SpanID string }
+	// StartTime and Duration are in microseconds.
+	StartTime, Duration int64
+	Tags                jaegerTags
+	Logs                []struct{ Fields jaegerTags }
+	Warnings            []string
+}
+
+type jaegerTags []struct {
+	Key   string
+	Value any
+}
+
+func (t jaegerTags) read() map[string]string {
+	tags := make(map[string]string, len(t))
+	for _, tag := range t {
+		tags[tag.Key] = fmt.Sprint(tag.Value)
+	}
+	return tags
+}
+
+func (t jaegerTrace) read() Trace {
+	trace := Trace{ID: t.TraceID, Warnings: t.Warnings, Spans: make([]Span, 0, len(t.Spans))}
+	for _, s := range t.Spans {
+		process := t.Processes[s.ProcessID]
+		span := Span{
+			ID: s.SpanID, Service: process.ServiceName, Resource: process.Tags.read(), Operation: s.OperationName, Tags: s.Tags.read(),
+			Start: time.UnixMicro(s.StartTime), Duration: time.Duration(s.Duration) * time.Microsecond, Warnings: s.Warnings,
+		}
+		for _, reference := range s.References {
+			if reference.RefType == "CHILD_OF" && reference.TraceID == t.TraceID && span.Parent == "" {
+				span.Parent = reference.SpanID
+				continue
+			}
+			span.Links = append(span.Links, SpanLink{Trace: reference.TraceID, Span: reference.SpanID})
+		}
+		for _, entry := range s.Logs {
+			span.Events = append(span.Events, entry.Fields.read()["event"])
+		}
+		trace.Spans = append(trace.Spans, span)
+	}
+	slices.SortStableFunc(trace.Spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
+	return trace
+}

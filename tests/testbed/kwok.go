@@ -1,0 +1,47 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// kwokConfig lets kwok play the stages of many pods at once: with four at a time, as upstream, it and not the
+// controllers would decide how long a large rollout takes. The other values are upstream's: a configuration from a
+// file gets no defaults.
+const kwokConfig = `apiVersion: config.kwok.x-k8s.io/v1alpha1
+kind: KwokConfiguration
+options:
+  podPlayStageParallelism: 16
+  nodePlayStageParallelism: 4
+  nodeLeaseParallelism: 4
+  nodeLeaseDurationSeconds: 40
+  podsOnNodeSyncParallelism: 1
+  enablePodsOnNodeSyncListPager: true
+---
+`
+
+func (cp *ControlPlane) startKwok() (ready, error) {
+	stages, err := os.ReadFile(stagesPath(filepath.Dir(cp.binaries[Kwok]), cp.opts.PodStages))
+	if err != nil {
+		return nil, fmt.Errorf("configure kwok: %w", err)
+	}
+	path := filepath.Join(cp.dir, "kwok.yaml")
+	if err := os.WriteFile(path, append([]byte(kwokConfig), stages...), 0o600); err != nil {
+		return nil, fmt.Errorf("configure kwok: %w", err)
+	}
+	p, err := cp.launch(Kwok,
+		"--kubeconfig="+cp.kubeconfig(kwokUser),
+		"--config="+path,
+		"--manage-all-nodes=true",
+		"--cidr=10.64.0.0/16",
+		"--node-ip="+loopback,
+		"--server-address="+address(cp.ports.kwok))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return cp.healthy(ctx, p, "http://"+address(cp.ports.kwok)+"/healthz")
+	}, nil
+}

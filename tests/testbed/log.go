@@ -1,0 +1,96 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+func openLog(opts ProcessOptions) (*os.File, error) {
+	if opts.LogFile == "" {
+		return os.CreateTemp("", opts.Name+"-*.log")
+	}
+	return os.Create(opts.LogFile)
+}
+
+// LogFile returns the path of the file with what the process wrote.
+func (p *Process) LogFile() string { return p.logFile }
+
+// Output returns all that the process has written to stdout and stderr, in the order in which it did.
+func (p *Process) Output() string {
+	out, err := os.ReadFile(p.logFile)
+	if err != nil {
+		return fmt.Sprintf("(no log: %v)", err)
+	}
+	return string(out)
+}
+
+// WaitLog waits until a line of the output contains the substring and returns the first such line, which may have been
+// written long ago. It is [ErrExited], with the end of the output, if the process ends without having written one.
+func (p *Process) WaitLog(ctx context.Context, substring string) (string, error) {
+	file, err := os.Open(p.logFile)
+	if err != nil {
+		return "", fmt.Errorf("%s: read the log: %w", p.name, err)
+	}
+	defer file.Close()
+	log := follower{r: bufio.NewReader(file)}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		// Asked before the log is read: what was written just before the end is still found.
+		ended := p.ended()
+		line, found, err := log.find(substring)
+		switch {
+		case found:
+			return line, nil
+		case err == nil && ended:
+			err = ErrExited
+		case err == nil:
+			err = ctx.Err()
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: wait for %q in the log: %w\n%s", p.name, substring, err, tail([]byte(p.Output())))
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// follower reads the lines of a file that is being written.
+type follower struct {
+	r       *bufio.Reader
+	partial string // The beginning of a line whose end was not there yet.
+}
+
+// find returns the next line with the substring, if the file has one by now.
+func (f *follower) find(substring string) (line string, found bool, err error) {
+	for {
+		read, err := f.r.ReadString('\n')
+		f.partial += read
+		if err == io.EOF {
+			return "", false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		line := strings.TrimSuffix(f.partial, "\n")
+		f.partial = ""
+		if strings.Contains(line, substring) {
+			return line, true, nil
+		}
+	}
+}
+
+// tail returns the last lines of a log, enough to see why a program has failed.
+func tail(log []byte) string {
+	const lines, size = 30, 8 << 10
+	text := string(log[max(0, len(log)-size):])
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

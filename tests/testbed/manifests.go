@@ -1,0 +1,120 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// ReadManifests decodes the documents of YAML or JSON, with lists taken apart. Documents that are not for an API
+// server, empty ones and kustomizations, are left out.
+func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(r, 4<<10)
+	var objects []*unstructured.Unstructured
+	for {
+		var content map[string]any
+		if err := decoder.Decode(&content); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decode a manifest: %w", err)
+		}
+		object := &unstructured.Unstructured{Object: content}
+		if len(content) == 0 || object.GroupVersionKind().Group == "kustomize.config.k8s.io" {
+			continue
+		}
+		if !object.IsList() {
+			objects = append(objects, object)
+			continue
+		}
+		err := object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("decode a list of manifests: %w", err)
+		}
+	}
+}
+
+// readManifestFiles reads files, and all .yaml and .yml files of folders but not of their subfolders.
+func readManifestFiles(paths []string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, path := range paths {
+		files, err := manifestFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			read, err := ReadManifests(bytes.NewReader(content))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			objects = append(objects, read...)
+		}
+	}
+	return objects, nil
+}
+
+func manifestFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if ext := filepath.Ext(entry.Name()); !entry.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	return files, nil
+}
+
+// selectKinds returns the objects of the kinds, all where there are none, in an order in which they can be applied:
+// what other objects live in or are made of comes first.
+func selectKinds(objects []*unstructured.Unstructured, kinds []string) []*unstructured.Unstructured {
+	rank := func(o *unstructured.Unstructured) int {
+		return slices.Index([]string{crdKind, "Namespace"}, o.GetKind())
+	}
+	selected := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
+		return len(kinds) > 0 && !slices.Contains(kinds, o.GetKind())
+	})
+	slices.SortStableFunc(selected, func(a, b *unstructured.Unstructured) int { return rank(b) - rank(a) })
+	return selected
+}
+
+const crdKind = "CustomResourceDefinition"
+
+// Kustomize returns the manifests that a kustomization folder makes, by way of "kubectl kustomize". kubectl is built
+// first if it was not yet, with progress to log.
+func Kustomize(ctx context.Context, log io.Writer, dir string) ([]byte, error) {
+	kubectl, err := Binary(ctx, log, Kubectl)
+	if err != nil {
+		return nil, err
+	}
+	out, err := output(exec.CommandContext(ctx, kubectl, "kustomize", dir))
+	if err != nil {
+		return nil, fmt.Errorf("kustomize %s: %w", dir, err)
+	}
+	return out, nil
+}

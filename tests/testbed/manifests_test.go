@@ -1,0 +1,83 @@
+package testbed
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// manifests are an account with its rights, and a ConfigMap, in an order in which they cannot be applied as they come.
+func manifests(namespace string) io.Reader {
+	return strings.NewReader(strings.ReplaceAll(`
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+---
+# Nothing but a comment.
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: NAMESPACE}
+data: {color: blue}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: Role
+  metadata: {name: reader, namespace: NAMESPACE}
+  rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list]}]
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata: {name: reader, namespace: NAMESPACE}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+  subjects: [{kind: ServiceAccount, name: reader, namespace: NAMESPACE}]
+---
+{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "NAMESPACE"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAMESPACE}
+`, "NAMESPACE", namespace))
+}
+
+func TestApply(t *testing.T) {
+	const namespace = "applied"
+	configMaps := bed.client.CoreV1().ConfigMaps(namespace)
+	if err := bed.ApplyYAML(t.Context(), manifests(namespace), RBACKinds()...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("%v, want not found: its kind was not asked for", err)
+	}
+	for range 2 { // To apply again changes nothing.
+		if err := bed.ApplyYAML(t.Context(), manifests(namespace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Data["color"] != "blue" || got.ManagedFields[0].Manager != fieldManager {
+		t.Errorf("unexpected %v, managed by %q", got.Data, got.ManagedFields[0].Manager)
+	}
+}
+
+func TestApplyCustomResource(t *testing.T) {
+	if err := bed.Apply(t.Context(), "testdata"); err != nil {
+		t.Fatal(err)
+	}
+	err := bed.ApplyYAML(t.Context(), strings.NewReader("{apiVersion: keyturn.test/v1, kind: Unknown, metadata: {name: x}}"))
+	if err == nil {
+		t.Error("an object of no known kind was applied")
+	}
+}
+
+func TestReadManifestsRefusesWhatIsNoYAML(t *testing.T) {
+	if _, err := ReadManifests(strings.NewReader("a: [")); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,158 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"sync"
+)
+
+// NATSOptions says what NATS server to run.
+type NATSOptions struct {
+	// Name is that of the server. Required, and different for each server of a cluster.
+	Name string
+	// Config is the path of the configuration. It takes the rest from the environment, as the files in deploy/nats do: NATS_NAME,
+	// NATS_LISTEN, NATS_ROUTE_LISTEN, NATS_LEAF_LISTEN, NATS_MONITOR, NATS_STORE, NATS_TLS_CERT, NATS_TLS_KEY and
+	// NATS_TLS_CA.
+	Config string
+	// Dir holds the store, and the logs. Required.
+	Dir string
+	// Certificates are shown to clients and to other servers. Required.
+	Certificates Certificates
+	// Log receives the progress of building. Nil means none.
+	Log io.Writer
+}
+
+// NATSServer is a NATS server of its own, on loopback. It has the same ports and store each time that it is started. Its
+// methods may be called concurrently.
+type NATSServer struct {
+	opts                         NATSOptions
+	binary                       string
+	client, route, leaf, monitor int
+
+	mu      sync.Mutex
+	env     []string
+	process *Process
+	starts  int
+}
+
+// NewNATSServer prepares a server, which is not started yet. It is built first if it was not yet.
+func NewNATSServer(ctx context.Context, opts NATSOptions) (*NATSServer, error) {
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	binary, err := Binary(ctx, opts.Log, NATS)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Dir, err = makeDir(opts.Dir); err != nil {
+		return nil, fmt.Errorf("prepare nats: %w", err)
+	}
+	free, err := freePorts(4)
+	if err != nil {
+		return nil, fmt.Errorf("prepare nats: %w", err)
+	}
+	return &NATSServer{opts: opts, binary: binary, client: free[0], route: free[1], leaf: free[2], monitor: free[3]}, nil
+}
+
+// SetEnv adds to the environment that the server is started with.
+func (s *NATSServer) SetEnv(env ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.env = append(s.env, env...)
+}
+
+// URL is where clients connect.
+func (s *NATSServer) URL() string { return "tls://" + s.Address() }
+
+// Address is the host and the port for clients.
+func (s *NATSServer) Address() string { return address(s.client) }
+
+// RouteURL is where the other servers of its cluster connect.
+func (s *NATSServer) RouteURL() string { return "nats-route://" + address(s.route) }
+
+// LeafAddress is the host and the port for leaf nodes.
+func (s *NATSServer) LeafAddress() string { return address(s.leaf) }
+
+// MonitorURL is where the server tells of itself.
+func (s *NATSServer) MonitorURL() string { return "http://" + address(s.monitor) }
+
+// Launch starts the server, also again after [NATSServer.Kill], and does not wait for it.
+func (s *NATSServer) Launch() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil && !s.process.ended() {
+		return fmt.Errorf("start %s: it is running", s.opts.Name)
+	}
+	s.starts++
+	p, err := StartProcess(ProcessOptions{
+		Path: s.binary, Args: []string{"-c", s.opts.Config}, Name: s.opts.Name,
+		LogFile: filepath.Join(s.opts.Dir, fmt.Sprintf("%s-%d.log", s.opts.Name, s.starts)),
+		Env: append([]string{
+			"NATS_NAME=" + s.opts.Name,
+			"NATS_LISTEN=" + address(s.client),
+			"NATS_ROUTE_LISTEN=" + address(s.route),
+			"NATS_LEAF_LISTEN=" + address(s.leaf),
+			"NATS_MONITOR=" + address(s.monitor),
+			"NATS_STORE=" + filepath.Join(s.opts.Dir, "store"),
+			"NATS_TLS_CERT=" + s.opts.Certificates.Cert,
+			"NATS_TLS_KEY=" + s.opts.Certificates.Key,
+			"NATS_TLS_CA=" + s.opts.Certificates.CA,
+		}, s.env...),
+	})
+	if err != nil {
+		return err
+	}
+	s.process = p
+	return nil
+}
+
+// Ready waits until the server and what it keeps are healthy.
+func (s *NATSServer) Ready(ctx context.Context) error {
+	p := s.Process()
+	if p == nil {
+		return errors.New("nats was not started")
+	}
+	client := &http.Client{Timeout: startTimeout}
+	defer client.CloseIdleConnections()
+	return p.waitFor(ctx, func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MonitorURL()+"/healthz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return errors.New(response.Status)
+		}
+		return nil
+	})
+}
+
+// Process is the server as it was started last, or nil where it was not.
+func (s *NATSServer) Process() *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// Kill ends the server as a crash does, and waits until it is gone.
+func (s *NATSServer) Kill() {
+	if p := s.Process(); p != nil {
+		p.Kill()
+	}
+}
+
+// Stop ends the server and waits for it.
+func (s *NATSServer) Stop() {
+	if p := s.Process(); p != nil {
+		// How it ends is of no interest.
+		_ = p.Stop(stopGrace)
+	}
+}

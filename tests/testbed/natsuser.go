@@ -1,0 +1,30 @@
+package testbed
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+)
+
+// NewNATSUser makes the seed of a user, as the file <name>.nk in the folder, and returns the user's public key.
+func NewNATSUser(t testing.TB, dir, name string) string {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".nk"), seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public
+}

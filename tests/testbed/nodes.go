@@ -1,0 +1,96 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// makeNodes creates the nodes whose pods kwok plays.
+func (cp *ControlPlane) makeNodes(ctx context.Context) error {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("10k"),
+		corev1.ResourceMemory: resource.MustParse("100Ti"),
+		corev1.ResourcePods:   resource.MustParse("100k"),
+	}
+	for i := range cp.opts.Nodes {
+		name := fmt.Sprintf("node-%d", i)
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        name,
+				Labels:      map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
+				Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			},
+			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+		}
+		_, err := cp.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		// A folder that was used before has its nodes already.
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create a node: %w", err)
+		}
+	}
+	return nil
+}
+
+// waitUsable waits for what the servers do after they are ready and tests rely on: nodes that take pods, and a
+// service account for the pods of the namespace "default".
+func (cp *ControlPlane) waitUsable(ctx context.Context) error {
+	if !cp.opts.WithoutControllers {
+		if err := cp.waitServiceAccount(ctx, metav1.NamespaceDefault); err != nil {
+			return err
+		}
+	}
+	// It takes kwok to make a node ready and the controllers to take the taint away that it was born with.
+	if cp.opts.WithoutKwok || cp.opts.WithoutControllers {
+		return nil
+	}
+	usable := func(ctx context.Context) (bool, error) {
+		nodes, err := cp.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, node := range nodes.Items {
+			if len(node.Spec.Taints) > 0 || !nodeReady(node) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, usable)
+	if err != nil {
+		return fmt.Errorf("wait for the nodes: %w", err)
+	}
+	return nil
+}
+
+func nodeReady(node corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// waitServiceAccount waits for the account that a controller makes in every new namespace. Until it is there the API
+// server refuses the namespace's pods.
+func (cp *ControlPlane) waitServiceAccount(ctx context.Context, namespace string) error {
+	exists := func(ctx context.Context) (bool, error) {
+		_, err := cp.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, startTimeout, true, exists)
+	if err != nil {
+		return fmt.Errorf("wait for the default service account of %s: %w", namespace, err)
+	}
+	return nil
+}

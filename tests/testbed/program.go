@@ -1,0 +1,44 @@
+package testbed
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"path/filepath"
+)
+
+// BuildProgram builds a main package of the root module, such as "./cmd/actuator", and returns the path of the binary,
+// with the race detector in it where race is true. The path is the same each time, and only what has changed since is
+// compiled: the flags are those of a plain "go build", so that tests and programs share their compiled packages.
+func BuildProgram(ctx context.Context, pkg string, race bool) (string, error) {
+	root, err := moduleDir(ctx, ".", modulePath)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", pkg, err)
+	}
+	name, args := path.Base(pkg), []string(nil)
+	if race {
+		name, args = name+"-race", []string{"-race"}
+	}
+	dir, err := programsDir(root)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lockFile(ctx, filepath.Join(dir, name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	binary := filepath.Join(dir, name)
+	if err := goBuild(ctx, root, binary, pkg, args); err != nil {
+		return "", fmt.Errorf("build %s: %w", pkg, err)
+	}
+	return binary, nil
+}
+
+// programsDir is where the programs of a checkout are kept: two on one machine must not overwrite each other's.
+func programsDir(root string, elem ...string) (string, error) {
+	checkout := sha256.Sum256([]byte(root))
+	return cacheDir(append([]string{"programs", hex.EncodeToString(checkout[:6])}, elem...)...)
+}

@@ -1,0 +1,85 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+)
+
+// ErrNoCommit is returned where a commit is not in this clone, which may be a shallow one, or where this is no clone.
+var ErrNoCommit = errors.New("the commit is not in this clone")
+
+// BuildCommit builds main packages of another commit of the root module, such as "./cmd/actuator" of "HEAD~1", and returns the paths of
+// the binaries in their order. They have the race detector, as what else a test builds has: only what is of this module is compiled
+// again. They are kept until those of another commit are wanted.
+func BuildCommit(ctx context.Context, revision string, pkgs ...string) ([]string, error) {
+	root, err := moduleDir(ctx, ".", modulePath)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", revision, err)
+	}
+	commit, err := output(exec.CommandContext(ctx, "git", "-C", root, "rev-parse", "--verify", "--quiet", revision+"^{commit}"))
+	if err != nil || len(commit) < 12 {
+		return nil, fmt.Errorf("build %s: %w", revision, ErrNoCommit)
+	}
+	dir, err := programsDir(root, "commit")
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := lockFile(ctx, dir+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	built := filepath.Join(dir, string(commit[:12]))
+	var binaries []string
+	for _, pkg := range pkgs {
+		binaries = append(binaries, filepath.Join(built, path.Base(pkg)))
+	}
+	if allFiles(binaries) {
+		return binaries, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("build %s: %w", revision, err)
+	}
+	// The same folder for each commit: a package that is the same in both is compiled once.
+	source := filepath.Join(dir, "source")
+	if err := export(ctx, root, string(commit[:12]), source); err != nil {
+		return nil, fmt.Errorf("build %s: %w", revision, err)
+	}
+	if err := os.MkdirAll(built, 0o755); err != nil {
+		return nil, fmt.Errorf("build %s: %w", revision, err)
+	}
+	for i, pkg := range pkgs {
+		if err := goBuild(ctx, source, binaries[i], pkg, []string{"-race"}); err != nil {
+			return nil, fmt.Errorf("build %s of %s: %w", pkg, revision, err)
+		}
+	}
+	return binaries, nil
+}
+
+// export writes the files of a commit to a folder.
+func export(ctx context.Context, root, commit, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	archive := filepath.Join(dir, "source.tar")
+	defer os.Remove(archive)
+	if _, err := output(exec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", "--output="+archive, commit)); err != nil {
+		return err
+	}
+	_, err := output(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", dir))
+	return err
+}
+
+func allFiles(paths []string) bool {
+	for _, path := range paths {
+		if !isFile(path) {
+			return false
+		}
+	}
+	return true
+}

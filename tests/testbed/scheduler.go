@@ -1,0 +1,40 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// schedulerConfig takes the path of the kubeconfig and lifts the limit of 50 pods a second.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: %q
+  qps: 500
+  burst: 1000
+leaderElection:
+  leaderElect: false
+`
+
+func (cp *ControlPlane) startScheduler() (ready, error) {
+	path := filepath.Join(cp.dir, "scheduler.yaml")
+	config := fmt.Sprintf(schedulerConfig, cp.kubeconfig(schedulerUser))
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return nil, fmt.Errorf("configure the scheduler: %w", err)
+	}
+	p, err := cp.launch(Scheduler,
+		"--config="+path,
+		"--bind-address="+loopback,
+		"--secure-port="+strconv.Itoa(cp.ports.scheduler),
+		"--tls-cert-file="+cp.pki.cert,
+		"--tls-private-key-file="+cp.pki.key)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return cp.healthy(ctx, p, "https://"+address(cp.ports.scheduler)+"/readyz")
+	}, nil
+}

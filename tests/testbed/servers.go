@@ -1,0 +1,143 @@
+package testbed
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// The servers that [Build] knows, and the tools beside them.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+	Kubectl           = "kubectl"
+	Vault             = "vault"
+	ExternalSecrets   = "external-secrets"
+	CertManager       = "cert-manager"
+	JaegerServer      = "jaeger"
+	Promtool          = "promtool"
+	NATS              = "nats-server"
+	NATSKeys          = "nk"
+	Helm              = "helm"
+
+	SourceController    = "source-controller"
+	KustomizeController = "kustomize-controller"
+)
+
+const (
+	etcdVersion            = "v3.6.8"
+	kubernetesVersion      = "v1.36.3"
+	kwokVersion            = "v0.8.0"
+	vaultVersion           = "v1.13.0"
+	externalSecretsVersion = "v0.20.4"
+	certManagerVersion     = "v1.21.2"
+	jaegerVersion          = "v1.76.0"
+	promtoolVersion        = "v0.313.5"
+	helmVersion            = "v4.3.1"
+	fluxVersion            = "v1.9.5"
+	natsVersion            = "v2.15.2"
+	natsKeysVersion        = "v0.4.16"
+)
+
+// server says where a binary comes from.
+type server struct {
+	version string
+	// revision is that of a main package of ours, after the version: it changes with each change of the package, or a
+	// binary in the cache would be taken for what it no longer is. Empty where the main package is the server's own.
+	revision string
+	// tools is the folder under tests/tools with the module that pins the server and its dependencies.
+	tools string
+	// module is the server's own.
+	module string
+	// pkg is the main package, as tools sees it.
+	pkg string
+	// estimate is how long a first build takes on two cores, for the person who waits.
+	estimate string
+	// flags are further linker flags.
+	flags string
+	// tags are build tags.
+	tags string
+	// extract copies further files out of the server's module into the folder of the binary.
+	extract func(moduleDir, dir string) error
+}
+
+// kubernetesFlags give the version that a release build would have: without it the servers call themselves
+// v0.0.0-master, and clients and feature gates that look at the version are misled.
+const kubernetesFlags = " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
+	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+
+func servers() map[string]server {
+	kubernetes := func(pkg, estimate string) server {
+		return server{
+			version: kubernetesVersion, tools: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + pkg,
+			estimate: estimate, flags: kubernetesFlags,
+		}
+	}
+	flux := func(name string) server {
+		module := "github.com/fluxcd/" + name
+		return server{
+			version: fluxVersion, tools: name, module: module, pkg: module, estimate: "2 minutes", extract: extractCRDs("config/crd/bases"),
+		}
+	}
+	return map[string]server{
+		SourceController:    flux(SourceController),
+		KustomizeController: flux(KustomizeController),
+		Etcd: {
+			version: etcdVersion, tools: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
+			estimate: "a minute",
+		},
+		Kwok: {
+			version: kwokVersion, tools: "kwok", module: "sigs.k8s.io/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok",
+			estimate: "a minute", extract: extractStages,
+		},
+		APIServer:         kubernetes(APIServer, "3 minutes"),
+		ControllerManager: kubernetes(ControllerManager, "a minute"),
+		Scheduler:         kubernetes(Scheduler, "half a minute"),
+		Kubectl:           kubernetes(Kubectl, "half a minute"),
+		Vault: {
+			version: vaultVersion, tools: "vault", module: "github.com/hashicorp/vault", pkg: "github.com/hashicorp/vault",
+			estimate: "4 minutes",
+		},
+		ExternalSecrets: {
+			version: externalSecretsVersion, tools: "external-secrets", module: "github.com/external-secrets/external-secrets",
+			pkg: "github.com/external-secrets/external-secrets", estimate: "4 minutes",
+			extract: extractCRDs("config/crds/bases"),
+		},
+		CertManager: {
+			version: certManagerVersion, revision: "-1", tools: "cert-manager", module: "github.com/cert-manager/cert-manager",
+			pkg: ".", estimate: "a minute and a half", extract: extractCRDs("deploy/crds"),
+		},
+		JaegerServer: {
+			version: jaegerVersion, tools: "jaeger", module: "github.com/jaegertracing/jaeger",
+			pkg: "github.com/jaegertracing/jaeger/cmd/all-in-one", estimate: "2 minutes",
+		},
+		NATS: {
+			version: natsVersion, tools: "nats", module: "github.com/nats-io/nats-server/v2", pkg: "github.com/nats-io/nats-server/v2",
+			estimate: "a quarter of a minute",
+		},
+		NATSKeys: {
+			version: natsKeysVersion, tools: "nats", module: "github.com/nats-io/nkeys", pkg: "github.com/nats-io/nkeys/nk",
+			estimate: "some seconds",
+		},
+		Promtool: {
+			// Without the tag it has a client of every cloud in which Prometheus looks for targets.
+			version: promtoolVersion, tools: "promtool", module: "github.com/prometheus/prometheus", tags: "remove_all_sd",
+			pkg: "github.com/prometheus/prometheus/cmd/promtool", estimate: "3 minutes",
+		},
+		Helm: {version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", pkg: "helm.sh/helm/v4/cmd/helm", estimate: "3 minutes"},
+	}
+}
+
+// Servers returns the names of all servers that the test bed knows, in the order of their names.
+func Servers() []string { return slices.Sorted(maps.Keys(servers())) }
+
+func findServer(name string) (server, error) {
+	s, ok := servers()[name]
+	if !ok {
+		return server{}, fmt.Errorf("unknown server %q: one of %q", name, Servers())
+	}
+	return s, nil
+}

@@ -1,0 +1,213 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/hashicorp/vault/api"
+)
+
+// StoreOptions says what secret store to start. The zero value is one that keeps no audit log.
+type StoreOptions struct {
+	// Dir holds the data, the configuration and the logs. It is made where it does not exist and kept when the store
+	// stops. It must hold no older store, which nobody has the key of. Empty means a temporary folder that Stop removes.
+	Dir string
+	// Log receives the progress of building. Nil means none.
+	Log io.Writer
+
+	// AuditURL is where the server posts its audit log by the http device that only OpenBao has; see [OpenBao]. A file
+	// device is beside it, so that requests succeed also while nobody listens at the URL. Empty means neither.
+	AuditURL string
+	// AuditToken is the bearer token that the http device shows. Empty means none.
+	AuditToken string
+}
+
+// Store is a secret store of one server, Vault or OpenBao, whose data is on disk: it is there again after a restart. Its
+// methods may be called concurrently.
+type Store struct {
+	opts      StoreOptions
+	binary    string
+	dir       string
+	port      int
+	cluster   int // The port for other servers, of which there are none.
+	transport *http.Transport
+	client    *api.Client
+
+	mu      sync.Mutex
+	process *Process
+	starts  int
+	key     string // The one that unseals. Empty until the store was initialised.
+	stopped bool
+}
+
+// OpenBao says whether stores are OpenBao's, of the binary that BAO_BIN names, and not Vault's. Only OpenBao has the http
+// audit device, SCAN and namespaces.
+func OpenBao() bool { return os.Getenv("BAO_BIN") != "" }
+
+// StartStore starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version
+// 2 at secret/. That takes a second. Vault is built first if it was not yet, which the context bounds as well. The store
+// outlives the context: the caller ends it with [Store.Stop]. An error holds the end of the server's log.
+func StartStore(ctx context.Context, opts StoreOptions) (*Store, error) {
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	if opts.AuditURL != "" && !OpenBao() {
+		return nil, errors.New("start the secret store: Vault has no http audit device")
+	}
+	binary, err := storeBinary(ctx, opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, binary: binary, transport: &http.Transport{}}
+	if err := s.create(ctx); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("start the secret store: %w", err)
+	}
+	return s, nil
+}
+
+func storeBinary(ctx context.Context, log io.Writer) (string, error) {
+	if OpenBao() {
+		return os.Getenv("BAO_BIN"), nil
+	}
+	return Binary(ctx, log, Vault)
+}
+
+// create starts a store that has no data yet.
+func (s *Store) create(ctx context.Context) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if err := s.serve(ctx); err != nil {
+		return err
+	}
+	if err := s.initialise(ctx); err != nil {
+		return err
+	}
+	if err := s.Unseal(ctx); err != nil {
+		return err
+	}
+	return s.MountKV(ctx, "secret", 2)
+}
+
+func (s *Store) prepare() (err error) {
+	if s.dir, err = makeDir(s.opts.Dir); err != nil {
+		return err
+	}
+	free, err := freePorts(2)
+	if err != nil {
+		return err
+	}
+	s.port, s.cluster = free[0], free[1]
+	if err := s.writeConfig(); err != nil {
+		return err
+	}
+	s.client, err = api.NewClient(&api.Config{Address: s.Address(), HttpClient: &http.Client{Transport: s.transport}})
+	if err != nil {
+		return err
+	}
+	// The environment of a developer may have one.
+	s.client.ClearNamespace()
+	s.client.SetCloneToken(true)
+	return nil
+}
+
+// Start starts the server again after [Store.Kill], on the same port and with the same data, and unseals it. It is an
+// error where the server is running.
+func (s *Store) Start(ctx context.Context) error {
+	if err := s.serve(ctx); err != nil {
+		return fmt.Errorf("start the secret store again: %w", err)
+	}
+	return s.Unseal(ctx)
+}
+
+// Kill ends the server as a crash does and waits until it is gone. It does nothing where the server is down already.
+func (s *Store) Kill() {
+	if p := s.Process(); p != nil {
+		p.Kill()
+	}
+}
+
+// Stop ends the server for good and waits for it. It removes the folder if StartStore made it. Calling it again does
+// nothing.
+func (s *Store) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return
+	}
+	s.stopped = true
+	if s.process != nil {
+		// How it ends is of no interest: all that it wrote goes with it.
+		_ = s.process.Stop(stopGrace)
+	}
+	s.transport.CloseIdleConnections()
+	if s.opts.Dir == "" {
+		_ = os.RemoveAll(s.dir)
+	}
+}
+
+// Address returns the URL of the server.
+func (s *Store) Address() string { return "http://" + address(s.port) }
+
+// Token returns the root token.
+func (s *Store) Token() string { return s.client.Token() }
+
+// Client returns a client with the root token, which tries everything once. It is shared: who needs another token,
+// namespace or header makes a clone, which has the token too, and changes that.
+func (s *Store) Client() *api.Client { return s.client }
+
+// Dir returns the folder with the data, the configuration and the logs.
+func (s *Store) Dir() string { return s.dir }
+
+// Process returns the server as it was started last, or nil where it was not.
+func (s *Store) Process() *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// serve starts the server and waits until it answers, sealed or not.
+func (s *Store) serve(ctx context.Context) error {
+	p, err := s.launch()
+	if err != nil {
+		return err
+	}
+	return p.waitFor(ctx, func(ctx context.Context) error {
+		_, err := s.client.Sys().SealStatusWithContext(ctx)
+		return err
+	})
+}
+
+func (s *Store) launch() (*Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped:
+		return nil, errors.New("it was stopped")
+	case s.process != nil && !s.process.ended():
+		return nil, errors.New("it is running")
+	}
+	s.starts++
+	p, err := StartProcess(ProcessOptions{
+		Path: s.binary, Args: []string{"server", "-config=" + s.configFile()},
+		LogFile: filepath.Join(s.dir, fmt.Sprintf("server-%d.log", s.starts)),
+		Env: []string{
+			// The server looks for a token and for plugins at home, and the home of a developer has some.
+			"HOME=" + s.dir,
+			// One of the certificates that a dependency of Vault brings along has a negative serial number.
+			"GODEBUG=x509negativeserial=1",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.process = p
+	return p, nil
+}

@@ -1,0 +1,49 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/vault/api"
+)
+
+// AuditSocket enables an audit device that writes its lines to an address, with a network of "tcp" or "unix". Somebody has
+// to listen there by now. While nobody does, and no other device has taken the line, the store refuses every request.
+func (s *Store) AuditSocket(ctx context.Context, name, network, address string) error {
+	return s.enableAudit(ctx, name, "socket", map[string]string{"socket_type": network, "address": address})
+}
+
+// AuditToFile enables an audit device that writes its lines to [Store.AuditFile].
+func (s *Store) AuditToFile(ctx context.Context, name string) error {
+	return s.enableAudit(ctx, name, "file", map[string]string{"file_path": s.AuditFile(name)})
+}
+
+// AuditFile returns the path of the file that the audit device of that name writes to.
+func (s *Store) AuditFile(name string) string { return filepath.Join(s.dir, "audit-"+name+".log") }
+
+func (s *Store) enableAudit(ctx context.Context, name, kind string, options map[string]string) error {
+	err := s.client.Sys().EnableAuditWithOptionsWithContext(ctx, name, &api.EnableAuditOptions{Type: kind, Options: options})
+	if err != nil {
+		return fmt.Errorf("enable the %s audit device %s: %w", kind, name, err)
+	}
+	return nil
+}
+
+// DisableAudit takes an audit device away that was enabled by the API.
+func (s *Store) DisableAudit(ctx context.Context, name string) error {
+	if err := s.client.Sys().DisableAuditWithContext(ctx, name); err != nil {
+		return fmt.Errorf("disable the audit device %s: %w", name, err)
+	}
+	return nil
+}
+
+// AuditHeader lets a header of requests into the audit log as it is: "traceparent", for one. Without it no header gets
+// there.
+func (s *Store) AuditHeader(ctx context.Context, header string) error {
+	path := "sys/config/auditing/request-headers/" + header
+	if _, err := s.client.Logical().WriteWithContext(ctx, path, map[string]any{"hmac": false}); err != nil {
+		return fmt.Errorf("audit the header %s: %w", header, err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package testbed
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func (s *Store) configFile() string { return filepath.Join(s.dir, "server.json") }
+
+// writeConfig writes the server's configuration: what "server -dev" would do, but with the data on disk.
+func (s *Store) writeConfig() error {
+	type object = map[string]any
+	config := object{
+		"storage": object{"file": object{"path": filepath.Join(s.dir, "data")}},
+		"listener": object{"tcp": object{
+			"address": address(s.port), "cluster_address": address(s.cluster), "tls_disable": true,
+		}},
+		"api_addr": s.Address(),
+	}
+	if OpenBao() {
+		// Since 2.3 the API may enable no audit device, unless the operator says so.
+		config["unsafe_allow_api_audit_creation"] = true
+	} else {
+		// OpenBao has done away with it. Locking memory is a right that few have.
+		config["disable_mlock"] = true
+	}
+	if s.opts.AuditURL != "" {
+		// Of several devices one has to take a line. Without skip_test the server would not unseal while nobody listens.
+		options := map[string]string{"uri": s.opts.AuditURL, "skip_test": "true"}
+		if s.opts.AuditToken != "" {
+			headers, err := json.Marshal(map[string][]string{"Authorization": {"Bearer " + s.opts.AuditToken}})
+			if err != nil {
+				return fmt.Errorf("configure the http audit device: %w", err)
+			}
+			options["headers"] = string(headers)
+		}
+		config["audit"] = []object{
+			{"type": "file", "path": "declared-file", "options": object{"file_path": s.AuditFile("declared-file")}},
+			{"type": "http", "path": "declared-http", "options": options},
+		}
+	}
+	content, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("configure the server: %w", err)
+	}
+	if err := os.WriteFile(s.configFile(), content, 0o600); err != nil {
+		return fmt.Errorf("configure the server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+package testbed
+
+import "syscall"
+
+// childAttr makes the kernel kill a child when the thread that forked it is gone, and so when this process is,
+// however it ended; and gives the child a process group of its own, so that a Ctrl-C at the terminal reaches only the
+// tests, which then stop their children in order.
+func childAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}

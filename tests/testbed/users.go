@@ -1,0 +1,76 @@
+package testbed
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// The users of a control plane other than service accounts, as they appear in the audit log.
+const (
+	adminUser       = "testbed-admin"
+	kwokUser        = "testbed-kwok"
+	controllersUser = "system:kube-controller-manager"
+	schedulerUser   = "system:kube-scheduler"
+
+	// ExternalSecretsUser and CertManagerUser are those of the operators, and FluxUser that of Flux's controllers.
+	ExternalSecretsUser = "testbed-external-secrets"
+	CertManagerUser     = "testbed-cert-manager"
+	FluxUser            = "testbed-flux"
+)
+
+// mastersGroup is who may do everything.
+const mastersGroup = "system:masters"
+
+// makeUsers gives each user a random token and a kubeconfig with it, and writes the file by which the API server knows
+// them. The server's own role bindings give those without a group their rights.
+func (cp *ControlPlane) makeUsers() error {
+	cp.tokens = map[string]string{}
+	var file strings.Builder
+	for user, group := range map[string]string{
+		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
+		ExternalSecretsUser: mastersGroup, CertManagerUser: mastersGroup, FluxUser: mastersGroup,
+	} {
+		token := rand.Text()
+		cp.tokens[user] = token
+		fmt.Fprintf(&file, "%s,%s,%s,%q\n", token, user, user, group)
+		if err := writeKubeconfig(cp.kubeconfig(user), cp.url(), cp.pki.ca, user, token); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(cp.tokenFile(), []byte(file.String()), 0o600); err != nil {
+		return fmt.Errorf("write the tokens: %w", err)
+	}
+	return nil
+}
+
+func (cp *ControlPlane) tokenFile() string { return filepath.Join(cp.dir, "tokens.csv") }
+
+func (cp *ControlPlane) kubeconfig(user string) string {
+	return filepath.Join(cp.dir, strings.ReplaceAll(user, ":", "-")+".kubeconfig")
+}
+
+func (cp *ControlPlane) url() string { return "https://" + address(cp.ports.apiServer) }
+
+func (cp *ControlPlane) adminConfig() (*rest.Config, error) {
+	config, err := cp.tokenConfig(cp.tokens[adminUser])
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+func (cp *ControlPlane) tokenConfig(token string) (*rest.Config, error) {
+	ca, err := os.ReadFile(cp.pki.ca)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: cp.url(), BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+	}, nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"archive/tar"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// writeArchive writes the images of all platforms and their SBOMs as an OCI archive: the layout of the OCI in a tar.
+func writeArchive(out, name, version string, builds []build, license []byte) error {
+	dir, err := os.MkdirTemp(filepath.Dir(out), "image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	where, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	notes := annotations(version, builds[0].commit)
+	base, err := layer(baseFiles(license), builds[0].commit.date)
+	if err != nil {
+		return err
+	}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var sboms []v1.Image
+	for _, b := range builds {
+		img, err := image(b, base, notes)
+		if err != nil {
+			return err
+		}
+		subject, err := partial.Descriptor(img)
+		if err != nil {
+			return err
+		}
+		subject.ArtifactType = "" // It is an image.
+		content, err := sbom(version, b)
+		if err != nil {
+			return err
+		}
+		artifact, err := sbomArtifact(content, *subject, notes)
+		if err != nil {
+			return err
+		}
+		sboms = append(sboms, artifact)
+		platform := v1.Platform{OS: "linux", Architecture: b.architecture}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
+	}
+	index = mutate.Annotations(index, notes).(v1.ImageIndex)
+	// By which tools find the image in the archive: those of the OCI, and containerd.
+	names := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": name}
+	if err := where.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
+		return err
+	}
+	for _, artifact := range sboms {
+		if err := where.AppendImage(artifact); err != nil {
+			return err
+		}
+	}
+	return pack(dir, out, builds[0].commit.date)
+}
+
+// pack writes a folder as a tar in which nothing depends on when and where it is made.
+func pack(dir, out string, modified time.Time) (err error) {
+	archive, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := archive.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	w := tar.NewWriter(archive)
+	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		header := tar.Header{Typeflag: tar.TypeDir, Name: filepath.ToSlash(name) + "/", Mode: 0o755, ModTime: modified, Format: tar.FormatPAX}
+		if entry.IsDir() {
+			return w.WriteHeader(&header)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeReg, filepath.ToSlash(name), 0o644, info.Size()
+		if err := w.WriteHeader(&header); err != nil {
+			return err
+		}
+		content, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		_, err = io.Copy(w, content)
+		return err
+	}); err != nil {
+		return err
+	}
+	return w.Close()
+}
