@@ -108,12 +108,12 @@ func (a *Actuator) lead(ctx context.Context) error {
 	var telling, consuming sync.WaitGroup
 	tellCtx, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopTelling()
-	telling.Go(func() { kube.run(tellCtx) })
+	leading, stop := context.WithCancel(ctx)
+	defer stop()
+	telling.Go(func() { kube.run(tellCtx, leading) })
 	var reporting sync.WaitGroup
 	reporting.Go(func() { reporter.run(tellCtx) })
 
-	leading, stop := context.WithCancel(ctx)
-	defer stop()
 	var failure error
 	consuming.Go(func() {
 		defer stop()
@@ -136,9 +136,9 @@ func (a *Actuator) lead(ctx context.Context) error {
 	close(reporter.queue)
 	last := time.AfterFunc(reportTimeout, stopTelling)
 	reporting.Wait()
-	last.Stop()
-	stopTelling()
+	close(kube.queue)
 	telling.Wait()
+	last.Stop()
 	if failure != nil && ctx.Err() == nil {
 		return fmt.Errorf("consuming events: %w", failure)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,9 +20,12 @@ import (
 const (
 	// kubeEventQueue is how many Kubernetes Events wait to be written at most. The API server keeps them for an hour, to be
 	// read by people: when as many wait, a further one is dropped and counted.
-	kubeEventQueue = 2048
-	// kubeEventRate and kubeEventBurst bound how many are written in a second, so that they do not compete with patches: of a
-	// Secret that a hundred workloads share a few are told at once, and the rest while their pods start.
+	kubeEventQueue = 4096
+	// kubeEventPause is how long no further one must have come before one is written: nearly all of them follow a patch, and while patches
+	// are under way they would compete with them. None waits longer than kubeEventPatience for such a pause.
+	kubeEventPause    = 250 * time.Millisecond
+	kubeEventPatience = 5 * time.Second
+	// kubeEventRate and kubeEventBurst bound how many are written in a second, after the pause too: pods are starting then.
 	kubeEventRate  = 25
 	kubeEventBurst = 10
 	// kubeEventTimeout is how long one may take.
@@ -38,6 +42,8 @@ type kubeEvents struct {
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
 	queue   chan *corev1.Event
+	// latest is when the last one was put into the queue, in nanoseconds of Unix time.
+	latest  atomic.Int64
 	dropped func(context.Context)
 }
 
@@ -49,24 +55,49 @@ func newKubeEvents(options Options, log *slog.Logger, dropped func(context.Conte
 	}
 }
 
-// run writes until the context is done.
-func (k *kubeEvents) run(ctx context.Context) {
+// run writes until the queue is closed, or the context is done. Once hurry is done none waits any more, for a pause or for its turn: what the
+// rate does not allow at once is dropped.
+func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case event := <-k.queue:
-			if k.limiter.Wait(ctx) != nil {
+		case event, open := <-k.queue:
+			if !open {
 				return
 			}
-			callCtx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
-			_, err := k.client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				k.log.WarnContext(ctx, "a Kubernetes Event could not be written", "workload", event.InvolvedObject.Name,
-					"namespace", event.Namespace, "err", err)
+			k.awaitPause(hurry, event.FirstTimestamp.Time)
+			if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
+				k.dropped(ctx)
+				continue
 			}
+			k.create(ctx, event)
 		}
+	}
+}
+
+// awaitPause waits until none has come for a while, or one that came at a given time has waited long enough.
+func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
+	for ctx.Err() == nil {
+		now := k.now()
+		wait := min(time.Unix(0, k.latest.Load()).Add(kubeEventPause).Sub(now), came.Add(kubeEventPatience).Sub(now))
+		if wait <= 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
+	callCtx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
+	defer cancel()
+	_, err := k.client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
+	if err != nil && ctx.Err() == nil {
+		k.log.WarnContext(ctx, "a Kubernetes Event could not be written", "workload", event.InvolvedObject.Name,
+			"namespace", event.Namespace, "err", err)
 	}
 }
 
@@ -131,6 +162,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		ReportingController: "keyturn.dev/actuator",
 		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
 	}
+	k.latest.Store(now.UnixNano())
 	select {
 	case k.queue <- event:
 	default:

@@ -93,34 +93,93 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 	}
 }
 
+// kubeEventBed is a writer of Kubernetes Events in a bubble, with a clock that the test sets.
+type kubeEventBed struct {
+	*kubeEvents
+	tries, dropped atomic.Int32
+	ended          chan struct{}
+}
+
+// startKubeEvents starts one, which ends as run says.
+func startKubeEvents(ctx, hurry context.Context) *kubeEventBed {
+	bed := &kubeEventBed{ended: make(chan struct{})}
+	client := fake.NewClientset()
+	client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {
+		bed.tries.Add(1)
+		return true, nil, errors.New("one that is refused holds up no other")
+	})
+	bed.kubeEvents = kubeEventsOf(client, func(context.Context) { bed.dropped.Add(1) })
+	bed.now = time.Now
+	go func() {
+		defer close(bed.ended)
+		bed.run(ctx, hurry)
+	}()
+	return bed
+}
+
+func (b *kubeEventBed) tell(ctx context.Context, count int) {
+	for range count {
+		b.problem(ctx, events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, "a")
+	}
+}
+
+// triesAfter is how many were tried to be written in all, after some time more.
+func (b *kubeEventBed) triesAfter(d time.Duration) int {
+	<-time.After(d)
+	synctest.Wait()
+	return int(b.tries.Load())
+}
+
 func TestKubernetesEventsAreWrittenNoFasterThanAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		var tries atomic.Int32
-		client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {
-			tries.Add(1)
-			return true, nil, errors.New("one that is refused holds up no other")
-		})
-		k := kubeEventsOf(client, nil)
-		for range kubeEventBurst + 2*kubeEventRate {
-			k.queue <- &corev1.Event{}
-		}
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			k.run(ctx)
-		}()
-		synctest.Wait()
-		if tries := tries.Load(); tries != kubeEventBurst {
-			t.Errorf("at once %d are written, want a burst of %d", tries, kubeEventBurst)
+		bed := startKubeEvents(ctx, ctx)
+		bed.tell(ctx, kubeEventBurst+2*kubeEventRate)
+		if got := bed.triesAfter(kubeEventPause); got != kubeEventBurst {
+			t.Errorf("at once %d are written, want a burst of %d", got, kubeEventBurst)
 		}
-		<-time.After(time.Second)
-		synctest.Wait()
-		if got := tries.Load() - kubeEventBurst; got != kubeEventRate {
+		if got := bed.triesAfter(time.Second) - kubeEventBurst; got != kubeEventRate {
 			t.Errorf("in the next second %d are written, want %d", got, kubeEventRate)
 		}
 		cancel()
-		<-ended
+		<-bed.ended
+	})
+}
+
+func TestKubernetesEventsWaitWhileFurtherOnesComeButNotForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		bed := startKubeEvents(ctx, ctx)
+		const every = kubeEventPause / 2
+		begin := time.Now()
+		for ; time.Since(begin) < kubeEventPatience; <-time.After(every) {
+			if got := bed.tries.Load(); got != 0 {
+				t.Fatalf("after %s %d are written among those that come", time.Since(begin), got)
+			}
+			bed.tell(ctx, 1)
+		}
+		if got := bed.triesAfter(every / 2); got == 0 {
+			t.Errorf("after %s the first is not written", time.Since(begin))
+		}
+		all := int(kubeEventPatience / every)
+		if got := bed.triesAfter(kubeEventPause + time.Duration(all)*time.Second/kubeEventRate); got != all {
+			t.Errorf("once no more come, %d are written, want all %d", got, all)
+		}
+		cancel()
+		<-bed.ended
+	})
+}
+
+func TestWhatCannotBeToldAtOnceIsDroppedWhenTheProgramEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leading, stop := context.WithCancel(t.Context())
+		bed := startKubeEvents(t.Context(), leading)
+		bed.tell(t.Context(), kubeEventBurst+3)
+		stop()
+		close(bed.queue)
+		<-bed.ended
+		if tries, dropped := bed.tries.Load(), bed.dropped.Load(); tries != kubeEventBurst || dropped != 3 {
+			t.Errorf("%d are written and %d dropped, want %d and 3", tries, dropped, kubeEventBurst)
+		}
 	})
 }

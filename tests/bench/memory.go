@@ -16,6 +16,9 @@ const (
 	residentBusy  = "resident after changes"
 	idleWatcher   = "idle watcher"
 	idleActuator  = "idle actuator"
+	// These follow the name of a size: of one program alone.
+	ofWatcher  = " of the watcher"
+	ofActuator = " of the actuator"
 )
 
 const (
@@ -82,7 +85,7 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	return calm(ctx, c.processes())
 }
 
-// addMemory adds a size of both programs together.
+// addMemory adds a size of both programs together, and of each: that is what the requests and limits of their pods are taken from.
 func (b *bench) addMemory(k *keyturn, name string, size func(testbed.Memory) int64) error {
 	watcher, err := k.watcher.Memory()
 	if err != nil {
@@ -94,6 +97,8 @@ func (b *bench) addMemory(k *keyturn, name string, size func(testbed.Memory) int
 	}
 	const mb = 1e6
 	b.results.add(name, k, float64(size(watcher)+size(actuator))/mb)
+	b.results.add(name+ofWatcher, k, float64(size(watcher))/mb)
+	b.results.add(name+ofActuator, k, float64(size(actuator))/mb)
 	b.say("  %s: watcher %.0f MB, actuator %.0f MB", name, float64(size(watcher))/mb, float64(size(actuator))/mb)
 	return nil
 }
