@@ -76,6 +76,10 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	start := time.Now()
 	fmt.Fprintf(log, "testbed: building %s %s (first time only, about %s)...\n", name, s.version, s.estimate)
 	if s.extract != nil {
+		// Building the server would download its source too, but later.
+		if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
+			return err
+		}
 		module, err := moduleDir(ctx, tools, s.module)
 		if err != nil {
 			return err
