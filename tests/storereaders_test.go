@@ -106,10 +106,6 @@ func TestWhatReadsAPathIsReadAnewAndRolledOnceHoweverItNamesIt(t *testing.T) {
 		name = strings.TrimPrefix(name, "statefulset/")
 		s.awaitAnyContent(name, "two")
 		wantCause := "by externalsecret/" + name + " for bao/root/secret/shop/db/2"
-		if name == "fanned-out" {
-			// Of what stands on a ClusterExternalSecret the operator copies to what it makes only that it is to be synced.
-			wantCause = "by externalsecret/" + name
-		}
 		if cause := s.templateCause(name); !strings.HasSuffix(cause, wantCause) {
 			t.Errorf("cause of %s: got %q, want one that ends with %q", name, cause, wantCause)
 		}

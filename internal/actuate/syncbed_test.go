@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -218,7 +219,8 @@ func (b *syncBed) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 		}
 	}
 	after.SetAnnotations(annotations)
-	b.patches = append(b.patches, patch.GetName()+" "+annotations[externalsecret.AnnotationForceSync])
+	forced, _, _ := strings.Cut(annotations[externalsecret.AnnotationForceSync], "@")
+	b.patches = append(b.patches, patch.GetName()+" "+forced)
 	b.write(after)
 	if after.GetNamespace() != "" {
 		b.notice(after)

@@ -50,7 +50,7 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 		var annotations map[string]string
 		b.with(func() { annotations = b.objects[types.NamespacedName{Namespace: "shop", Name: "db"}].GetAnnotations() })
 		want := map[string]string{
-			externalsecret.AnnotationForceSync: secondVersion,
+			externalsecret.AnnotationForceSync: secondVersion + "@00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			annotationCause:                    secondVersion,
 			annotationTraceparent:              "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			annotationSyncedFrom:               "1-",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -39,22 +38,13 @@ func (y *syncer) target(es *externalsecret.ExternalSecret) syncTarget {
 
 func (t syncTarget) isCluster() bool { return t.resource == externalsecret.ClusterExternalSecrets }
 
-// syncValue is the value of the annotation that has an ExternalSecret synced for an event, for the first time or again.
-func syncValue(event string, repeat int) string {
-	if repeat == 0 {
-		return event
-	}
-	return event + "-r" + strconv.Itoa(repeat)
-}
-
 // askedFor tells whether the annotations ask for a sync for the event, and how often that was repeated.
 func (t syncTarget) askedFor(event string) (repeat int, ok bool) {
-	for repeat := range maxRepeats + 1 {
-		if t.annotations[externalsecret.AnnotationForceSync] == syncValue(event, repeat) {
-			return repeat, true
-		}
+	forced, ok := externalsecret.ParseForceSync(t.annotations[externalsecret.AnnotationForceSync])
+	if !ok || forced.Event != event {
+		return 0, false
 	}
-	return 0, false
+	return forced.Repeat, true
 }
 
 // syncAsk is one patch, and the syncs that it is for.
@@ -77,13 +67,14 @@ type syncAnswer struct {
 // newSyncAsk makes the patch. It is a merge patch, and nothing is asked of the object but that it is still the same.
 func newSyncAsk(target syncTarget, syncs []*forcedSync) (syncAsk, error) {
 	s := syncs[0]
+	// Not the context of a span of ours, which would be another at each try, but that of the change.
+	parent := s.change.Trace.Parent
 	annotations := map[string]any{
-		externalsecret.AnnotationForceSync: syncValue(s.change.ID(), s.repeat),
+		externalsecret.AnnotationForceSync: externalsecret.ForceSync{Event: s.change.ID(), Repeat: s.repeat, Traceparent: parent}.String(),
 		annotationCause:                    s.change.ID(),
-		// Not the context of a span of ours, which would be another at each try, but that of the change.
-		annotationTraceparent: nil,
+		annotationTraceparent:              nil,
 	}
-	if parent := s.change.Trace.Parent; parent != "" {
+	if parent != "" {
 		annotations[annotationTraceparent] = parent
 	}
 	if !target.isCluster() {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
 // Annotations that whoever asks for an ExternalSecret to be synced leaves on it. The operator copies them to the Secret,
@@ -33,15 +34,20 @@ type request struct {
 	trace events.TraceContext
 }
 
-// requestOf reads the annotations. Both are of anybody who may write the object, so they are taken as far as they are what
+// requestOf reads the annotations. All are of anybody who may write the object, so they are taken as far as they are what
 // they should be.
 func requestOf(annotations map[string]string) request {
-	event := printable(annotations[annotationCause], maxCause)
+	event, parent := annotations[annotationCause], annotations[annotationTraceparent]
 	if event == "" {
+		// It is all that there is on what was asked for by way of a ClusterExternalSecret.
+		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
+		event, parent = forced.Event, forced.Traceparent
+	}
+	if event = printable(event, maxCause); event == "" {
 		return request{}
 	}
 	// What is no trace context is none after it was taken for one and written again.
-	trace := events.TraceContext{Parent: annotations[annotationTraceparent]}
+	trace := events.TraceContext{Parent: parent}
 	return request{event: event, trace: events.TraceFrom(trace.Context(context.Background()))}
 }
 

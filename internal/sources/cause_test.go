@@ -40,14 +40,33 @@ func TestRequestOf(t *testing.T) {
 	}
 }
 
+func TestRequestOfWhatAClusterExternalSecretMakes(t *testing.T) {
+	const id, other = "bao/root/kv/shop/db/7", "bao/root/kv/shop/db/8"
+	forced := map[string]string{"external-secrets.io/force-sync": id + "-r1@" + testTraceparent}
+	if got, want := requestOf(forced), (request{event: id, trace: events.TraceContext{Parent: testTraceparent}}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	forced["keyturn.dev/cause"] = other
+	if got, want := requestOf(forced), (request{event: other}); got != want {
+		t.Errorf("with a cause of its own: got %+v, want %+v", got, want)
+	}
+	if got := requestOf(map[string]string{"external-secrets.io/force-sync": "1763752800"}); got != (request{}) {
+		t.Errorf("for what somebody else asked for: got %+v, want none", got)
+	}
+}
+
 func FuzzRequestOf(f *testing.F) {
-	f.Add("bao/root/kv/shop/db/7", testTraceparent)
-	f.Add("a\x00", "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01")
-	f.Add("\xff", "")
-	f.Fuzz(func(t *testing.T, cause, traceparent string) {
-		got := requestOf(map[string]string{"keyturn.dev/cause": cause, "keyturn.dev/traceparent": traceparent})
-		if got.event != "" && got.event != cause || got.trace.Parent != "" && got.trace.Parent != traceparent {
-			t.Errorf("%q, %q are read as %+v", cause, traceparent, got)
+	f.Add("bao/root/kv/shop/db/7", testTraceparent, "")
+	f.Add("a\x00", "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "")
+	f.Add("\xff", "", "")
+	f.Add("", "", "bao/root/kv/shop/db/7-r1@"+testTraceparent)
+	f.Fuzz(func(t *testing.T, cause, traceparent, forced string) {
+		got := requestOf(map[string]string{
+			"keyturn.dev/cause": cause, "keyturn.dev/traceparent": traceparent, "external-secrets.io/force-sync": forced,
+		})
+		if got.event != "" && got.event != cause && !strings.HasPrefix(forced, got.event) ||
+			got.trace.Parent != "" && got.trace.Parent != traceparent && !strings.HasSuffix(forced, got.trace.Parent) {
+			t.Errorf("%q, %q, %q are read as %+v", cause, traceparent, forced, got)
 		}
 		change := events.Change{
 			Cluster: "c", Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", Fingerprint: printed("0a", "1"), Time: epoch,
@@ -55,10 +74,10 @@ func FuzzRequestOf(f *testing.F) {
 		ascribe(&change, events.Cause{Source: "externalsecret/db"}, got, "")
 		event, err := change.Event()
 		if err != nil {
-			t.Fatalf("%q, %q cannot be published: %v", cause, traceparent, err)
+			t.Fatalf("%q, %q, %q cannot be published: %v", cause, traceparent, forced, err)
 		}
 		if _, err := events.ParseChange(event); err != nil {
-			t.Errorf("%q, %q cannot be read: %v", cause, traceparent, err)
+			t.Errorf("%q, %q, %q cannot be read: %v", cause, traceparent, forced, err)
 		}
 	})
 }

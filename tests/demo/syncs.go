@@ -55,12 +55,11 @@ func (o *syncs) see(obj any) {
 	}
 	// An error is that it is no text: External Secrets has not written it yet.
 	synced, _, _ := unstructured.NestedString(object.Object, "status", "syncedResourceVersion")
+	forced, _ := externalsecret.ParseForceSync(object.GetAnnotations()[externalsecret.AnnotationForceSync])
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := object.GetName()
-	o.seen[name] = append(o.seen[name], syncSight{
-		at: at, forced: object.GetAnnotations()[externalsecret.AnnotationForceSync], synced: synced,
-	})
+	o.seen[name] = append(o.seen[name], syncSight{at: at, forced: forced.Event, synced: synced})
 }
 
 // all gives what was seen of an ExternalSecret until now.

@@ -64,7 +64,7 @@ func TestSyncsKeepsAllThatWasSeen(t *testing.T) {
 	}
 	o := &syncs{seen: map[string][]syncSight{}}
 	o.see(object("db", "", "a"))
-	o.see(object("db", "db/2", "a"))
+	o.see(object("db", "db/2@", "a"))
 	o.see(object("mail", "", ""))
 	got := o.all("db")
 	for i := range got {
