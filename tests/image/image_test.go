@@ -65,12 +65,13 @@ func TestTheImage(t *testing.T) {
 	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
-	t.Run("has an SBOM for each platform", func(t *testing.T) {
-		if len(top.Manifests) != 1+len(index.Manifests) {
-			t.Fatalf("the archive has %d manifests, want the image and %d artifacts", len(top.Manifests), len(index.Manifests))
+	t.Run("has an SBOM and a provenance for each platform", func(t *testing.T) {
+		if len(top.Manifests) != 1+2*len(index.Manifests) {
+			t.Fatalf("the archive has %d manifests, want the image and two artifacts of each of %d platforms", len(top.Manifests), len(index.Manifests))
 		}
-		for i, d := range top.Manifests[1:] {
-			checkSBOM(t, a, d, index.Manifests[i], filepath.Join(dir, "linux_"+index.Manifests[i].Platform.Architecture))
+		for i, d := range index.Manifests {
+			checkSBOM(t, a, top.Manifests[1+2*i], d, filepath.Join(dir, "linux_"+d.Platform.Architecture))
+			checkProvenance(t, a, top.Manifests[2+2*i], d, index.Annotations["org.opencontainers.image.revision"])
 		}
 	})
 	t.Run("is the same when it is packed again", func(t *testing.T) {

@@ -12,11 +12,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// writeArchive writes the images of all platforms and their SBOMs as an OCI archive: the layout of the OCI in a tar.
+// writeArchive writes the images of all platforms, and what is said of them, as an OCI archive: the layout of the OCI in a tar.
 func writeArchive(out, name, version string, builds []build, license []byte) error {
 	dir, err := os.MkdirTemp(filepath.Dir(out), "image-")
 	if err != nil {
@@ -33,26 +32,17 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 		return err
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var sboms []v1.Image
+	var about []v1.Image
 	for _, b := range builds {
 		img, err := image(b, base, notes)
 		if err != nil {
 			return err
 		}
-		subject, err := partial.Descriptor(img)
+		said, err := artifacts(version, name, b, img, notes)
 		if err != nil {
 			return err
 		}
-		subject.ArtifactType = "" // It is an image.
-		content, err := sbom(version, b)
-		if err != nil {
-			return err
-		}
-		artifact, err := sbomArtifact(content, *subject, notes)
-		if err != nil {
-			return err
-		}
-		sboms = append(sboms, artifact)
+		about = append(about, said...)
 		platform := v1.Platform{OS: "linux", Architecture: b.architecture}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
@@ -62,7 +52,7 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 	if err := where.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
-	for _, artifact := range sboms {
+	for _, artifact := range about {
 		if err := where.AppendImage(artifact); err != nil {
 			return err
 		}

@@ -5,7 +5,8 @@
 // The folder of the binaries has one for each platform, such as linux_amd64. Commit and date are those that the go tool stamped
 // into the binaries. The same binaries make the same archive, to the byte.
 //
-// In the archive is an image index, and for each image in it an SBOM of CycloneDX as an artifact that refers to it.
+// In the archive is an image index, and for each image in it an SBOM of CycloneDX and a provenance of SLSA, as artifacts that refer
+// to it.
 package main
 
 import (

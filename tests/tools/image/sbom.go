@@ -9,11 +9,6 @@ import (
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 const sbomType = "application/vnd.cyclonedx+json"
@@ -66,14 +61,4 @@ func sbom(version string, b build) ([]byte, error) {
 // toolchain is the standard library, under the name by which vulnerability databases know it.
 func toolchain(info *debug.BuildInfo) *debug.Module {
 	return &debug.Module{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}
-}
-
-// sbomArtifact makes an artifact of an SBOM that refers to the image it is of.
-func sbomArtifact(content []byte, subject v1.Descriptor, notes map[string]string) (v1.Image, error) {
-	artifact := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), sbomType)
-	artifact, err := mutate.AppendLayers(artifact, static.NewLayer(content, sbomType))
-	if err != nil {
-		return nil, err
-	}
-	return mutate.Subject(mutate.Annotations(artifact, notes).(v1.Image), subject).(v1.Image), nil
 }
