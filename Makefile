@@ -63,7 +63,7 @@ e2e: $(GOTESTSUM)
 	@go run ./tests/testbed/cmd/build
 	$(say) 'e2e: the tests on a real control plane, with the race detector'
 	@rm -f '$(RETRIED)'; mkdir -p '$(dir $(RETRIED))'
-	@$(GOTESTSUM) --format standard-quiet --hide-summary skipped,output --rerun-fails=1 --rerun-fails-max-failures=3 \
+	@$(GOTESTSUM) --format standard-quiet --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=3 \
 		--rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)' \
 		--packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
 	@if [ -s '$(RETRIED)' ]; then printf '\n==> e2e: these failed at first, which is a bug of the test or of the code:\n' && cat '$(RETRIED)'; fi
