@@ -21,8 +21,8 @@ const (
 	// kubeEventQueue is how many Kubernetes Events wait to be written at most. The API server keeps them for an hour, to be
 	// read by people: when as many wait, a further one is dropped and counted.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long no further one must have come before one is written: nearly all of them follow a patch, and while patches
-	// are under way they would compete with them. None waits longer than kubeEventPatience for such a pause.
+	// kubeEventPause is how long none must have come, before or after it, for one to be written: nearly all of them follow a patch, and
+	// while many patches are under way they would compete with them. None waits longer than kubeEventPatience for such a pause.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
 	// kubeEventRate and kubeEventBurst bound how many are written in a second, after the pause too: pods are starting then.
@@ -41,17 +41,26 @@ type kubeEvents struct {
 	log     *slog.Logger
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
-	queue   chan *corev1.Event
+	queue   chan waitingEvent
 	// latest is when the last one was put into the queue, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
+}
+
+// waitingEvent is one that is to be written.
+type waitingEvent struct {
+	*corev1.Event
+	// came is when.
+	came time.Time
+	// first tells that none had come for a while before it.
+	first bool
 }
 
 func newKubeEvents(options Options, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
 	return &kubeEvents{
 		client: options.Client, log: log, now: options.Now, dropped: dropped,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
-		queue:   make(chan *corev1.Event, kubeEventQueue),
+		queue:   make(chan waitingEvent, kubeEventQueue),
 	}
 }
 
@@ -66,12 +75,14 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 			if !open {
 				return
 			}
-			k.awaitPause(hurry, event.FirstTimestamp.Time)
+			if !event.first {
+				k.awaitPause(hurry, event.came)
+			}
 			if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
 				k.dropped(ctx)
 				continue
 			}
-			k.create(ctx, event)
+			k.create(ctx, event.Event)
 		}
 	}
 }
@@ -162,9 +173,9 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		ReportingController: "keyturn.dev/actuator",
 		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
 	}
-	k.latest.Store(now.UnixNano())
+	before := time.Unix(0, k.latest.Swap(now.UnixNano()))
 	select {
-	case k.queue <- event:
+	case k.queue <- waitingEvent{event, now.Time, now.Sub(before) >= kubeEventPause}:
 	default:
 		k.dropped(ctx)
 	}

@@ -178,7 +178,7 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 		got.outcomes = append(got.outcomes, *<-e.reporter.queue)
 	}
 	for len(e.reporter.kube.queue) > 0 {
-		got.kubeEvents = append(got.kubeEvents, <-e.reporter.kube.queue)
+		got.kubeEvents = append(got.kubeEvents, (<-e.reporter.kube.queue).Event)
 	}
 	if stored, err := bus.Last(t.Context(), events.OutcomeSubject("demo", w.id)); err == nil {
 		started, err := stored.Outcome()
