@@ -13,8 +13,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // framed is what readLines makes of the content.
@@ -245,5 +248,77 @@ func TestAStoreIsNeverMadeToWait(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAVaultThatCannotBeAskedHasTheTimeOfTheLine(t *testing.T) {
+	lines := samples(t, "vault-1.13.0.jsonl")
+	r := startLines(t, auditOnly, "127.0.0.1:0")
+	connection := dial(t, "tcp", r.address())
+	for _, step := range []struct {
+		line, at string
+		want     Observation
+	}{
+		{"response create secret/data/shop/db", "2026-11-21T20:09:37.618263588Z", Observation{State: Live, Operation: "create", Version: 1}},
+		{"response update secret/data/shop/db", "2026-11-21T20:09:37.623483902Z", Observation{State: Live, Operation: "update", Version: 2}},
+		{
+			"response delete secret/data/shop/db", "2026-11-21T20:09:37.625466072Z",
+			Observation{State: Deleted, Operation: "delete", Request: "a9c71ec8-1cf8-7847-cdc8-291a87906416"},
+		},
+	} {
+		fmt.Fprintf(connection, "%s\n", lines[step.line])
+		want := step.want
+		want.Path = events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+		want.Servers, want.Engine, want.By, want.At = []string{"https://bao.example:8200", "http://bao"}, events.EngineKV, "root", at(t, step.at)
+		got := r.next(t)
+		got.Received, got.Trace = time.Time{}, events.TraceContext{}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.line, diff)
+		}
+	}
+}
+
+// elsewhere is a listener whose connections come from another host.
+type elsewhere struct{ net.Listener }
+
+func (e elsewhere) Accept() (net.Conn, error) {
+	connection, err := e.Listener.Accept()
+	return fromElsewhere{connection}, err
+}
+
+type fromElsewhere struct{ net.Conn }
+
+func (fromElsewhere) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(10, 2, 2, 3), Port: 41796}
+}
+
+func TestAHostThatMayNotConnectIsRefused(t *testing.T) {
+	line := samples(t, "vault-1.13.0.jsonl")["response create secret/data/shop/db"]
+	for _, test := range []struct {
+		peers             string
+		refused, observed int64
+	}{{"10.1.0.0/16", 1, 0}, {"10.2.0.0/16", 0, 1}} {
+		t.Run(test.peers, func(t *testing.T) {
+			config := fmt.Sprintf("stores: [{name: main, address: 'https://bao', audit: {peers: [%s]}}]", test.peers)
+			r := newRig(t, config, func(o *Options) {
+				o.SocketListen = "127.0.0.1:0"
+				open := o.Listen
+				o.Listen = func(ctx context.Context, network, address string) (net.Listener, error) {
+					listener, err := open(ctx, network, address)
+					return elsewhere{listener}, err
+				}
+			})
+			r.start(t)
+			eventually(t, "the feed listens", func() bool { return r.address() != "" })
+			connection := dial(t, "tcp", r.address())
+			fmt.Fprintf(connection, "%s\n", line) // What is refused may be closed before.
+			eventually(t, "the connection was taken or refused", func() bool { return r.lines(t, used)+r.lines(t, refused) > 0 })
+			if got := r.lines(t, refused); got != test.refused {
+				t.Errorf("refused: got %d, want %d", got, test.refused)
+			}
+			if got := r.lines(t, used); got != test.observed {
+				t.Errorf("used: got %d, want %d", got, test.observed)
+			}
+		})
 	}
 }

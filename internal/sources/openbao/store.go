@@ -183,7 +183,11 @@ func (s *store) observe(ctx context.Context, e entry, c change) {
 	}
 	o.Path.Store = s.config.Name
 	if c.version > 0 {
-		o.At, o.Request = e.created, ""
+		o.Request = ""
+		// Vault makes an HMAC of the time, and then it is about when the line was made.
+		if !e.created.IsZero() {
+			o.At = e.created
+		}
 	}
 	o.tell(e, c)
 	s.emit(ctx, o)
