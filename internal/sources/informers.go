@@ -34,7 +34,7 @@ func (w *Watcher) startInformers(ctx context.Context, running *sync.WaitGroup) e
 		}
 	}
 	// Only now: a handler may look into any of them.
-	if err := w.namespaces.start(ctx, running, w.watchError("namespaces", nil)); err != nil {
+	if err := w.namespaces.start(ctx, running, w.watchError(namespaceResource, nil)); err != nil {
 		return err
 	}
 	for _, kind := range w.kinds {
@@ -121,11 +121,7 @@ func (w *Watcher) watchError(resource string, state *install) cache.WatchErrorHa
 		}
 		switch {
 		case apierrors.IsForbidden(err):
-			role := "deploy/base/rbac.yaml"
-			if state != nil {
-				role = "deploy/components/secret-stores/watcher.yaml"
-			}
-			err = fmt.Errorf("the service account may not list and watch %s; grant it as %s does: %w", resource, role, err)
+			err = fmt.Errorf("the service account may not list and watch %s; grant it as %s does: %w", resource, grantOf(resource, state != nil), err)
 			w.denied.Store(resource, err)
 			w.log.ErrorContext(ctx, "a right is missing", "resource", resource, "err", err)
 		case state != nil && apierrors.IsNotFound(err):
@@ -137,6 +133,17 @@ func (w *Watcher) watchError(resource string, state *install) cache.WatchErrorHa
 			cache.DefaultWatchErrorHandler(ctx, reflector, err)
 		}
 	}
+}
+
+// grantOf is the manifest that gives the right to list and watch a resource.
+func grantOf(resource string, isCustom bool) string {
+	switch {
+	case isCustom:
+		return "deploy/components/secret-stores/watcher.yaml"
+	case resource == namespaceResource:
+		return "deploy/components/namespace-selector/rbac.yaml"
+	}
+	return "deploy/base/rbac.yaml"
 }
 
 // waitForSync waits until every informer has handed on its first list, but for those of kinds that are not installed. It is

@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// namespaceResource is what the filter lists and watches.
+const namespaceResource = "namespaces"
+
 // namespaceFilter knows which namespaces are in scope by their labels. With an empty selector all are, and it asks the API
 // server for nothing.
 type namespaceFilter struct {

@@ -387,22 +387,33 @@ func TestWatcherKeepsToItsScope(t *testing.T) {
 }
 
 func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
-	b := newBench(t)
-	b.client.PrependReactor("list", "secrets", func(k8stesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
-	})
-	w, stop := b.start(b.options())
-	if err := w.Ready(); err == nil {
-		t.Error("it is ready before it has asked")
-	}
-	want := "the service account may not list and watch secrets; grant it as deploy/base/rbac.yaml does"
-	b.eventually("it says what is missing", func() bool {
-		err := w.Ready()
-		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
-	})
-	stop()
-	if w.Ready() == nil {
-		t.Error("it is ready though it was never told of Secrets")
+	for resource, role := range map[string]string{
+		"secrets": "deploy/base/rbac.yaml", "namespaces": "deploy/components/namespace-selector/rbac.yaml",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			b := newBench(t)
+			b.client.PrependReactor("list", resource, func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
+			})
+			options := b.options()
+			options.NamespaceSelector = "keyturn=on"
+			w, stop := b.start(options)
+			if err := w.Ready(); err == nil {
+				t.Error("it is ready before it has asked")
+			}
+			if _, err := os.Stat("../../" + role); err != nil {
+				t.Error(err)
+			}
+			want := "the service account may not list and watch " + resource + "; grant it as " + role + " does"
+			b.eventually("it says what is missing", func() bool {
+				err := w.Ready()
+				return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
+			})
+			stop()
+			if w.Ready() == nil {
+				t.Errorf("it is ready though it was never told of %s", resource)
+			}
+		})
 	}
 }
 
