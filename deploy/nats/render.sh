@@ -61,15 +61,15 @@ passages() {
   { stream: \"\$JS.S.>\" }
 "
 		for other in $clusters; do
-			[ "$other" = "$stores" ] || imports="$imports  { stream: { account: $other, subject: \"\$JS.FC.CHANGES.>\" } }
+			[ "$other" = "$stores" ] || imports="$imports  { stream: { account: \"$other\", subject: \"\$JS.FC.CHANGES.>\" } }
 "
 		done
 		return 0
 	fi
-	exports="  { stream: \"\$JS.FC.CHANGES.>\", accounts: [$stores] }
+	exports="  { stream: \"\$JS.FC.CHANGES.>\", accounts: [\"$stores\"] }
 "
-	imports="  { service: { account: $stores, subject: \"\$JS.API.$request\" }$2 }
-  { stream: { account: $stores, subject: \"\$JS.S.>\" } }
+	imports="  { service: { account: \"$stores\", subject: \"\$JS.API.$request\" }$2 }
+  { stream: { account: \"$stores\", subject: \"\$JS.S.>\" } }
 "
 	leaf_publish="      \"\$JS.hub.API.$request\"
       \"\$JS.FC.CHANGES.>\"
@@ -122,6 +122,7 @@ mkdir -p "$out/keys" "$out/hub" "$out/streams"
 cp "$here/hub/server.conf" "$out/hub/server.conf"
 printf 'accounts: {\n  FLEET: { include fleet.conf }\n' >"$out/hub/clusters.conf"
 fleet_imports= fleet_sources=
+# Names stand in quotes as values: a cluster may be called 42.
 for arg in "$@"; do
 	cluster=${arg%:leaf}
 	api='$JS.API'
@@ -140,10 +141,10 @@ for arg in "$@"; do
 		fill hub/member.conf "$cluster" >"$out/hub/$cluster.conf"
 		streams "$cluster" 3
 	fi
-	printf '  %s: { include %s.conf }\n' "$cluster" "$cluster" >>"$out/hub/clusters.conf"
+	printf '  %s: { include "%s.conf" }\n' "$cluster" "$cluster" >>"$out/hub/clusters.conf"
 	request="CONSUMER.CREATE.CHANGES.*.keyturn.v1.$cluster.>"
-	fleet_imports="$fleet_imports  { service: { account: $cluster, subject: \"$api.$request\" }, to: \"\$JS.$cluster.API.$request\" }
-  { stream: { account: $cluster, subject: \"keyturn.fleet.$cluster.>\" } }
+	fleet_imports="$fleet_imports  { service: { account: \"$cluster\", subject: \"$api.$request\" }, to: \"\$JS.$cluster.API.$request\" }
+  { stream: { account: \"$cluster\", subject: \"keyturn.fleet.$cluster.>\" } }
 "
 	fleet_sources="$fleet_sources${fleet_sources:+,
 }    { \"name\": \"CHANGES\", \"filter_subject\": \"keyturn.v1.$cluster.>\", \"external\": { \"api\": \"\$JS.$cluster.API\", \"deliver\": \"keyturn.fleet.$cluster\" } }"

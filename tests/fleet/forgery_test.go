@@ -19,8 +19,8 @@ import (
 func (h *hub) letIn(cluster string) (user string) {
 	h.Helper()
 	user = cluster + "-intruder"
-	public := testbed.NewNATSUser(h.T, filepath.Join(h.dir, "keys"), user)
-	substitute(h.T, filepath.Join(h.dir, cluster, "users.conf"), "\nusers: [", "\nusers: [\n  { nkey: "+public+" }")
+	public := testbed.NewNATSUser(h.T, filepath.Join(h.Dir, "keys"), user)
+	substitute(h.T, filepath.Join(h.Dir, cluster, "users.conf"), "\nusers: [", "\nusers: [\n  { nkey: "+public+" }")
 	return user
 }
 
@@ -91,7 +91,7 @@ func (h *hub) trespass(victim *cluster) {
 // outputs are the logs of the servers.
 func (h *hub) outputs() []string {
 	var all []string
-	for _, server := range h.servers {
+	for _, server := range h.Servers {
 		all = append(all, server.Process().Output())
 	}
 	return all

@@ -49,7 +49,7 @@ func (h *hub) killLeader(c *cluster) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	leader := slices.IndexFunc(h.servers, func(server *testbed.NATSServer) bool {
+	leader := slices.IndexFunc(h.Servers, func(server *testbed.NATSServer) bool {
 		return server.Process().Name() == stream.CachedInfo().Cluster.Leader
 	})
 	if leader < 0 {
@@ -57,14 +57,14 @@ func (h *hub) killLeader(c *cluster) {
 	}
 	for i, name := range crowds() {
 		if i == size/2 {
-			h.servers[leader].Kill()
+			h.Servers[leader].Kill()
 		}
 		c.rotate(name, "password")
 	}
 	c.rolls(before, crowds()...)
 	h.caughtUp(c.name)
 
-	h.launch(h.servers[leader])
+	h.launch(h.Servers[leader])
 	c.eventually("the server that is back has what it missed", func(ctx context.Context) bool {
 		info, err := stream.Info(ctx)
 		if err != nil || len(info.Cluster.Replicas) != 2 {

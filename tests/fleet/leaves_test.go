@@ -3,6 +3,7 @@ package fleet
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,8 +52,8 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	dir := h.TempDir()
 	text := map[string]string{}
 	for _, file := range []string{
-		"../../deploy/components/leaf/leaf.conf", "../../deploy/programs/nats.conf", filepath.Join(h.dir, name, "leaf-key.conf"),
-		filepath.Join(h.dir, "keys", name+"-watcher.pub"), filepath.Join(h.dir, "keys", name+"-actuator.pub"),
+		"../../deploy/components/leaf/leaf.conf", "../../deploy/programs/nats.conf", filepath.Join(h.Dir, name, "leaf-key.conf"),
+		filepath.Join(h.Dir, "keys", name+"-watcher.pub"), filepath.Join(h.Dir, "keys", name+"-actuator.pub"),
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -66,10 +67,10 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	return programs.Options{
 		Env: []string{
 			"NATS_WATCHER_KEY=" + text[name+"-watcher.pub"], "NATS_ACTUATOR_KEY=" + text[name+"-actuator.pub"],
-			"NATS_DOMAIN=" + name, "NATS_HUB=tls://" + h.links[name].address(), "SSL_CERT_FILE=" + h.certificates.CA,
+			"NATS_DOMAIN=" + strconv.Quote(name), "NATS_HUB=tls://" + h.links[name].address(), "NATS_HUB_CA=" + h.Certificates.CA,
 		},
-		WatcherArgs:  []string{"--nats-creds", h.seed(name + "-watcher")},
-		ActuatorArgs: []string{"--nats-creds", h.seed(name + "-actuator"), "--nats-config", filepath.Join(dir, "leaf.conf")},
+		WatcherArgs:  []string{"--nats-creds", h.Seed(name + "-watcher")},
+		ActuatorArgs: []string{"--nats-creds", h.Seed(name + "-actuator"), "--nats-config", filepath.Join(dir, "leaf.conf")},
 	}
 }
 
@@ -119,7 +120,7 @@ func (h *hub) killLeaf(c *cluster) {
 
 // killAll kills the hub, has every cluster roll without it, and starts it again on its stores.
 func (h *hub) killAll(clusters map[string]*cluster) {
-	for _, server := range h.servers {
+	for _, server := range h.Servers {
 		server.Kill()
 	}
 	h.Run("clusters", func(t *testing.T) {
@@ -133,5 +134,5 @@ func (h *hub) killAll(clusters map[string]*cluster) {
 			})
 		}
 	})
-	h.launch(h.servers...)
+	h.launch(h.Servers...)
 }

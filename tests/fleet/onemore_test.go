@@ -28,7 +28,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	there := h.connect("us-actuator", nil)
 
 	h.render("", "eu:leaf", "us", "ap", "edge:leaf")
-	for _, server := range h.servers {
+	for _, server := range h.Servers {
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	t.Parallel()
 	h := render(t, "eu:leaf")
-	substitute(t, filepath.Join(h.dir, "eu", "server.conf"),
+	substitute(t, filepath.Join(h.Dir, "eu", "server.conf"),
 		"  key_file: $NATS_TLS_KEY\n}", "  key_file: $NATS_TLS_KEY\n  ca_file: $NATS_TLS_CA\n  verify: true\n}")
 	server := h.server("leaf-eu", "eu")
 	server.SetEnv("NATS_HUB=tls://127.0.0.1:1")
@@ -27,9 +27,9 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 
 	way := newRelay(t, server.Address())
 	mine := testbed.Certificates{CA: filepath.Join(t.TempDir(), "ca.crt"), Cert: filepath.Join(t.TempDir(), "tls.crt"), Key: filepath.Join(t.TempDir(), "tls.key")}
-	replace(t, mine, h.certificates)
+	replace(t, mine, h.Certificates)
 	options := events.ConnectOptions{
-		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.seed("eu-watcher"), CAFile: mine.CA,
+		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.Seed("eu-watcher"), CAFile: mine.CA,
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -50,12 +50,12 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	}
 
 	t.Run("the key of the program", func(t *testing.T) {
-		old, err := os.ReadFile(filepath.Join(h.dir, "keys", "eu-watcher.pub"))
+		old, err := os.ReadFile(filepath.Join(h.Dir, "keys", "eu-watcher.pub"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		public := testbed.NewNATSUser(t, filepath.Join(h.dir, "keys"), "eu-watcher")
-		substitute(t, filepath.Join(h.dir, "eu", "users.conf"), strings.TrimSpace(string(old)), public)
+		public := testbed.NewNATSUser(t, filepath.Join(h.Dir, "keys"), "eu-watcher")
+		substitute(t, filepath.Join(h.Dir, "eu", "users.conf"), strings.TrimSpace(string(old)), public)
 		// The server throws out whom it does not know any more.
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace(t, h.certificates, fresh)
+		replace(t, h.Certificates, fresh)
 		replace(t, mine, fresh)
 		reloads := strings.Count(server.Process().Output(), "Reloaded server configuration")
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {

@@ -72,15 +72,23 @@ func TestRenderKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
+// A server takes a word of digits for a number, unless it stands in quotes.
+func TestAClusterMayBeCalledByANumber(t *testing.T) {
+	t.Parallel()
+	h := renderWithStores(t, "7", "7", "42:leaf")
+	h.start("7", "42")
+	h.declare("fleet", "fleet")
+}
+
 // files gives what render.sh has written.
 func (h *hub) files() map[string]string {
 	h.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(h.dir, func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(h.Dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(h.dir, path)
+		name, err := filepath.Rel(h.Dir, path)
 		if err != nil {
 			return err
 		}

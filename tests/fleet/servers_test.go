@@ -2,10 +2,7 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,10 +22,7 @@ const deployed = "../../deploy/nats"
 // hub is the NATS of three servers, and what was made for it by render.sh.
 type hub struct {
 	*testing.T
-	// dir is where render.sh has written to.
-	dir          string
-	certificates testbed.Certificates
-	servers      []*testbed.NATSServer
+	*testbed.NATSHub
 	// leaves are the servers of the clusters that have their own, by cluster.
 	leaves map[string]*testbed.NATSServer
 	// embedded are where the clusters whose actuator embeds the leaf node are reached.
@@ -53,13 +47,12 @@ func render(t *testing.T, clusters ...string) *hub {
 // renderWithStores is render, where the watcher of one of the clusters watches the secret stores for all.
 func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
 	t.Helper()
-	certificates, err := testbed.NewCertificates(filepath.Join(t.TempDir(), "tls"))
+	written, err := testbed.NewNATSHub(deployed, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &hub{
-		T: t, dir: t.TempDir(), certificates: certificates, leaves: map[string]*testbed.NATSServer{}, embedded: map[string]string{},
-		links: map[string]*relay{},
+		T: t, NATSHub: written, leaves: map[string]*testbed.NATSServer{}, embedded: map[string]string{}, links: map[string]*relay{},
 	}
 	h.render(stores, clusters...)
 	return h
@@ -67,29 +60,21 @@ func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
 
 func (h *hub) render(stores string, clusters ...string) {
 	h.Helper()
-	nk, err := testbed.Binary(h.Context(), os.Stderr, testbed.NATSKeys)
-	if err != nil {
+	if err := h.Render(h.Context(), stores, clusters...); err != nil {
 		h.Fatal(err)
-	}
-	script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), h.dir}, clusters...)...)
-	script.Env = append(os.Environ(), "NK="+nk, "STORES="+stores)
-	if out, err := script.CombinedOutput(); err != nil {
-		h.Fatalf("render.sh: %v\n%s", err, out)
 	}
 }
 
 // start starts the three servers, and those of the clusters that have their own, and declares the streams but for FLEET.
 func (h *hub) start(clusters ...string) {
 	h.Helper()
-	var routes []string
-	for i := range 3 {
-		h.servers = append(h.servers, h.server(fmt.Sprintf("hub-%d", i), "hub"))
-		routes = append(routes, h.servers[i].RouteURL())
+	if err := h.Prepare(h.Context(), h.TempDir()); err != nil {
+		h.Fatal(err)
 	}
-	for _, server := range h.servers {
-		server.SetEnv("NATS_ROUTES=[" + strings.Join(routes, ", ") + "]")
+	for _, server := range h.Servers {
+		h.own(server)
 	}
-	h.launch(h.servers...)
+	h.launch(h.Servers...)
 	h.startClusters(clusters...)
 }
 
@@ -97,7 +82,7 @@ func (h *hub) start(clusters ...string) {
 func (h *hub) startClusters(clusters ...string) {
 	h.Helper()
 	for _, name := range clusters {
-		if _, err := os.Stat(filepath.Join(h.dir, name, "leaf-key.conf")); err == nil {
+		if _, err := os.Stat(filepath.Join(h.Dir, name, "leaf-key.conf")); err == nil {
 			h.links[name] = newRelay(h.T, h.addresses((*testbed.NATSServer).LeafAddress)...)
 			if _, ok := h.embedded[name]; ok {
 				continue // its actuator does the rest
@@ -112,40 +97,36 @@ func (h *hub) startClusters(clusters ...string) {
 
 func (h *hub) server(name, config string) *testbed.NATSServer {
 	h.Helper()
-	server, err := testbed.NewNATSServer(h.Context(), testbed.NATSOptions{
-		Name: name, Config: filepath.Join(h.dir, config, "server.conf"), Dir: filepath.Join(h.TempDir(), name), Certificates: h.certificates,
-	})
+	server, err := h.Server(h.Context(), name, config, h.TempDir())
 	if err != nil {
 		h.Fatal(err)
 	}
+	h.own(server)
+	return server
+}
+
+// own stops a server when the test ends.
+func (h *hub) own(server *testbed.NATSServer) {
 	h.Cleanup(func() {
 		server.Stop()
 		if h.Failed() && server.Process() != nil {
-			h.Logf("log of %s:\n%s", name, server.Process().Output())
+			h.Logf("log of %s:\n%s", server.Process().Name(), server.Process().Output())
 		}
 	})
-	return server
 }
 
 // launch starts servers and waits for all of them.
 func (h *hub) launch(servers ...*testbed.NATSServer) {
 	h.Helper()
-	for _, server := range servers {
-		if err := server.Launch(); err != nil {
-			h.Fatal(err)
-		}
-	}
-	for _, server := range servers {
-		if err := server.Ready(h.Context()); err != nil {
-			h.Fatal(err)
-		}
+	if err := testbed.LaunchNATS(h.Context(), servers...); err != nil {
+		h.Fatal(err)
 	}
 }
 
 // addresses are those of the three servers.
 func (h *hub) addresses(of func(*testbed.NATSServer) string) []string {
 	var addresses []string
-	for _, server := range h.servers {
+	for _, server := range h.Servers {
 		addresses = append(addresses, of(server))
 	}
 	return addresses
@@ -159,19 +140,16 @@ func (h *hub) url(cluster string) string {
 	if leaf := h.leaves[cluster]; leaf != nil {
 		return leaf.URL()
 	}
-	return strings.Join(h.addresses((*testbed.NATSServer).URL), ",")
+	return h.URL()
 }
 
 // options are those of the programs of a cluster, with the users that render.sh has made.
 func (h *hub) options(cluster string) programs.Options {
 	args := func(role string) []string {
-		return []string{"--nats-ca", h.certificates.CA, "--nats-creds", h.seed(cluster + "-" + role)}
+		return []string{"--nats-ca", h.Certificates.CA, "--nats-creds", h.Seed(cluster + "-" + role)}
 	}
 	return programs.Options{NATSURL: h.url(cluster), WatcherArgs: args("watcher"), ActuatorArgs: args("actuator")}
 }
-
-// seed is the path of a user's key.
-func (h *hub) seed(user string) string { return filepath.Join(h.dir, "keys", user+".nk") }
 
 // connect connects as one of the users that render.sh has made, such as eu-watcher. Its cluster is what stands before the
 // role. What the server complains of later goes to complaints, which may be nil.
@@ -179,7 +157,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	h.Helper()
 	cluster, role, _ := strings.Cut(user, "-")
 	options := events.ConnectOptions{
-		URL: h.url(cluster), CredsFile: h.seed(user), CAFile: h.certificates.CA, Name: "test", Cluster: cluster, Role: role,
+		URL: h.url(cluster), CredsFile: h.Seed(user), CAFile: h.Certificates.CA, Name: "test", Cluster: cluster, Role: role,
 	}
 	if _, ok := h.embedded[cluster]; ok {
 		options.CAFile = ""
@@ -212,23 +190,11 @@ func (h *hub) jetstream(user string) jetstream.JetStream {
 	return js
 }
 
-// declare makes streams of an account from the files that render.sh has written, or changes them, as `nats stream add --config`
-// and edit do. It is done by the operator of the account.
+// declare makes streams of an account, or changes them, as its operator.
 func (h *hub) declare(account string, files ...string) {
 	h.Helper()
-	js := h.jetstream(account + "-operator")
-	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(h.dir, "streams", file+".json"))
-		if err != nil {
-			h.Fatal(err)
-		}
-		var config jetstream.StreamConfig
-		if err := json.Unmarshal(content, &config); err != nil {
-			h.Fatalf("%s: %v", file, err)
-		}
-		if _, err := js.CreateOrUpdateStream(h.Context(), config); err != nil {
-			h.Fatalf("declaring %s: %v", file, err)
-		}
+	if err := h.Declare(h.Context(), h.jetstream(account+"-operator"), files...); err != nil {
+		h.Fatal(err)
 	}
 }
 

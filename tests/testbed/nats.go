@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,23 +117,46 @@ func (s *NATSServer) Ready(ctx context.Context) error {
 	if p == nil {
 		return errors.New("nats was not started")
 	}
+	return p.waitFor(ctx, func(ctx context.Context) error {
+		_, err := s.told(ctx, "/healthz")
+		return err
+	})
+}
+
+// LeafAccounts are the accounts of the leaf nodes that are connected to the server.
+func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
+	content, err := s.told(ctx, "/leafz")
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its leaf nodes: %w", s.opts.Name, err)
+	}
+	var leafz struct{ Leafs []struct{ Account string } }
+	if err := json.Unmarshal(content, &leafz); err != nil {
+		return nil, fmt.Errorf("ask %s for its leaf nodes: %w", s.opts.Name, err)
+	}
+	var accounts []string
+	for _, leaf := range leafz.Leafs {
+		accounts = append(accounts, leaf.Account)
+	}
+	return accounts, nil
+}
+
+// told is what the server tells of itself.
+func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 	client := &http.Client{Timeout: startTimeout}
 	defer client.CloseIdleConnections()
-	return p.waitFor(ctx, func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MonitorURL()+"/healthz", http.NoBody)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return errors.New(response.Status)
-		}
-		return nil
-	})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MonitorURL()+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.New(response.Status)
+	}
+	return io.ReadAll(response.Body)
 }
 
 // Process is the server as it was started last, or nil where it was not.

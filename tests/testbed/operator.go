@@ -2,21 +2,37 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 )
 
 // startOperator starts a program that brings kinds of its own to the cluster. It is built first if it was not yet. Stop
 // ends it with the control plane, if nobody has before.
 func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name string, args ...string) (*Process, error) {
-	path, err := Binary(ctx, cp.opts.Log, name)
+	path, err := cp.applyKindsOf(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	cp.mu.Lock()
 	cp.binaries[name] = path
 	cp.mu.Unlock()
-	if err := cp.Apply(ctx, crdsPath(filepath.Dir(path))); err != nil {
-		return nil, err
-	}
 	return cp.launchWith(env, name, args...)
+}
+
+// ApplyKindsOf applies the custom resource definitions of an operator, [CertManager] or another, and does not start it: what is made of its
+// kinds stays as it is. It is built first if it was not yet.
+func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error {
+	if _, err := cp.applyKindsOf(ctx, operator); err != nil {
+		return fmt.Errorf("apply the kinds of %s: %w", operator, err)
+	}
+	return nil
+}
+
+// applyKindsOf is the same, and returns the path of the operator's binary.
+func (cp *ControlPlane) applyKindsOf(ctx context.Context, name string) (string, error) {
+	path, err := Binary(ctx, cp.opts.Log, name)
+	if err != nil {
+		return "", err
+	}
+	return path, cp.Apply(ctx, crdsPath(filepath.Dir(path)))
 }

@@ -1,0 +1,124 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// hubServers is how many servers a hub has: with one of them away the streams of three replicas go on.
+const hubServers = 3
+
+// NATSHub is a NATS of three servers for many clusters, with what deploy/nats/render.sh writes for it.
+type NATSHub struct {
+	// Dir is where it is written to.
+	Dir string
+	// Certificates are shown by the servers, and by those of the clusters.
+	Certificates Certificates
+	// Servers are the three, once they are prepared.
+	Servers []*NATSServer
+	// deployed is the folder deploy/nats.
+	deployed string
+}
+
+// NewNATSHub makes the certificates of a hub, in a folder, for which nothing is written yet. Deployed is the path of deploy/nats.
+func NewNATSHub(deployed, dir string) (*NATSHub, error) {
+	certificates, err := NewCertificates(filepath.Join(dir, "tls"))
+	if err != nil {
+		return nil, err
+	}
+	return &NATSHub{Dir: filepath.Join(dir, "rendered"), Certificates: certificates, deployed: deployed}, nil
+}
+
+// Render runs render.sh, which writes the configuration for the clusters, each as it takes it, and makes the keys that are not there.
+// Stores is the cluster whose watcher watches the secret stores for all; empty is none.
+func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string) error {
+	nk, err := Binary(ctx, io.Discard, NATSKeys)
+	if err := errors.Join(err, Inputs(h.deployed)); err != nil {
+		return err
+	}
+	script := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(h.deployed, "render.sh"), h.Dir}, clusters...)...)
+	script.Env = append(os.Environ(), "NK="+nk, "STORES="+stores)
+	if _, err := output(script); err != nil {
+		return fmt.Errorf("render.sh: %w", err)
+	}
+	return nil
+}
+
+// Prepare prepares the three servers, which keep what they keep in a folder, and starts none of them.
+func (h *NATSHub) Prepare(ctx context.Context, dir string) error {
+	var routes []string
+	for i := range hubServers {
+		server, err := h.Server(ctx, fmt.Sprintf("hub-%d", i), "hub", dir)
+		if err != nil {
+			return err
+		}
+		h.Servers = append(h.Servers, server)
+		routes = append(routes, server.RouteURL())
+	}
+	for _, server := range h.Servers {
+		server.SetEnv("NATS_ROUTES=[" + strings.Join(routes, ", ") + "]")
+	}
+	return nil
+}
+
+// Server prepares a server with one of the configurations that were written: "hub", or a cluster's.
+func (h *NATSHub) Server(ctx context.Context, name, config, dir string) (*NATSServer, error) {
+	return NewNATSServer(ctx, NATSOptions{
+		Name: name, Config: filepath.Join(h.Dir, config, "server.conf"), Dir: filepath.Join(dir, name), Certificates: h.Certificates,
+	})
+}
+
+// LaunchNATS starts servers and waits for all of them.
+func LaunchNATS(ctx context.Context, servers ...*NATSServer) error {
+	for _, server := range servers {
+		if err := server.Launch(); err != nil {
+			return err
+		}
+	}
+	for _, server := range servers {
+		if err := server.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// URL is where programs connect: to any of the three servers.
+func (h *NATSHub) URL() string {
+	urls := make([]string, 0, len(h.Servers))
+	for _, server := range h.Servers {
+		urls = append(urls, server.URL())
+	}
+	return strings.Join(urls, ",")
+}
+
+// Seed is the path of the key of a user, such as eu-watcher or fleet-reader.
+func (h *NATSHub) Seed(user string) string { return filepath.Join(h.Dir, "keys", user+".nk") }
+
+// Declare makes streams from files that were written, such as fleet or eu-changes, or changes them, as `nats stream add --config` and
+// edit do. It is for the operator of their account.
+func (h *NATSHub) Declare(ctx context.Context, operator jetstream.JetStream, files ...string) error {
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(h.Dir, "streams", file+".json"))
+		if err != nil {
+			return err
+		}
+		var config jetstream.StreamConfig
+		if err := json.Unmarshal(content, &config); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if _, err := operator.CreateOrUpdateStream(ctx, config); err != nil {
+			return fmt.Errorf("declaring %s: %w", file, err)
+		}
+	}
+	return nil
+}
