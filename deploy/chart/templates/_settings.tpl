@@ -56,11 +56,18 @@ The variables of both programs that do not have to do with where they run.
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
+{{- if .Values.nats.leaf.hub -}}
+{{- if .Values.nats.url }}
+{{- fail "nats.leaf.hub: is for the NATS that the actuator embeds, want nats.url empty" }}
+{{- end -}}
+{{- $env = merge $env (dict "NATS_HUB" .Values.nats.leaf.hub "NATS_HUB_CA" .Values.nats.leaf.caFile) -}}
+{{- end -}}
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
-{{- if .Values.openbaoAudit.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
+{{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
+{{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
 {{- range $name, $value := .Values.env -}}
 {{- with get $elsewhere $name }}
 {{- fail (printf "env.%s: is a value of the chart, want it as %s" $name .) }}
