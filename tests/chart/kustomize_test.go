@@ -20,14 +20,22 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with a namespace deploy/namespaced", values: "namespaces: [team-a]", base: "namespaced"},
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with a NATS of your own", values: "nats: {url: nats://nats.nats.svc:4222}", base: "base", components: []string{"external-nats"}},
+		{name: "as a leaf node of a hub's", values: "nats: {leaf: {hub: tls://hub.example.com:7422}}", base: "base", components: []string{"leaf"}},
 		{name: "with Prometheus", values: "monitoring: {enabled: true}", base: "base", components: []string{"monitoring"}},
 		{name: "with a collector", values: "otlp: {enabled: true}", base: "base", components: []string{"otlp"}},
 		{name: "with the audit of a store", values: "openbaoAudit: {enabled: true}", base: "base", components: []string{"openbao-audit"}},
+		{name: "with the audit of a Vault", values: "openbaoSocket: {enabled: true}", base: "base", components: []string{"openbao-socket"}},
 		{
 			name:       "with all of them for one namespace",
 			values:     "{namespaces: [team-a], nats: {url: nats://nats.nats.svc:4222}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
 			base:       "namespaced",
 			components: []string{"external-nats", "monitoring", "otlp", "openbao-audit"},
+		},
+		{
+			name:       "as a leaf node with all of them for one namespace",
+			values:     "{namespaces: [team-a], nats: {leaf: {hub: tls://hub.example.com:7422}}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
+			base:       "namespaced",
+			components: []string{"leaf", "monitoring", "otlp", "openbao-audit"},
 		},
 	}
 	for _, test := range tests {
@@ -56,17 +64,19 @@ func TestANamespaceSelectorAddsTheRightToSeeLabels(t *testing.T) {
 }
 
 func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
-	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}"
-	out, err := helm(t, all, "template", "keyturn", folder, "--namespace", "elsewhere")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if strings.Contains(out, systemNamespace) {
-		t.Errorf("%s is named in\n%s", systemNamespace, out)
-	}
-	settings := objects(t, out)["ConfigMap elsewhere/keyturn"]
-	if lease := settings.at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "elsewhere" {
-		t.Errorf("namespace of the Lease: got %v", lease)
+	const all = "{secretStores: {enabled: true}, nats: {leaf: {hub: tls://hub.example.com:7422}}, monitoring: {enabled: true}, otlp: {enabled: true}, "
+	for _, audit := range []string{"openbaoAudit", "openbaoSocket"} {
+		out, err := helm(t, all+audit+": {enabled: true}}", "template", "keyturn", folder, "--namespace", "elsewhere")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if strings.Contains(out, systemNamespace) {
+			t.Errorf("%s is named in\n%s", systemNamespace, out)
+		}
+		settings := objects(t, out)["ConfigMap elsewhere/keyturn"]
+		if lease := settings.at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "elsewhere" {
+			t.Errorf("namespace of the Lease: got %v", lease)
+		}
 	}
 }
 

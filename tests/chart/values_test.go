@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,9 @@ var mistakes = []struct {
 	{"a variable that is a number", "env: {KEYTURN_MAX_ROLLOUTS: 20}", []string{"/env/KEYTURN_MAX_ROLLOUTS", "want string"}},
 	{"a variable that is not spelled as one", "env: {keyturn-settle: 1s}", []string{"/env", "keyturn-settle"}},
 	{"an address of NATS without a scheme", "nats: {url: nats.example.com}", []string{"/nats/url"}},
+	{"a hub without TLS", "nats: {leaf: {hub: nats://hub.example.com}}", []string{"/nats/leaf/hub"}},
+	{"more hubs than one", "nats: {leaf: {hub: 'tls://a:7422,tls://b:7422'}}", []string{"/nats/leaf/hub"}},
+	{"a port of the hub that is none", "nats: {leaf: {port: 74220}}", []string{"/nats/leaf/port", "maximum"}},
 	{"a digest that is a tag", "image: {digest: v1}", []string{"/image/digest"}},
 	{"Reloader's values of the image", "image: {name: stakater/reloader}", []string{"/image", "name"}},
 	{"a boolean of Reloader's that is none", "reloader: {autoReloadAll: maybe}", []string{"/reloader/autoReloadAll", "true, false"}},
@@ -52,7 +56,7 @@ func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
 	for variable, value := range map[string]string{
 		"KEYTURN_CLUSTER": "cluster", "KEYTURN_NAMESPACES": "namespaces", "KEYTURN_NAMESPACE_SELECTOR": "namespaceSelector", "KEYTURN_SELECTOR": "selector",
 		"KEYTURN_SOURCES": "sources", "KEYTURN_FORCE_SYNC": "secretStores.enabled", "KEYTURN_NATS_URL": "nats.url", "KEYTURN_ROLL_ALL": "rollAll",
-		"KEYTURN_LOG_LEVEL": "logLevel", "KEYTURN_LOG_FORMAT": "logFormat",
+		"KEYTURN_LOG_LEVEL": "logLevel", "KEYTURN_LOG_FORMAT": "logFormat", "NATS_HUB": "nats.leaf.hub", "NATS_HUB_CA": "nats.leaf.caFile",
 	} {
 		out, err := template(t, "env: {"+variable+": x}")
 		if want := "env." + variable + ": is a value of the chart, want it as " + value + "\n"; err == nil || !strings.Contains(out, want) {
@@ -61,8 +65,32 @@ func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
 	}
 }
 
+func TestALeafNodeIsAnEmbeddedNATS(t *testing.T) {
+	out, err := template(t, "nats: {url: nats://a:4222, leaf: {hub: tls://b:7422}}")
+	if want := "nats.leaf.hub: is for the NATS that the actuator embeds, want nats.url empty\n"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestTheAuditOfAStoreComesInOneWay(t *testing.T) {
+	out, err := template(t, "{openbaoAudit: {enabled: true}, openbaoSocket: {enabled: true}}")
+	if want := "openbaoSocket.enabled: is for a store that does not post its audit, want openbaoAudit.enabled to be false\n"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestTheWayToTheHubHasItsPort(t *testing.T) {
+	policy := rendered(t, "nats: {leaf: {hub: tls://hub.example.com, port: 443}}")["NetworkPolicy keyturn-system/keyturn-leaf"]
+	if got, want := fmt.Sprint(policy.at("spec", "egress")), "[map[ports:[map[port:443]]]]"; got != want {
+		t.Errorf("egress: got %s, want %s", got, want)
+	}
+}
+
 func TestTheChartIsWithoutFaults(t *testing.T) {
-	for _, values := range []string{"{}", "namespaces: [a, b]", "{nats: {url: nats://a:4222}, keys: {create: false}, networkPolicy: {enabled: false}}"} {
+	for _, values := range []string{
+		"{}", "namespaces: [a, b]", "nats: {leaf: {hub: tls://a:7422}}",
+		"{nats: {url: nats://a:4222}, keys: {create: false}, networkPolicy: {enabled: false}}",
+	} {
 		if out, err := helm(t, values, "lint", "--strict", folder); err != nil {
 			t.Errorf("with %s: %v\n%s", values, err, out)
 		}

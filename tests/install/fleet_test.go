@@ -22,6 +22,7 @@ import (
 
 var (
 	gitRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
+	ociRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories"}
 	kustomizations  = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
 )
 
@@ -107,7 +108,7 @@ func (f *fleet) remove() {
 
 // describe logs how all that Flux works on stands.
 func (f *fleet) describe(ctx context.Context) {
-	for _, resource := range []schema.GroupVersionResource{gitRepositories, kustomizations} {
+	for _, resource := range []schema.GroupVersionResource{gitRepositories, ociRepositories, kustomizations} {
 		objects, err := f.client.Resource(resource).Namespace(testbed.FluxNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			f.Logf("listing %s: %v", resource.Resource, err)

@@ -4,24 +4,17 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// installation is Keyturn in the cluster, by the operator's repository, and as processes.
-type installation struct {
+// fluxInstallation is an installation by the operator's repository.
+type fluxInstallation struct {
+	*testing.T
 	*fleet
-	workloads
-	kubelet *kubelet
+	*installation
 	// folder is what the operator has chosen of deploy/flux.
-	folder            string
-	watcher, actuator *programs.Program
+	folder string
 }
 
 // keyturnOverlay is all that an operator commits. Flux is told to have less patience than most operators want.
@@ -56,51 +49,26 @@ const mistake = `      - op: add
             - {op: add, path: /spec/progressDeadlineSeconds, value: 1}
 `
 
-func newInstallation(t *testing.T, folder, namespace string) *installation {
+func newFluxInstallation(t *testing.T, folder, namespace string) *fluxInstallation {
 	t.Helper()
-	i := &installation{
-		fleet: newFleet(t), kubelet: newKubelet(t, programs.SystemNamespace), folder: folder,
-		workloads: workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), namespace},
-	}
+	i := &fluxInstallation{T: t, fleet: newFleet(t), installation: newInstallation(t, namespace), folder: folder}
+	i.namespaced = folder == "namespaced"
 	i.write("shop.yaml", shop(t, namespace))
 	return i
 }
 
 // overlay is what the operator commits, with more patches of the Kustomization.
-func (i *installation) overlay(further string) {
+func (i *fluxInstallation) overlay(further string) {
 	overlay := keyturnOverlay
-	if i.folder == "namespaced" {
+	if i.namespaced {
 		overlay += namespaceOverlay
 	}
 	values := strings.NewReplacer("URL", i.keyturn.URL, "FOLDER", i.folder, "NAMESPACE", i.namespace)
 	i.write("keyturn/kustomization.yaml", values.Replace(overlay+further))
 }
 
-// volume makes a volume that the actuator's claim can have.
-func (i *installation) volume() {
-	i.Helper()
-	volumes := i.kube.CoreV1().PersistentVolumes()
-	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "disk-" + i.namespace},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
-			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none"}},
-		},
-	}
-	if _, err := volumes.Create(i.Context(), volume, metav1.CreateOptions{}); err != nil {
-		i.Fatal(err)
-	}
-	i.Cleanup(func() {
-		if err := volumes.Delete(context.WithoutCancel(i.Context()), volume.Name, metav1.DeleteOptions{}); err != nil {
-			i.Error(err)
-		}
-	})
-}
-
 // seesMistake commits the installation beside the workloads, with a mistake.
-func (i *installation) seesMistake() {
+func (i *fluxInstallation) seesMistake() {
 	i.Helper()
 	i.write("kustomization.yaml", "resources: [shop.yaml, keyturn]\n")
 	i.overlay(mistake)
@@ -116,7 +84,7 @@ func (i *installation) seesMistake() {
 }
 
 // install commits the installation beside the workloads.
-func (i *installation) install() {
+func (i *fluxInstallation) install() {
 	i.Helper()
 	i.write("kustomization.yaml", "resources: [shop.yaml, keyturn]\n")
 	i.overlay("")
@@ -124,14 +92,6 @@ func (i *installation) install() {
 	for _, name := range installed {
 		i.eventually(name+" is ready", func(ctx context.Context) bool { return i.condition(ctx, name).Status == metav1.ConditionTrue })
 	}
-}
-
-// start runs what the pods run: the Job, and then both programs.
-func (i *installation) start() {
-	i.Helper()
-	i.kubelet.await(i.kubelet.run("keys"))
-	i.actuator = i.kubelet.runReady("actuator")
-	i.watcher = i.kubelet.runReady("watcher")
 }
 
 func TestFluxInstallsKeyturnForACluster(t *testing.T) { install(t, "cluster", "shop") }
@@ -143,7 +103,7 @@ func install(t *testing.T, folder, namespace string) {
 	if err := plane.Apply(t.Context(), "testdata/monitoring-crds.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	i := newInstallation(t, folder, namespace)
+	i := newFluxInstallation(t, folder, namespace)
 	i.part("flux applies the workloads", func() {
 		// The namespace of an installation for one is there before.
 		i.write("kustomization.yaml", "resources: [shop.yaml]\n")
@@ -165,16 +125,8 @@ func install(t *testing.T, folder, namespace string) {
 	i.part("flux and Keyturn do not fight over a workload", i.sharesWorkloadsWithFlux)
 	i.part("a second reconciliation changes nothing", i.changesNothingAgain)
 	i.part("each program asks for what its role has, and uses all of it", func() { i.usesItsRole(begin) })
-	i.part("what is taken out of the repository is taken out of the cluster", i.isPruned)
-}
-
-// part is a step with a name. Those after one that failed would only say so again.
-func (i *installation) part(name string, play func()) {
-	i.Helper()
-	start := time.Now()
-	play()
-	i.Logf("%s: %.1fs", name, time.Since(start).Seconds())
-	if i.Failed() {
-		i.Fatalf("it is not so that %s", name)
+	if folder == "cluster" {
+		i.part("flux goes on from a registry, and installs what is pushed there", i.goesOnFromARegistry)
 	}
+	i.part("what is taken out of the repository is taken out of the cluster", i.isPruned)
 }

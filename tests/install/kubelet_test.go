@@ -36,7 +36,9 @@ type kubelet struct {
 	// dir has a folder for each volume. Those of claims stay as long as the test.
 	dir string
 	// nats is where the embedded NATS is.
-	nats    string
+	nats string
+	// further are texts of the pods and what they are on this machine, in pairs.
+	further []string
 	started int
 }
 
@@ -88,7 +90,7 @@ func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 	args := append(slices.Clone(container.Command[1:]), container.Args...)
 	var env []string
 	for name, value := range k.environment(pod, container) {
-		env = append(env, name+"="+rewrite(value))
+		env = append(env, rewrite(name+"="+value))
 	}
 	if *cmp.Or(pod.Spec.AutomountServiceAccountToken, new(bool)) {
 		env = append(env, "KUBECONFIG="+k.kubeconfig(pod))
@@ -169,14 +171,21 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 		"=:8080", "=127.0.0.1:0",
 		"=:9440", "=127.0.0.1:0",
 	}
+	pairs = append(pairs, k.further...)
 	for _, mount := range container.VolumeMounts {
 		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		// The server's own mount of the token is not needed: its place is taken by the kubeconfig.
-		if at >= 0 && pod.Spec.Volumes[at].Projected == nil {
+		if at >= 0 && !hasToken(pod.Spec.Volumes[at]) {
 			pairs = append(pairs, "="+mount.MountPath, "="+k.volume(pod, pod.Spec.Volumes[at]))
 		}
 	}
 	return strings.NewReplacer(pairs...).Replace
+}
+
+// hasToken tells whether a volume is the server's own mount of the token, which is not needed: its place is taken by the kubeconfig.
+func hasToken(volume corev1.Volume) bool {
+	return volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
+		return source.ServiceAccountToken != nil
+	})
 }
 
 func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
@@ -189,13 +198,23 @@ func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
 		files = k.secret(volume.Secret.SecretName)
 	case volume.ConfigMap != nil:
 		dir = filepath.Join(k.dir, "configmap-"+volume.ConfigMap.Name)
-		for name, content := range k.configMap(volume.ConfigMap.Name) {
-			files[name] = []byte(content)
+		files = k.configFiles(volume.ConfigMap.Name)
+	case volume.Projected != nil:
+		dir = filepath.Join(k.dir, "projected-"+volume.Name)
+		for _, source := range volume.Projected.Sources {
+			switch {
+			case source.Secret != nil && source.Secret.Items == nil:
+				maps.Copy(files, k.secret(source.Secret.Name))
+			case source.ConfigMap != nil && source.ConfigMap.Items == nil:
+				maps.Copy(files, k.configFiles(source.ConfigMap.Name))
+			default:
+				k.Fatalf("volume %s of %s: want whole Secrets and ConfigMaps", volume.Name, pod.Name)
+			}
 		}
 	case volume.PersistentVolumeClaim != nil:
 		dir = filepath.Join(k.dir, "claim-"+volume.PersistentVolumeClaim.ClaimName)
 	default:
-		k.Fatalf("volume %s of %s: want a Secret, a ConfigMap or a claim", volume.Name, pod.Name)
+		k.Fatalf("volume %s of %s: want Secrets, ConfigMaps or a claim", volume.Name, pod.Name)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		k.Fatal(err)
@@ -261,6 +280,16 @@ func (k *kubelet) configMap(name string) map[string]string {
 		k.Fatal(err)
 	}
 	return configMap.Data
+}
+
+// configFiles are a ConfigMap as files.
+func (k *kubelet) configFiles(name string) map[string][]byte {
+	k.Helper()
+	files := map[string][]byte{}
+	for name, content := range k.configMap(name) {
+		files[name] = []byte(content)
+	}
+	return files
 }
 
 // exec runs a command in a pod of a program to its end, as kubectl exec does, and returns what it said.

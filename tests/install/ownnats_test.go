@@ -51,25 +51,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	t.Parallel()
 	w := workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)}
 	k := newKubelet(t, w.namespace)
-	root := t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
-	overlay := filepath.Join(root, "overlay")
-	if err := os.Mkdir(overlay, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	content := strings.ReplaceAll(ownNATSOverlay, "SERVED", w.namespace)
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rendered, err := testbed.Kustomize(t.Context(), os.Stderr, overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(string(rendered))); err != nil {
-		t.Fatal(err)
-	}
+	applyOverlay(t, w.namespace, ownNATSOverlay)
 	startNATS(t, k, "watcher", "actuator")
 	w.secret("db", "one")
 	w.configMap("app", "one")

@@ -6,20 +6,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
 // sharesWorkloadsWithFlux holds that Flux, which applies the workloads too, leaves what Keyturn has written to them, and Keyturn what
 // Flux writes.
-func (i *installation) sharesWorkloadsWithFlux() {
+func (i *fluxInstallation) sharesWorkloadsWithFlux() {
 	i.Helper()
 	before, generation := i.revisions(), i.generation("web")
 	i.reconciled("fleet")
@@ -43,17 +39,8 @@ func (i *installation) sharesWorkloadsWithFlux() {
 	}
 }
 
-func (i *installation) generation(deployment string) int64 {
-	i.Helper()
-	object, err := i.kube.AppsV1().Deployments(i.namespace).Get(i.Context(), deployment, metav1.GetOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
-	return object.Generation
-}
-
 // reconciled has Flux reconcile a Kustomization, which must go well.
-func (i *installation) reconciled(name string) {
+func (i *fluxInstallation) reconciled(name string) {
 	i.Helper()
 	if ready := i.reconcile(name); ready.Status != metav1.ConditionTrue {
 		i.Fatalf("%s is not ready: %s: %s", name, ready.Reason, ready.Message)
@@ -61,7 +48,7 @@ func (i *installation) reconciled(name string) {
 }
 
 // changesNothingAgain holds that Flux writes nothing when nothing has changed, but to its own objects.
-func (i *installation) changesNothingAgain() {
+func (i *fluxInstallation) changesNothingAgain() {
 	i.Helper()
 	begin := i.auditEnd()
 	i.reconciled("fleet")
@@ -90,7 +77,17 @@ func (i *installation) changesNothingAgain() {
 }
 
 // isPruned holds that nothing is left of an installation that is no longer in the repository.
-func (i *installation) isPruned() {
+func (i *fluxInstallation) isPruned() {
+	i.Helper()
+	i.areGone(i.takeOut())
+	claims, err := i.kube.CoreV1().PersistentVolumeClaims(corev1.NamespaceAll).List(i.Context(), metav1.ListOptions{})
+	if err != nil || len(claims.Items) > 0 {
+		i.Errorf("claims: got %d, %v, want none", len(claims.Items), err)
+	}
+}
+
+// takeOut takes an installation out of the repository, and returns what it had applied.
+func (i *fluxInstallation) takeOut() []*unstructured.Unstructured {
 	i.Helper()
 	var applied []*unstructured.Unstructured
 	for _, name := range installed {
@@ -104,20 +101,22 @@ func (i *installation) isPruned() {
 	}
 	i.write("kustomization.yaml", "resources: [shop.yaml]\n")
 	i.push("remove Keyturn")
-	for _, object := range applied {
+	return applied
+}
+
+// areGone waits until objects are gone, and checks that the workloads are not.
+func (i *fluxInstallation) areGone(objects []*unstructured.Unstructured) {
+	i.Helper()
+	for _, object := range objects {
 		i.eventually(object.GetKind()+" "+object.GetName()+" is gone", func(ctx context.Context) bool { return !i.exists(ctx, object) })
 	}
 	if i.generation("web") == 0 {
 		i.Error("the workloads are gone with it")
 	}
-	claims, err := i.kube.CoreV1().PersistentVolumeClaims(corev1.NamespaceAll).List(i.Context(), metav1.ListOptions{})
-	if err != nil || len(claims.Items) > 0 {
-		i.Errorf("claims: got %d, %v, want none", len(claims.Items), err)
-	}
 }
 
 // inventory is what a Kustomization has applied.
-func (i *installation) inventory(name string) []*unstructured.Unstructured {
+func (i *fluxInstallation) inventory(name string) []*unstructured.Unstructured {
 	i.Helper()
 	entries, _, err := unstructured.NestedSlice(i.status(i.Context(), name), "inventory", "entries")
 	if err != nil {
@@ -138,19 +137,4 @@ func (i *installation) inventory(name string) []*unstructured.Unstructured {
 		objects = append(objects, object)
 	}
 	return objects
-}
-
-func (i *installation) exists(ctx context.Context, object *unstructured.Unstructured) bool {
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(i.kube.Discovery()))
-	gvk := object.GroupVersionKind()
-	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		i.Fatal(err)
-	}
-	var resource dynamic.ResourceInterface = i.client.Resource(mapping.Resource)
-	if object.GetNamespace() != "" {
-		resource = i.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
-	}
-	_, err = resource.Get(ctx, object.GetName(), metav1.GetOptions{})
-	return !apierrors.IsNotFound(err)
 }

@@ -25,7 +25,7 @@ func (i *installation) scenarios() []scenario {
 			i.untouched(before, readers...)
 		}},
 		{"what became of it is told as Kubernetes Events and in the history", func() {
-			i.eventually("the Event of web is there", func(ctx context.Context) bool {
+			eventually(i.T, "the Event of web is there", func(ctx context.Context) bool {
 				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
 				return err == nil && len(list.Items) > 0
 			})

@@ -40,13 +40,13 @@ func (i *installation) usesItsRole(begin int64) {
 		allowed, used := i.granted("keyturn-"+program), map[string]bool{}
 		for _, entry := range i.audit(begin, testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-"+program)) {
 			// Which cluster it is, is asked of every one. In one namespace nobody may know.
-			if i.folder == "namespaced" && entry.Code == 403 && entry.Resource == "namespaces" && entry.Name == "kube-system" {
+			if i.namespaced && entry.Code == 403 && entry.Resource == "namespaces" && entry.Name == "kube-system" {
 				continue
 			}
 			if entry.Code == 401 || entry.Code == 403 || entry.Code >= 500 {
 				i.Errorf("%s: %s %s: status %d", program, entry.Verb, entry.URI, entry.Code)
 			}
-			if i.folder == "namespaced" && entry.Namespace != i.namespace && entry.Namespace != programs.SystemNamespace {
+			if i.namespaced && entry.Namespace != i.namespace && entry.Namespace != programs.SystemNamespace {
 				i.Errorf("%s: %s %s: outside of its namespace", program, entry.Verb, entry.URI)
 			}
 			used[right(entry.Verb, entry.Group, entry.Resource)] = true
@@ -129,7 +129,7 @@ func right(verb, group, resource string) string {
 }
 
 // replace changes a file of the operator's repository.
-func (i *installation) replace(name, old, with string) {
+func (i *fluxInstallation) replace(name, old, with string) {
 	i.Helper()
 	content, err := os.ReadFile(filepath.Join(i.own.Dir, name))
 	if err != nil {

@@ -1,0 +1,177 @@
+package install
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// What is done by hand here is what docs/install.md and docs/upgrade.md say.
+func TestHelmInstallsUpgradesAndRemovesKeyturn(t *testing.T) {
+	r := newRelease(t)
+	r.apply()
+	r.secret("db", "one")
+	r.configMap("app", "one")
+	r.volume()
+	r.part("helm installs Keyturn", r.install)
+	r.part("the namespace can be labelled as restricted", r.restrict)
+	begin := r.auditEnd()
+	r.part("what the pods run becomes ready", r.start)
+	for _, scenario := range r.scenarios() {
+		r.part(scenario.name, scenario.play)
+	}
+	r.part("the network policies let through what there is, and no more", r.keepsToItsPolicies)
+	r.part("each program asks for what its role has, and uses all of it", func() { r.usesItsRole(begin) })
+	r.part("an upgrade to what is there changes nothing", r.upgradesToTheSame)
+	r.part("an upgrade with a wrong value is refused, and changes nothing", r.refusesAWrongValue)
+	r.part("an upgrade replaces the programs and leaves the keys", r.upgradesPrograms)
+	r.part("what is uninstalled is gone, but for the keys and the stream", r.uninstalls)
+	r.part("the next installation goes on with them", r.goesOn)
+}
+
+// install is what docs/install.md says, and waits for pods.
+func (r *release) install() {
+	r.Helper()
+	r.helm(slices.Concat([]string{"install", "keyturn", chart, "--create-namespace"}, operatorsValues, untilReady)...)
+	r.eventuallyPods("keys", 1, "v0.1.0")
+}
+
+// upgrade is what docs/upgrade.md says, with more values, and waits for pods.
+func (r *release) upgrade(values ...string) {
+	r.Helper()
+	r.helm(slices.Concat([]string{"upgrade", "keyturn", chart, "--reset-then-reuse-values"}, values, untilReady)...)
+}
+
+// restrict labels the namespace. The API server looks at the pods that are there, and warns of each that it would not let in; those
+// that are made from then on it refuses.
+func (r *release) restrict() {
+	r.Helper()
+	config, warned := plane.Config(), &admission{}
+	config.WarningHandler = warned
+	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	namespaces := kubernetes.NewForConfigOrDie(config).CoreV1().Namespaces()
+	if _, err := namespaces.Patch(r.Context(), programs.SystemNamespace, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	for _, warning := range warned.warnings {
+		r.Errorf("the API server warns: %s", warning)
+	}
+}
+
+// upgradesToTheSame holds that an upgrade without a change writes nothing but its own record. The Job is one of which the time is over.
+func (r *release) upgradesToTheSame() {
+	r.Helper()
+	before, history := r.versions(), r.history()
+	background := metav1.DeletePropagationBackground
+	err := r.kube.BatchV1().Jobs(programs.SystemNamespace).DeleteCollection(r.Context(),
+		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keyturn-keys"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.eventuallyPods("keys", 0, "")
+	r.upgrade()
+	if got, want := r.history(), history+1; got != want {
+		r.Errorf("the release has %d revisions, want %d", got, want)
+	}
+	r.eventuallyPods("keys", 1, "v0.1.0")
+	r.kubelet.await(r.kubelet.run("keys"))
+	r.same(before)
+}
+
+func (r *release) refusesAWrongValue() {
+	r.Helper()
+	before, history := r.versions(), r.history()
+	out, err := r.try("upgrade", "keyturn", chart, "--reset-then-reuse-values", "--set", "logFormat=yaml")
+	for _, want := range []string{"/logFormat", "'json', 'text'"} {
+		if err == nil || !strings.Contains(out, want) {
+			r.Errorf("got %v, want %q in\n%s", err, want, out)
+		}
+	}
+	if got := r.history(); got != history {
+		r.Errorf("the release has %d revisions, want %d", got, history)
+	}
+	r.same(before)
+}
+
+func (r *release) upgradesPrograms() {
+	r.Helper()
+	kept, before := r.kept(), r.revisions()
+	r.upgrade("--set", "image.tag=v0.2.0", "--set", "logLevel=debug")
+	for _, program := range []string{"keys", "watcher", "actuator"} {
+		r.eventuallyPods(program, 1, "v0.2.0")
+	}
+	r.stop()
+	r.secret("db", "five")
+	r.start()
+	r.rolled(before, readers...)
+	r.untouched(before, "api")
+	if !strings.Contains(r.watcher.Output(), `"level":"DEBUG"`) {
+		r.Error("the watcher does not have the level of the log that was asked for")
+	}
+	if got := r.kubelet.configMap("keyturn")["KEYTURN_CLUSTER"]; got != "prod-eu" {
+		r.Errorf("cluster: got %q: a value of the first installation is gone", got)
+	}
+	if diff := cmp.Diff(kept, r.kept()); diff != "" {
+		r.Errorf("keys and volume (-before +after):\n%s", diff)
+	}
+}
+
+// uninstalls holds that Helm removes what it has made, and that what was made by the Job, the StatefulSet and the actuator stays.
+func (r *release) uninstalls() {
+	r.Helper()
+	kept := r.kept()
+	r.stop()
+	r.helm("uninstall", "keyturn")
+	want := append(slices.Collect(maps.Keys(kept)), "Lease keyturn-actuator")
+	slices.Sort(want)
+	var diff string
+	defer func() {
+		if diff != "" {
+			r.Errorf("what is left (-want +got):\n%s", diff)
+		}
+	}()
+	eventually(r.T, "the rest is gone", func(ctx context.Context) bool {
+		left, err := r.left(ctx)
+		if err != nil {
+			return false
+		}
+		var names []string
+		for _, one := range left {
+			names = append(names, one.String())
+		}
+		slices.Sort(names)
+		diff = cmp.Diff(want, names)
+		return diff == ""
+	})
+	for _, object := range r.made {
+		if r.exists(r.Context(), object) {
+			r.Errorf("%s %s is still there", object.GetKind(), object.GetName())
+		}
+	}
+	if diff := cmp.Diff(kept, r.kept()); diff != "" {
+		r.Errorf("keys and volume (-before +after):\n%s", diff)
+	}
+}
+
+// goesOn holds that a change that was made while there was no Keyturn is found, by the stream and the key of before.
+func (r *release) goesOn() {
+	r.Helper()
+	kept, before := r.kept(), r.revisions()
+	r.secret("db", "six")
+	r.install()
+	r.start()
+	r.rolled(before, readers...)
+	r.untouched(before, "api")
+	if diff := cmp.Diff(kept, r.kept()); diff != "" {
+		r.Errorf("keys and volume (-before +after):\n%s", diff)
+	}
+}

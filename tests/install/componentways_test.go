@@ -1,0 +1,132 @@
+package install
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// openBao writes the Secret that the components for a store's audit leave to the operator.
+func (c *components) openBao(files map[string][]byte) {
+	c.Helper()
+	secrets := c.client.CoreV1().Secrets(c.namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-openbao"}, Data: files}
+	_, err := secrets.Create(c.Context(), secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = secrets.Update(c.Context(), secret, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// receives has what the watcher listens on for a Service be on this machine, by the port of the pod that the Service leads to. The
+// store is in a namespace of its own, and is alone to be let in.
+func (c *components) receives(name, store string) {
+	c.Helper()
+	service, err := c.client.CoreV1().Services(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	pod := c.pod("watcher")
+	if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) || len(service.Spec.Ports) != 1 {
+		c.Fatalf("Service %s: got selector %v and ports %v, want one port of the watcher", name, service.Spec.Selector, service.Spec.Ports)
+	}
+	ports := pod.Spec.Containers[0].Ports
+	at := slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == service.Spec.Ports[0].TargetPort.String() })
+	if at < 0 {
+		c.Fatalf("Service %s leads to the port %s, of which the watcher has none", name, service.Spec.Ports[0].TargetPort.String())
+	}
+	behind := int(ports[at].ContainerPort)
+	if !service.Spec.PublishNotReadyAddresses {
+		c.Errorf("Service %s does not lead to a watcher that is not ready: the store would have to wait", name)
+	}
+	if !c.opens("watcher", store, true, behind) {
+		c.Errorf("no policy lets the store in at port %d", behind)
+	}
+	for _, other := range []string{"default", "kube-system", store + "-of-another", c.namespace} {
+		if c.opens("watcher", other, true, behind) {
+			c.Errorf("a policy lets the namespace %s in at port %d", other, behind)
+		}
+	}
+	if !c.opens("watcher", store, false, 8200) {
+		c.Error("no policy lets the watcher ask the store")
+	}
+	c.isOnThePage(service)
+	port, err := testbed.FreePort()
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.audit = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	c.further = append(c.further, fmt.Sprintf("=:%d", behind), "="+c.audit)
+}
+
+// isOnThePage holds what docs/secret-stores.md has an operator enter in the store to the Service.
+func (c *components) isOnThePage(service *corev1.Service) {
+	c.Helper()
+	address := regexp.MustCompile(`\b` + service.Name + `\.` + programs.SystemNamespace + `\.svc:(\d+)`)
+	found := address.FindAllStringSubmatch(string(c.read("../../docs/secret-stores.md")), -1)
+	if len(found) == 0 {
+		c.Errorf("docs/secret-stores.md does not say where the Service %s is", service.Name)
+	}
+	for _, address := range found {
+		if want := strconv.Itoa(int(service.Spec.Ports[0].Port)); address[1] != want {
+			c.Errorf("docs/secret-stores.md: got %s, want port %s", address[0], want)
+		}
+	}
+}
+
+// sends has the endpoint that both programs send traces to be a Jaeger on this machine.
+func (c *components) sends(jaeger *testbed.Jaeger) {
+	c.Helper()
+	for _, program := range []string{"watcher", "actuator"} {
+		pod := c.pod(program)
+		endpoint := c.environment(pod, pod.Spec.Containers[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]
+		address, err := url.Parse(endpoint)
+		if err != nil {
+			c.Fatal(err)
+		}
+		port, err := strconv.Atoi(address.Port())
+		if err != nil {
+			c.Fatal(err)
+		}
+		_, namespace, _ := strings.Cut(address.Hostname(), ".")
+		if !c.opens(program, namespace, false, port) {
+			c.Errorf("no policy lets the %s send traces to %s", program, endpoint)
+		}
+		c.further = append(c.further, endpoint, jaeger.OTLPHTTP())
+	}
+}
+
+// opens tells whether a policy lets a program be talked to from a namespace, or talk to it, at a port.
+func (c *components) opens(program, namespace string, ingress bool, port int) bool {
+	isPeer := func(peer networkingv1.NetworkPolicyPeer) bool {
+		selector, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)
+		return err == nil && selector.Matches(labels.Set{corev1.LabelMetadataName: namespace})
+	}
+	through := func(ports []networkingv1.NetworkPolicyPort, peers []networkingv1.NetworkPolicyPeer) bool {
+		return hasPort(ports, port) && (len(peers) == 0 || slices.ContainsFunc(peers, isPeer))
+	}
+	return slices.ContainsFunc(c.policies, func(policy networkingv1.NetworkPolicy) bool {
+		switch {
+		case !selects(&policy.Spec.PodSelector, "keyturn-"+program):
+			return false
+		case ingress:
+			return slices.ContainsFunc(policy.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return through(r.Ports, r.From) })
+		}
+		return slices.ContainsFunc(policy.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return through(r.Ports, r.To) })
+	})
+}

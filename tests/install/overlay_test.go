@@ -1,0 +1,34 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// applyOverlay applies what an operator would have as a kustomization beside deploy. SERVED in it is a namespace that is there.
+func applyOverlay(t *testing.T, namespace, content string) {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(root, "overlay")
+	if err := os.Mkdir(overlay, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	content = strings.ReplaceAll(content, "SERVED", namespace)
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := testbed.Kustomize(t.Context(), os.Stderr, overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(string(rendered))); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,157 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+const chart = "../../deploy/chart"
+
+var (
+	// operatorsValues are those of docs/install.md, and one of a program's flags, by which a workload is not waited for as long.
+	operatorsValues = []string{
+		"--set", "cluster=prod-eu", "--set", "image.repository=registry.example.com/keyturn", "--set", "image.tag=v0.1.0",
+		"--set", "env.KEYTURN_SETTLE=50ms",
+	}
+	// untilReady has Helm wait until pods are ready, which they are for kwok as soon as they have a node.
+	untilReady = []string{"--wait", "--timeout", patience.String()}
+)
+
+// release is an installation by Helm.
+type release struct {
+	*installation
+	binary, home string
+	// made is what the chart makes.
+	made []*unstructured.Unstructured
+}
+
+func newRelease(t *testing.T) *release {
+	t.Helper()
+	r := &release{installation: newInstallation(t, plane.Namespace(t)), home: t.TempDir()}
+	var err error
+	r.binary, err = testbed.Binary(t.Context(), os.Stderr, testbed.Helm)
+	if err := errors.Join(err, testbed.Inputs(chart)); err != nil {
+		t.Fatal(err)
+	}
+	out := r.helm(slices.Concat([]string{"template", "keyturn", chart}, operatorsValues)...)
+	if r.made, err = testbed.ReadManifests(strings.NewReader(out)); err != nil {
+		t.Fatal(err)
+	}
+	// Another test may have made some of them, and Helm does not take over what others have made.
+	r.clear()
+	t.Cleanup(r.clear)
+	return r
+}
+
+// helm runs a command of helm that must succeed, and returns what it printed.
+func (r *release) helm(args ...string) string {
+	r.Helper()
+	out, err := r.try(args...)
+	if err != nil {
+		r.Fatalf("helm %s: %v\n%s", args[0], err, out)
+	}
+	return out
+}
+
+// try runs a command of helm as the cluster's admin, without anything of the user's configuration.
+func (r *release) try(args ...string) (string, error) {
+	cmd := exec.CommandContext(r.Context(), r.binary, append(args, "--namespace", programs.SystemNamespace)...)
+	cmd.Env = []string{"HOME=" + r.home, "KUBECONFIG=" + plane.Kubeconfig()}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// stop ends both programs, the watcher first.
+func (r *release) stop() {
+	r.Helper()
+	for _, program := range []*programs.Program{r.watcher, r.actuator} {
+		if err := program.Stop(patience); err != nil {
+			r.Fatalf("stopping the %s: %v", program.Name(), err)
+		}
+	}
+}
+
+// eventuallyPods waits until there are so many pods of a program, and all of them have an image with the tag.
+func (r *release) eventuallyPods(program string, count int, tag string) {
+	r.Helper()
+	eventually(r.T, fmt.Sprintf("there are %d pods of the %s, of %q", count, program, tag), func(context.Context) bool {
+		pods := r.kubelet.pods(program)
+		return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+			return pod.Spec.Containers[0].Image != "registry.example.com/keyturn:"+tag
+		})
+	})
+}
+
+// history is how many revisions of the release Helm has on record.
+func (r *release) history() int {
+	r.Helper()
+	records, err := r.kube.CoreV1().Secrets(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{LabelSelector: "owner=helm,name=keyturn"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return len(records.Items)
+}
+
+// versions are those of what the chart makes, by which a change of it is seen: the generation where there is one, which does not count
+// the status; and of what must not be made anew.
+func (r *release) versions() map[string]string {
+	r.Helper()
+	versions := r.kept()
+	for _, object := range r.made {
+		name := object.GetKind() + " " + object.GetName()
+		now, err := r.resource(object).Get(r.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			r.Fatalf("%s: %v", name, err)
+		}
+		versions[name] = fmt.Sprint("generation ", now.GetGeneration())
+		if now.GetGeneration() == 0 {
+			versions[name] = "version " + now.GetResourceVersion()
+		}
+	}
+	for _, program := range []string{"watcher", "actuator"} {
+		pod := r.kubelet.pod(program)
+		versions["Pod "+pod.Name] = string(pod.UID)
+	}
+	return versions
+}
+
+func (r *release) same(before map[string]string) {
+	r.Helper()
+	if diff := cmp.Diff(before, r.versions()); diff != "" {
+		r.Errorf("versions (-before +after):\n%s", diff)
+	}
+}
+
+// kept are what an installation has and the chart does not make: the keys, by their versions, and the volume's claim,
+// whose status changes, by its identity.
+func (r *release) kept() map[string]string {
+	r.Helper()
+	kept := map[string]string{}
+	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"} {
+		secret, err := r.kube.CoreV1().Secrets(programs.SystemNamespace).Get(r.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		kept["Secret "+name] = secret.ResourceVersion
+	}
+	claim, err := r.kube.CoreV1().PersistentVolumeClaims(programs.SystemNamespace).Get(r.Context(), "data-keyturn-actuator-0", metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	kept["PersistentVolumeClaim "+claim.Name] = string(claim.UID)
+	return kept
+}

@@ -1,0 +1,159 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// startStore starts a secret store and External Secrets, and has the API server know cert-manager's kinds, until the test ends.
+func startStore(t *testing.T) *testbed.Store {
+	t.Helper()
+	var store *testbed.Store
+	var operator *testbed.Process
+	var problems [3]error
+	var starting sync.WaitGroup
+	starting.Go(func() { store, problems[0] = testbed.StartStore(t.Context(), testbed.StoreOptions{Log: os.Stderr}) })
+	starting.Go(func() {
+		operator, problems[1] = plane.StartExternalSecrets(t.Context(), testbed.ExternalSecretsOptions{Concurrent: 8})
+	})
+	starting.Go(func() { problems[2] = plane.ApplyKindsOf(t.Context(), testbed.CertManager) })
+	starting.Wait()
+	if store != nil {
+		t.Cleanup(store.Stop)
+	}
+	if operator != nil {
+		operator.StopAfter(t)
+	}
+	if err := errors.Join(problems[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// storeScene is testdata/readers.yaml, which read secrets in the store that change. The store is polled by reference: there is no other
+// use for knowing which stores there are.
+func storeScene(store *testbed.Store) scene {
+	put := func(ctx context.Context, b *bench, value string) error {
+		var problems []error
+		for _, name := range []string{"plain", "fanned-out"} {
+			_, err := store.Client().KVv2("secret").Put(ctx, b.storePath(name).Path, map[string]any{"password": value})
+			problems = append(problems, err)
+		}
+		return errors.Join(problems...)
+	}
+	return scene{
+		prepare: func(b *bench) {
+			if err := put(b.Context(), b, "one"); err != nil {
+				b.Fatal(err)
+			}
+			b.prepareStore(store)
+		},
+		change: func(ctx context.Context, b *bench, number int) { _ = put(ctx, b, strconv.Itoa(number)) },
+	}
+}
+
+// prepareStore has External Secrets read the secrets once, and both programs know of the store.
+func (b *bench) prepareStore(store *testbed.Store) {
+	b.Helper()
+	b.Cleanup(b.removeReaders)
+	b.applyFile("testdata/stores.yaml", "TOKEN", store.Token(), "ADDRESS", store.Address())
+	// A store that is not ready is looked at again after a while only, and so is what reads it.
+	for resource, name := range map[string]string{"secretstores": "bao", "clustersecretstores": b.namespace} {
+		eventually(b.T, "one of the "+resource+" is ready", func(ctx context.Context) bool { return b.isReady(ctx, resource, name) })
+	}
+	b.applyFile("testdata/readers.yaml")
+	for _, secret := range []string{"plain", "fanned-out"} {
+		eventually(b.T, "the Secret "+secret+" is there", func(ctx context.Context) bool {
+			value, ok := b.value(ctx, secret)
+			return ok && value == "one"
+		})
+	}
+	config := b.file("stores.yaml", fmt.Sprintf(`stores:
+- name: bao
+  address: %s
+  auth: {tokenFile: %s}
+  poll: {interval: 1s, referenced: true}
+`, store.Address(), b.file("store-token", store.Token()+"\n")))
+	b.args[watcherAccount] = []string{
+		"--namespaces", b.namespace, "--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config,
+	}
+	b.args[actuatorAccount] = []string{"--force-sync"}
+}
+
+// removeReaders removes what the operator would sync in vain when the store is gone.
+func (b *bench) removeReaders() {
+	ctx := context.WithoutCancel(b.Context())
+	for _, resource := range []string{"clusterexternalsecrets", "externalsecrets", "clustersecretstores", "secretstores"} {
+		one := metav1.ListOptions{FieldSelector: "metadata.name=" + b.namespace}
+		if !strings.HasPrefix(resource, "cluster") {
+			one = metav1.ListOptions{}
+		}
+		if err := b.external(resource).DeleteCollection(ctx, metav1.DeleteOptions{}, one); err != nil {
+			b.Error(err)
+		}
+	}
+}
+
+// external are the objects of External Secrets of a kind, in the namespace where the kind has any.
+func (b *bench) external(resource string) dynamic.ResourceInterface {
+	objects := b.custom.Resource(schema.GroupVersionResource{Group: "external-secrets.io", Version: "v1", Resource: resource})
+	if strings.HasPrefix(resource, "cluster") {
+		return objects
+	}
+	return objects.Namespace(b.namespace)
+}
+
+// applyFile applies a file for the namespace, with further texts in it replaced.
+func (b *bench) applyFile(path string, replaced ...string) {
+	b.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	values := strings.NewReplacer(append(replaced, "NAMESPACE", b.namespace)...)
+	if err := plane.ApplyYAML(b.Context(), strings.NewReader(values.Replace(string(content)))); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// isReady tells whether External Secrets has found a store to be.
+func (b *bench) isReady(ctx context.Context, resource, name string) bool {
+	store, err := b.external(resource).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(store.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, ok := condition.(map[string]any)
+		return ok && fields["type"] == "Ready" && fields["status"] == "True"
+	})
+}
+
+// storePath is that of a secret in the store, of which each bench has its own.
+func (b *bench) storePath(name string) events.StorePath {
+	return events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: b.namespace + "/" + name}
+}
+
+// value is what External Secrets has read into a Secret.
+func (b *bench) value(ctx context.Context, secret string) (value string, ok bool) {
+	got, err := b.kube.CoreV1().Secrets(b.namespace).Get(ctx, secret, metav1.GetOptions{})
+	if err != nil {
+		return "", false
+	}
+	return string(got.Data["password"]), true
+}
