@@ -10,9 +10,13 @@ FUZZTIME ?= 30s
 BENCH_FLAGS ?=
 # For example SCALE_FLAGS="-write docs/scale.md".
 SCALE_FLAGS ?=
-# The tests of `make e2e` that passed only when they were run again, on their own: at most three, once each, and none with a data race. Many
-# servers run side by side there, on machines of any speed: one test that lost a race against the clock does not void all the others.
-RETRIED := bin/e2e-retried.txt
+# Runs tests, and those that failed once more, on their own: at most three of them, and none after a data race. Many servers run side by
+# side, on machines of any speed: one test that lost a race against the clock does not void all the others. It is named at the end.
+RETRIED = bin/retried-$@.txt
+GO_TEST = rm -f '$(RETRIED)'; mkdir -p '$(dir $(RETRIED))'; $(GOTESTSUM) --format standard-quiet --hide-summary skipped \
+	--rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)'
+NAME_RETRIED = if [ -s '$(RETRIED)' ]; then \
+	printf '\n==> $@: these failed at first, which is a bug of the test or of the code:\n' && cat '$(RETRIED)'; fi
 # Tests that compare a file of the repository with what the code says, and write it anew with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
 GENERATED_PACKAGES := ./internal/events ./cmd/watcher ./cmd/actuator ./tests/monitoring
@@ -53,23 +57,21 @@ test: lint generate-check unit e2e
 	$(say) 'test: passed'
 
 #? unit: the tests of the packages, with the race detector
-unit:
+unit: $(GOTESTSUM)
 	$(say) 'unit: the tests of the packages, with the race detector'
-	@go test -race -vet=off ./internal/... ./cmd/... ./docs/...
+	@$(GO_TEST) --packages './internal/... ./cmd/... ./docs/...' -- -race -vet=off
+	@$(NAME_RETRIED)
 
 #? e2e: the tests on a real control plane, whose servers the first run builds (a quarter of an hour)
 e2e: $(GOTESTSUM)
 	$(say) 'e2e: building the servers of the test bed, unless they are in the cache'
 	@go run ./tests/testbed/cmd/build
 	$(say) 'e2e: the tests on a real control plane, with the race detector'
-	@rm -f '$(RETRIED)'; mkdir -p '$(dir $(RETRIED))'
-	@$(GOTESTSUM) --format standard-quiet --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=3 \
-		--rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)' \
-		--packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
-	@if [ -s '$(RETRIED)' ]; then printf '\n==> e2e: these failed at first, which is a bug of the test or of the code:\n' && cat '$(RETRIED)'; fi
+	@$(GO_TEST) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
+	@$(NAME_RETRIED)
 
 $(GOTESTSUM):
-	$(say) 'e2e: building gotestsum into the cache, once'
+	$(say) 'building gotestsum into the cache, once'
 	@mkdir -p $(@D)
 	@cd tests/tools/gotestsum && CGO_ENABLED=0 go build -trimpath -o $@.$$$$ gotest.tools/gotestsum && mv $@.$$$$ $@
 
