@@ -107,7 +107,8 @@ func (c *chat) serve(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():
-			return
+			// To return would be to answer with 200, which the sender may yet read.
+			panic(http.ErrAbortHandler)
 		}
 	}
 	if fault != 0 {
