@@ -47,11 +47,9 @@ type kubeEvents struct {
 	dropped func(context.Context)
 }
 
-// waitingEvent is one that is to be written.
+// waitingEvent is one that is to be written. It came at its FirstTimestamp.
 type waitingEvent struct {
 	*corev1.Event
-	// came is when.
-	came time.Time
 	// first tells that none had come for a while before it.
 	first bool
 }
@@ -76,7 +74,7 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 				return
 			}
 			if !event.first {
-				k.awaitPause(hurry, event.came)
+				k.awaitPause(hurry, event.FirstTimestamp.Time)
 			}
 			if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
 				k.dropped(ctx)
@@ -175,7 +173,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	}
 	before := time.Unix(0, k.latest.Swap(now.UnixNano()))
 	select {
-	case k.queue <- waitingEvent{event, now.Time, now.Sub(before) >= kubeEventPause}:
+	case k.queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
 	default:
 		k.dropped(ctx)
 	}
