@@ -24,6 +24,10 @@ var version = "dev"
 // stepLimit is how long the actuator may be busy with one step before the liveness probe fails.
 const stepLimit = time.Minute
 
+// smallHeap is what the actuator of a small cluster may take before it collects garbage, in bytes: see telemetry.KeepSmall. A
+// third of it are buffers of the embedded NATS.
+const smallHeap = 48 << 20
+
 func main() {
 	os.Exit(telemetry.Main(func(ctx context.Context) error { return newCommand().ExecuteContext(ctx) }))
 }
@@ -61,7 +65,7 @@ func (s *settings) run(ctx context.Context) (err error) {
 		}
 	}()
 	stack.OnStop("telemetry", observed.Shutdown)
-	stack.OnStop("memory", telemetry.KeepSmall())
+	stack.OnStop("memory", telemetry.KeepSmall(smallHeap))
 	if err := telemetry.CountRequests(observed.MeterProvider); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ var version = "dev"
 // stepLimit is how long the watcher may be busy with one source before the liveness probe fails.
 const stepLimit = time.Minute
 
+// smallHeap is what the watcher of a small cluster may take before it collects garbage, in bytes: see telemetry.KeepSmall.
+const smallHeap = 24 << 20
+
 func main() {
 	os.Exit(telemetry.Main(func(ctx context.Context) error { return newCommand().ExecuteContext(ctx) }))
 }
@@ -63,7 +66,7 @@ func (s *settings) run(ctx context.Context) (err error) {
 		}
 	}()
 	stack.OnStop("telemetry", observed.Shutdown)
-	stack.OnStop("memory", telemetry.KeepSmall())
+	stack.OnStop("memory", telemetry.KeepSmall(smallHeap))
 	if err := telemetry.CountRequests(observed.MeterProvider); err != nil {
 		return err
 	}

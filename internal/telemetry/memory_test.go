@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -45,15 +46,60 @@ func TestTrimmer(t *testing.T) {
 func TestKeepSmallEndsWithStop(t *testing.T) {
 	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
 	// That nothing is left running is for goleak to say.
-	if err := KeepSmall()(t.Context()); err != nil {
+	if err := KeepSmall(0)(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
+func TestAHeapGrowsByAShareOfWhatIsInUseAndToTheSmallOneInAnyCase(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name        string
+		live, small uint64
+		want        int
+	}{
+		{name: "nothing is known to be in use yet", live: 0, small: 24 * mib, want: 500},
+		{name: "next to nothing is in use", live: 1 * mib, small: 24 * mib, want: 500},
+		{name: "a third of a small heap is", live: 8 * mib, small: 24 * mib, want: 200},
+		{name: "nearly a small heap is", live: 20 * mib, small: 24 * mib, want: growth},
+		{name: "a large heap is", live: 200 * mib, small: 24 * mib, want: growth},
+		{name: "no heap is small", live: 8 * mib, small: 0, want: growth},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := growthOf(tt.live, tt.small); got != tt.want {
+				t.Errorf("by %d%% of %d bytes, want %d%%", got, tt.live, tt.want)
+			}
+		})
+	}
+}
+
+func TestAfterCollectionCallsAfterEachOneUntilTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	called := make(chan struct{}, 1)
+	var calls atomic.Int32
+	afterCollection(ctx, func() {
+		calls.Add(1)
+		called <- struct{}{}
+	})
+	for range 3 {
+		runtime.GC()
+		<-called
+	}
+	cancel()
+	before := calls.Load()
+	for range 3 {
+		runtime.GC()
+	}
+	// A call that was under way when the context ended may have come after.
+	if after := calls.Load(); after > before+1 {
+		t.Errorf("called %d times after the end", after-before)
+	}
+}
+
 func TestAllocatedGrows(t *testing.T) {
-	before := allocated()
+	before := total(allocatedBytes)
 	taken := make([]byte, 4*trimBusy)
-	if after := allocated(); after < before+uint64(len(taken)) {
+	if after := total(allocatedBytes); after < before+uint64(len(taken)) {
 		t.Errorf("allocated %d and then %d, want %d more", before, after, len(taken))
 	}
 }
