@@ -102,7 +102,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	defer a.leading.Store(false)
 	defer a.standing.Store(nil)
 	kube := newKubeEvents(a.options, a.log, a.metrics.dropEvent)
-	reporter := newReporter(a, kube, ctx.Done())
+	reporter := newReporter(a, kube)
 	e := newEngine(a, reporter)
 
 	var telling, consuming sync.WaitGroup
@@ -133,7 +133,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	e.giveBack(ctx)
 
 	// What has happened is told before the program ends, for as long as that may take.
-	close(reporter.queue)
+	reporter.close(ctx)
 	last := time.AfterFunc(reportTimeout, stopTelling)
 	reporting.Wait()
 	close(kube.queue)

@@ -27,7 +27,7 @@ type patchResult struct {
 	roll *roll
 	// after is the workload as the API server answered.
 	after *workload
-	// started is the outcome that was published. Set where the patch rolls.
+	// started is the outcome of it. Set where the patch rolls.
 	started events.Outcome
 	err     error
 	// denied says that the API server understood the patch and refuses it.
@@ -36,9 +36,8 @@ type patchResult struct {
 
 // patcher makes patches.
 type patcher struct {
-	options  Options
-	index    *index
-	reporter *reporter
+	options Options
+	index   *index
 }
 
 // apply sends the patch of a roll. What was begun is finished, also when the context ends meanwhile.
@@ -68,7 +67,7 @@ func (a *patcher) apply(ctx context.Context, r *roll) patchResult {
 	a.index.answer(after, r.rolls)
 	result.after = after
 	if r.rolls {
-		result.started = a.reporter.started(ctx, r, after)
+		result.started = a.options.started(ctx, r, after)
 	}
 	return result
 }
@@ -117,8 +116,6 @@ func (e *engine) giveUp(ctx context.Context, r *roll, err error) {
 			t.err = &events.RejectError{Reason: reasonPatchDenied, Err: err}
 		}
 	}
-	for _, decision := range r.decisions {
-		e.release(ctx, r.workload, p.claims[decision.Source], decision)
-	}
+	e.releaseAll(ctx, r)
 	e.releaseHeld()
 }

@@ -40,6 +40,8 @@ type engine struct {
 	reported map[workloadKey]string
 	// known is the last event of each source that concerns a workload.
 	known map[events.Source]events.Change
+	// untold counts the rollouts that have begun and are not known to be published.
+	untold int
 	// open are the tickets that are not settled.
 	open map[*ticket]struct{}
 	// standing is where all of this is shown to the metrics.
@@ -52,7 +54,7 @@ const deliveryQueue = 256
 func newEngine(a *Actuator, reporter *reporter) *engine {
 	e := &engine{
 		options: a.options, bus: a.bus, log: a.log, index: a.index, metrics: a.metrics, reporter: reporter,
-		patcher:    &patcher{options: a.options, index: a.index, reporter: reporter},
+		patcher:    &patcher{options: a.options, index: a.index},
 		deliveries: make(chan *events.Delivery, deliveryQueue),
 		results:    make(chan patchResult),
 		touched:    a.touched,
@@ -72,22 +74,38 @@ func newEngine(a *Actuator, reporter *reporter) *engine {
 // overdueCheck is how often rollouts are asked whether they take too long.
 const overdueCheck = 5 * time.Second
 
-// run works until the context is done. Then it finishes the patches that are under way, and gives back to the stream
-// every event that is not done with.
+// run works until the context is done. Then it finishes the patches that are under way, has what has happened published, and
+// gives back to the stream every event that is not done with.
 func (e *engine) run(ctx context.Context) {
 	defer e.drain(ctx)
 	e.resume(ctx)
 	e.stand()
+	e.loop(ctx)
+}
+
+// loop deals with whatever comes next, until the context is done.
+func (e *engine) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	overdue := time.NewTicker(overdueCheck)
 	defer overdue.Stop()
 	for {
 		e.options.Progress.Idle()
+		deliveries, batches := e.deliveries, chan<- []report(nil)
+		if e.reporter.due(e.options.Now(), len(e.inFlight) > 0) {
+			batches = e.reporter.batches
+		}
+		if e.reporter.full() {
+			deliveries = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case delivery := <-e.deliveries:
+		case batches <- e.reporter.waiting:
+			e.reporter.taken()
+		case reports := <-e.reporter.published:
+			e.told(ctx, reports)
+		case delivery := <-deliveries:
 			e.options.Progress.Busy()
 			e.take(ctx, delivery)
 		case result := <-e.results:
@@ -105,14 +123,30 @@ func (e *engine) run(ctx context.Context) {
 			e.stand()
 		case <-timer.C:
 		}
-		e.dispatch(ctx)
-		e.syncer.dispatch(ctx)
-		if due, ok := e.queue.next(); ok && len(e.inFlight) < e.options.PatchWorkers {
-			timer.Reset(max(0, due.Sub(e.options.Now())))
-		} else {
-			timer.Stop()
+		if !e.reporter.full() {
+			e.dispatch(ctx)
+			e.syncer.dispatch(ctx)
+		}
+		e.wake(timer)
+	}
+}
+
+// wake sets the timer to when there is something to do again.
+func (e *engine) wake(timer *time.Timer) {
+	now, next := e.options.Now(), time.Duration(-1)
+	if due, ok := e.queue.next(); ok && len(e.inFlight) < e.options.PatchWorkers && !e.reporter.full() {
+		next = max(0, due.Sub(now))
+	}
+	if len(e.reporter.waiting) > 0 {
+		if patience := e.reporter.since.Add(reportPatience).Sub(now); patience > 0 && (next < 0 || patience < next) {
+			next = patience
 		}
 	}
+	if next < 0 {
+		timer.Stop()
+		return
+	}
+	timer.Reset(next)
 }
 
 func (e *engine) drain(ctx context.Context) {
@@ -125,8 +159,38 @@ func (e *engine) drain(ctx context.Context) {
 		e.finish(ctx, result)
 	}
 	e.syncer.stop()
+	e.tellAll(ctx)
 	for t := range e.open {
 		e.settle(ctx, t, context.Canceled)
+	}
+}
+
+// tellAll has everything published that is not, for as long as one try may take.
+func (e *engine) tellAll(ctx context.Context) {
+	timeout := time.After(reportTimeout)
+	for len(e.reporter.waiting) > 0 || e.untold > 0 {
+		batches := e.reporter.batches
+		if len(e.reporter.waiting) == 0 {
+			batches = nil
+		}
+		select {
+		case batches <- e.reporter.waiting:
+			e.reporter.taken()
+		case reports := <-e.reporter.published:
+			e.told(ctx, reports)
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// told takes what is published: the events of the rollouts among it are one workload nearer to being done.
+func (e *engine) told(ctx context.Context, reports []report) {
+	for _, one := range reports {
+		if one.roll != nil {
+			e.untold--
+			e.releaseAll(ctx, one.roll)
+		}
 	}
 }
 
@@ -300,14 +364,16 @@ func (e *engine) finish(ctx context.Context, result patchResult) {
 	switch {
 	case result.err == nil:
 		e.metrics.patched(ctx, r, e.options.Now())
-		if r.rolls {
-			e.follow(ctx, result)
-		}
 		for _, decision := range r.decisions {
 			e.metrics.decided(ctx, decision.Reason)
-			e.release(ctx, r.workload, p.claims[decision.Source], decision)
 		}
-		if !r.rolls {
+		if r.rolls {
+			e.reporter.kube.tell(ctx, result.started)
+			e.reporter.await(report{outcome: result.started, roll: r})
+			e.untold++
+			e.follow(ctx, result)
+		} else {
+			e.releaseAll(ctx, r)
 			e.releaseHeld()
 		}
 	case result.denied && p.attempts+1 >= maxDenials:
@@ -334,6 +400,13 @@ func (e *engine) release(ctx context.Context, w *workload, c *claim, decision De
 		if t.open == 0 {
 			e.settle(ctx, t, t.err)
 		}
+	}
+}
+
+// releaseAll ends the claims that a patch was for.
+func (e *engine) releaseAll(ctx context.Context, r *roll) {
+	for _, decision := range r.decisions {
+		e.release(ctx, r.workload, r.pending.claims[decision.Source], decision)
 	}
 }
 

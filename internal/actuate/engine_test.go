@@ -34,7 +34,7 @@ func engineOf(t *testing.T, options Options, workloads ...*workload) *engine {
 	for _, w := range workloads {
 		a.index.observe(w, false)
 	}
-	return newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent), t.Context().Done()))
+	return newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent)))
 }
 
 // ticketOf is the ticket of an event.
@@ -147,13 +147,11 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 	if ticket.open != 0 || len(e.queue.byKey) != 0 {
 		t.Errorf("%d workloads are open, %d wait", ticket.open, len(e.queue.byKey))
 	}
-	select {
-	case outcome := <-e.reporter.queue:
-		if outcome.Verb != events.VerbSkipped || outcome.Reason != ReasonSameContent.String() {
-			t.Errorf("it is told as %s, %s", outcome.Verb, outcome.Reason)
-		}
-	default:
-		t.Error("nothing is told")
+	if len(e.reporter.waiting) != 1 {
+		t.Fatalf("%d outcomes are told", len(e.reporter.waiting))
+	}
+	if outcome := e.reporter.waiting[0].outcome; outcome.Verb != events.VerbSkipped || outcome.Reason != ReasonSameContent.String() {
+		t.Errorf("it is told as %s, %s", outcome.Verb, outcome.Reason)
 	}
 }
 

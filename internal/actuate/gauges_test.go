@@ -15,7 +15,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	lead(t, a)
 	w := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(w, false)
-	e := newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent), t.Context().Done()))
+	e := newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent)))
 	for name, reason := range map[string]Reason{"one": ReasonLimit, "two": ReasonLimit, "three": ReasonPeerFailed} {
 		e.queue.hold(e.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}

@@ -15,7 +15,12 @@ const (
 	// reportQueue is how many outcomes wait to be published at most. When as many wait, deciding waits too: nothing of what
 	// happened is left untold, and events stay on the stream meanwhile.
 	reportQueue = 4096
-	// reportTimeout is how long one try to publish an outcome takes at most.
+	// reportPatience is how long an outcome waits at most while patches are under way: see
+	// docs/adr/0008-patches-go-first.md.
+	reportPatience = 5 * time.Second
+	// reportBatch is how many outcomes are published at a time at most.
+	reportBatch = 256
+	// reportTimeout is how long one try to publish outcomes takes at most.
 	reportTimeout = 5 * time.Second
 	// reportRetry is the time between two tries.
 	reportRetry = time.Second
@@ -28,33 +33,44 @@ type reporter struct {
 	log     *slog.Logger
 	metrics *metrics
 	kube    *kubeEvents
-	queue   chan *events.Outcome
-	// closing is closed when the program stops: then nothing waits for a place in the queue any more.
-	closing <-chan struct{}
-	// told are the problems of each workload that people were told of. It belongs to the engine's goroutine.
+
+	// waiting are the outcomes that run was not given yet, the oldest first, and since is from when that one is. Like told,
+	// they belong to the engine's goroutine.
+	waiting []report
+	since   time.Time
+	// told are the problems of each workload that people were told of.
 	told map[workloadKey]string
+
+	// batches is what run is given, and published what it gives back. Nobody takes it any more when closing is closed.
+	batches   chan []report
+	published chan []report
+	closing   chan struct{}
 }
 
-func newReporter(a *Actuator, kube *kubeEvents, closing <-chan struct{}) *reporter {
+// report is an outcome. Where it says that a rollout has begun, roll is what began it: the events that it is for are not
+// acknowledged before the outcome is published, so that after a crash they come again and the rollout is followed.
+type report struct {
+	outcome events.Outcome
+	roll    *roll
+}
+
+func newReporter(a *Actuator, kube *kubeEvents) *reporter {
 	return &reporter{
-		options: a.options, bus: a.bus, log: a.log, metrics: a.metrics, kube: kube, closing: closing,
-		queue: make(chan *events.Outcome, reportQueue), told: make(map[workloadKey]string),
+		options: a.options, bus: a.bus, log: a.log, metrics: a.metrics, kube: kube, told: make(map[workloadKey]string),
+		batches: make(chan []report), published: make(chan []report), closing: make(chan struct{}),
 	}
 }
 
-// run publishes until the queue is closed and empty, or the context is done.
+// run publishes until there are no batches any more, or the context is done.
 func (r *reporter) run(ctx context.Context) {
 	for {
 		select {
-		case outcome, ok := <-r.queue:
+		case reports, ok := <-r.batches:
 			if !ok {
 				return
 			}
-			for retriable(r.publish(ctx, *outcome)) && ctx.Err() == nil {
-				select {
-				case <-ctx.Done():
-				case <-time.After(reportRetry):
-				}
+			for batch := range slices.Chunk(reports, reportBatch) {
+				r.publish(ctx, batch)
 			}
 		case <-ctx.Done():
 			return
@@ -62,65 +78,108 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-func (r *reporter) publish(ctx context.Context, outcome events.Outcome) error {
-	ctx, cancel := context.WithTimeout(outcome.Trace.Context(ctx), reportTimeout)
-	defer cancel()
-	err := r.bus.PublishOutcome(ctx, outcome)
-	r.metrics.published(ctx, err)
-	if err != nil {
-		r.log.WarnContext(ctx, "an outcome could not be published", "workload", outcome.Workload.String(),
-			"namespace", outcome.Workload.Namespace, "verb", string(outcome.Verb), "err", err)
+// publish publishes reports, however often that has to be tried, until the context is done.
+func (r *reporter) publish(ctx context.Context, reports []report) {
+	for ctx.Err() == nil {
+		published, left := r.try(ctx, reports)
+		select {
+		case r.published <- published:
+		case <-r.closing:
+		}
+		if reports = left; len(reports) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(reportRetry):
+		}
 	}
-	return err
 }
 
-// retriable tells whether another try may succeed. An outcome that the bus refuses for what it is would only be in the way
-// of the others.
+// try publishes reports once, and tells those that are done with from those that another try may help. An outcome that the
+// bus refuses for what it is would only be in the way of the others.
+func (r *reporter) try(ctx context.Context, reports []report) (done, left []report) {
+	outcomes := make([]events.Outcome, len(reports))
+	for i := range reports {
+		outcomes[i] = reports[i].outcome
+	}
+	bounded, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	var failure error
+	for i, err := range r.bus.PublishOutcomes(bounded, outcomes...) {
+		r.metrics.published(ctx, err)
+		if retriable(err) {
+			left, failure = append(left, reports[i]), err
+			continue
+		}
+		done = append(done, reports[i])
+		if err != nil {
+			r.log.WarnContext(outcomes[i].Trace.Context(ctx), "an outcome is refused", "workload", outcomes[i].Workload.String(),
+				"namespace", outcomes[i].Workload.Namespace, "verb", string(outcomes[i].Verb), "err", err)
+		}
+	}
+	if failure != nil {
+		r.log.WarnContext(ctx, "outcomes could not be published; they will be tried again", "outcomes", len(left), "err", failure)
+	}
+	return done, left
+}
+
+// retriable tells whether another try may succeed.
 func retriable(err error) bool {
 	var reject *events.RejectError
 	return err != nil && !errors.As(err, &reject)
 }
 
-// report has an outcome published soon.
+// report has an outcome published soon, and writes its Kubernetes Event.
 func (r *reporter) report(ctx context.Context, outcome events.Outcome) {
 	r.kube.tell(ctx, outcome)
-	r.enqueue(ctx, outcome)
+	r.await(report{outcome: outcome})
 }
 
-func (r *reporter) enqueue(ctx context.Context, outcome events.Outcome) {
-	select {
-	case r.queue <- &outcome:
-		return
-	default:
+// await has an outcome published soon.
+func (r *reporter) await(one report) {
+	if len(r.waiting) == 0 {
+		r.since = r.options.Now()
 	}
-	select {
-	case r.queue <- &outcome:
-	case <-r.closing:
-		r.log.WarnContext(ctx, "an outcome is left untold", "workload", outcome.Workload.String(),
-			"namespace", outcome.Workload.Namespace, "verb", string(outcome.Verb))
-	}
+	r.waiting = append(r.waiting, one)
 }
 
-// started publishes that a rollout has begun, before the event that it is for is acknowledged: so that after a crash
-// between the two the event comes again, and the rollout is followed.
-func (r *reporter) started(ctx context.Context, roll *roll, after *workload) events.Outcome {
-	now := r.options.Now().UTC()
-	newest := roll.causes[len(roll.causes)-1]
+// due tells whether what waits is to be published now. It lets patches go first, but not for ever.
+func (r *reporter) due(now time.Time, patching bool) bool {
+	return len(r.waiting) > 0 && (!patching || r.full() || now.Sub(r.since) >= reportPatience)
+}
+
+// full tells whether nothing may be decided before outcomes are published.
+func (r *reporter) full() bool { return len(r.waiting) >= reportQueue }
+
+// taken notes that run was given what waited.
+func (r *reporter) taken() { r.waiting = nil }
+
+// close has run end when it has published what it was given.
+func (r *reporter) close(ctx context.Context) {
+	for _, one := range r.waiting {
+		r.log.WarnContext(ctx, "an outcome is left untold", "workload", one.outcome.Workload.String(),
+			"namespace", one.outcome.Workload.Namespace, "verb", string(one.outcome.Verb))
+	}
+	close(r.closing)
+	close(r.batches)
+}
+
+// started makes the outcome of a rollout that has begun.
+func (o Options) started(ctx context.Context, r *roll, after *workload) events.Outcome {
+	now := o.Now().UTC()
+	newest := r.causes[len(r.causes)-1]
 	outcome := events.Outcome{
-		Cluster: r.options.Cluster, Verb: events.VerbStarted, Workload: after.id, ResourceVersion: after.version, Time: now,
+		Cluster: o.Cluster, Verb: events.VerbStarted, Workload: after.id, ResourceVersion: after.version, Time: now,
 		Cause: newest.change.ID(), Trace: events.TraceFrom(ctx),
-		Revision: roll.revision, Generation: after.generation, StartedAt: now,
-		Message: "rolled for " + roll.cause,
+		Revision: r.revision, Generation: after.generation, StartedAt: now,
+		Message: "rolled for " + r.cause,
 	}
-	for _, decision := range roll.decisions {
+	for _, decision := range r.decisions {
 		if decision.Reason.Action() == Roll {
 			outcome.Reason = decision.Reason.String()
-			outcome.Sources = append(outcome.Sources, outcomeSource(decision, roll.pending.claims[decision.Source].change))
+			outcome.Sources = append(outcome.Sources, outcomeSource(decision, r.pending.claims[decision.Source].change))
 		}
-	}
-	r.kube.tell(ctx, outcome)
-	if retriable(r.publish(ctx, outcome)) {
-		r.enqueue(ctx, outcome)
 	}
 	return outcome
 }

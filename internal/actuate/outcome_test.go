@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -24,6 +26,20 @@ func busOf(t *testing.T) *events.Bus {
 // busesOf are the buses of several clusters on one server.
 func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	t.Helper()
+	nc, _ := streamsOf(t)
+	buses := make([]*events.Bus, len(clusters))
+	for i, cluster := range clusters {
+		var err error
+		if buses[i], err = events.Open(t.Context(), nc, cluster, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buses
+}
+
+// streamsOf declares the streams on a server of the test's own.
+func streamsOf(t *testing.T) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
 	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +57,7 @@ func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	if err := events.Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
-	buses := make([]*events.Bus, len(clusters))
-	for i, cluster := range clusters {
-		if buses[i], err = events.Open(t.Context(), nc, cluster, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return buses
+	return nc, js
 }
 
 func outcomeOf(name string) events.Outcome {
@@ -55,6 +65,19 @@ func outcomeOf(name string) events.Outcome {
 		Cluster: "demo", Verb: events.VerbFailed, ResourceVersion: "50", Time: written, Cause: "uid/100", Reason: "timed-out",
 		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: name, UID: "uid-" + name},
 	}
+}
+
+// publishing has the reporter publish what waits, and gives what it says is done with.
+func publishing(t *testing.T, r *reporter) []report {
+	t.Helper()
+	var running sync.WaitGroup
+	running.Go(func() { r.run(t.Context()) })
+	r.batches <- r.waiting
+	r.taken()
+	done := <-r.published
+	r.close(t.Context())
+	running.Wait()
+	return done
 }
 
 func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
@@ -66,8 +89,9 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 	for _, outcome := range []events.Outcome{outcomeOf("first"), refused, outcomeOf("last")} {
 		r.report(t.Context(), outcome)
 	}
-	close(r.queue)
-	r.run(t.Context())
+	if done := publishing(t, r); len(done) != 3 {
+		t.Errorf("%d outcomes are done with, want all of them, the one that is refused too", len(done))
+	}
 	for _, name := range []string{"first", "last"} {
 		stored, err := r.bus.Last(t.Context(), events.OutcomeSubject("demo", outcomeOf(name).Workload))
 		if err != nil {
@@ -83,10 +107,82 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeIsTriedUntilItIsPublished(t *testing.T) {
+	nc, js := streamsOf(t)
+	r := engineOf(t, testOptions()).reporter
+	var err error
+	if r.bus, err = events.Open(t.Context(), nc, "demo", nil); err != nil {
+		t.Fatal(err)
+	}
+	r.report(t.Context(), outcomeOf("web"))
+	if err := js.DeleteStream(t.Context(), events.StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	done, left := r.try(t.Context(), r.waiting)
+	if len(done) != 0 || len(left) != 1 {
+		t.Fatalf("%d are done with and %d left, where one stream is missing", len(done), len(left))
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	if done, left = r.try(t.Context(), left); len(done) != 1 || len(left) != 0 {
+		t.Errorf("%d are done with and %d left, where the stream is back", len(done), len(left))
+	}
+}
+
 func TestTheReporterEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	engineOf(t, testOptions()).reporter.run(ctx)
+}
+
+func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	e := engineOf(t, testOptions(), w)
+	ticket := ticketOf(t, changeOf(nil))
+	ticket.open = 2 // so that it is not settled: there is no message that it came with
+	p := e.pend(w, ticket.delivery.Change)
+	p.claims[db].tickets = append(p.claims[db].tickets, ticket)
+	r, err := newRoll(deployments, w, []Decision{{Source: db, Reason: ReasonChanged}}, p.claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pending, r.ctx = p, t.Context()
+	e.finish(t.Context(), patchResult{roll: r, after: w, started: e.options.started(t.Context(), r, w)})
+	if ticket.open != 2 || e.untold != 1 || len(e.reporter.waiting) == 0 || e.reporter.waiting[0].outcome.Verb != events.VerbStarted {
+		t.Fatalf("%d workloads are open and %d untold after the patch, with %+v", ticket.open, e.untold, e.reporter.waiting)
+	}
+	e.told(t.Context(), e.reporter.waiting)
+	if ticket.open != 1 || e.untold != 0 {
+		t.Errorf("%d workloads are open and %d untold after it was published", ticket.open, e.untold)
+	}
+}
+
+func TestOutcomesLetPatchesGoFirst(t *testing.T) {
+	tests := []struct {
+		name     string
+		waiting  int
+		patching bool
+		after    time.Duration
+		want     bool
+	}{
+		{"nothing is to be told", 0, false, 0, false},
+		{"no patch is under way", 1, false, 0, true},
+		{"a patch is under way", 1, true, 0, false},
+		{"patches are under way for long", 1, true, reportPatience, true},
+		{"as many wait as there may", reportQueue, true, 0, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := engineOf(t, testOptions()).reporter
+			for range test.waiting {
+				r.await(report{outcome: outcomeOf("web")})
+			}
+			if got := r.due(written.Add(test.after), test.patching); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
 }
 
 func TestAnOutcomeThatIsRefusedIsNotTriedAgain(t *testing.T) {
@@ -108,38 +204,22 @@ func TestAnOutcomeThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAFullQueueIsWaitedForUntilTheProgramStops(t *testing.T) {
+func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closing := make(chan struct{})
-		a, err := New(testOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent), closing)
+		e := engineOf(t, testOptions())
 		for range reportQueue {
-			r.enqueue(t.Context(), outcomeOf("web"))
+			e.reporter.await(report{outcome: outcomeOf("web")})
 		}
-		waiting := make(chan struct{})
-		enqueue := func() {
-			r.enqueue(t.Context(), outcomeOf("one-more"))
-			close(waiting)
-		}
-		go enqueue()
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { e.loop(ctx) })
+		e.deliveries <- &events.Delivery{Change: changeOf(nil)}
 		synctest.Wait()
-		select {
-		case <-waiting:
-			t.Error("an outcome found a place in a full queue")
-		default:
+		if len(e.deliveries) != 1 {
+			t.Error("an event is taken although as many outcomes wait as there may")
 		}
-		<-r.queue
-		<-waiting
-		waiting = make(chan struct{})
-		go enqueue()
-		close(closing)
-		<-waiting
-		if len(r.queue) != reportQueue {
-			t.Errorf("%d outcomes wait, want %d", len(r.queue), reportQueue)
-		}
+		cancel()
+		running.Wait()
 	})
 }
 

@@ -174,18 +174,11 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	}
 	span.End()
 
-	for len(e.reporter.queue) > 0 {
-		got.outcomes = append(got.outcomes, *<-e.reporter.queue)
+	for _, one := range e.reporter.waiting {
+		got.outcomes = append(got.outcomes, one.outcome)
 	}
 	for len(e.reporter.kube.queue) > 0 {
 		got.kubeEvents = append(got.kubeEvents, (<-e.reporter.kube.queue).Event)
-	}
-	if stored, err := bus.Last(t.Context(), events.OutcomeSubject("demo", w.id)); err == nil {
-		started, err := stored.Outcome()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.outcomes = append(got.outcomes, started)
 	}
 	if !tt.unexplained {
 		if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {

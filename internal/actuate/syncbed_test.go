@@ -369,17 +369,14 @@ func (b *syncBed) mustSettle(t *ticket) {
 func (b *syncBed) outcomes() []string {
 	b.Helper()
 	var told []string
-	for {
-		select {
-		case outcome := <-b.y.engine.reporter.queue:
-			if _, err := outcome.Event(); err != nil {
-				b.Errorf("an outcome cannot be published: %v", err)
-			}
-			told = append(told, outcome.Workload.Name+" "+string(outcome.Verb)+" "+outcome.Reason)
-		default:
-			return told
+	for _, one := range b.y.engine.reporter.waiting {
+		if _, err := one.outcome.Event(); err != nil {
+			b.Errorf("an outcome cannot be published: %v", err)
 		}
+		told = append(told, one.outcome.Workload.Name+" "+string(one.outcome.Verb)+" "+one.outcome.Reason)
 	}
+	b.y.engine.reporter.taken()
+	return told
 }
 
 // warnings are the Kubernetes Events that were written since the last call.

@@ -33,7 +33,7 @@ func (y *syncer) say(ctx context.Context, s *forcedSync, reason syncReason) {
 			Source: s.change.Source.String(), Fingerprint: s.change.Fingerprint, ResourceVersion: s.change.ResourceVersion, Event: s.change.ID(),
 		}},
 	}
-	y.engine.reporter.enqueue(ctx, outcome)
+	y.engine.reporter.await(report{outcome: outcome})
 	if verdict.event != "" {
 		y.engine.reporter.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, verdict.event,
 			reason.String()+": "+reason.Sentence()+" ("+s.change.Source.String()+")", tracedBy(outcome))

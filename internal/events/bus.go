@@ -25,6 +25,9 @@ type Bus struct {
 	deadLetters jetstream.Stream
 }
 
+// answerTimeout is how long the answer to an outcome that was sent is waited for.
+const answerTimeout = 5 * time.Second
+
 // Open verifies the streams and gives the bus of a cluster. Streams that do not exist are waited for, for 5 seconds. The
 // errors of streams that are not declared as they must be wrap ErrStream, all of them in one error. A nil logger means that
 // nothing is logged.
@@ -32,7 +35,7 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	if err := ValidateCluster(cluster); err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(answerTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("opening jetstream: %w", err)
 	}

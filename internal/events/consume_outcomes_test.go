@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func outcomeOf(verb Verb, revision string) Outcome {
 func mustTell(t *testing.T, b *Bus, outcomes ...Outcome) {
 	t.Helper()
 	for _, o := range outcomes {
-		if err := b.PublishOutcome(t.Context(), o); err != nil {
+		if err := errors.Join(b.PublishOutcomes(t.Context(), o)...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -90,7 +90,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 	for i := range 50 {
 		want = append(want, mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0))
 	}
-	if err := b.PublishOutcome(t.Context(), outcome()); err != nil {
+	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
 		t.Fatal(err)
 	}
 	c := consume(t, b, ConsumeOptions{})

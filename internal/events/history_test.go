@@ -33,7 +33,7 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 	mail := version("mail", "3")
 	mustPublish(t, b, mail, 0)
 	rolled := outcome()
-	if err := b.PublishOutcome(t.Context(), rolled); err != nil {
+	if err := errors.Join(b.PublishOutcomes(t.Context(), rolled)...); err != nil {
 		t.Fatal(err)
 	}
 	line := func(c Change) string { return Subject(testCluster, c.Source) + " " + c.ID() }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	other := version("db", "1")
 	other.Cluster = "prod-us"
 	mustPublish(t, west, other, 0)
-	if err := east.PublishOutcome(t.Context(), outcome()); err != nil {
+	if err := errors.Join(east.PublishOutcomes(t.Context(), outcome())...); err != nil {
 		t.Fatal(err)
 	}
 	read := func(query HistoryQuery) []string {

@@ -52,30 +52,99 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 	return ack.Sequence, nil
 }
 
-// PublishOutcome publishes an outcome, first on StreamHistory, then, unless it is a skip or a hold, on StreamChanges. An
-// outcome that was published in the last minutes is not stored twice.
-func (b *Bus) PublishOutcome(ctx context.Context, o Outcome) error {
+// PublishOutcomes publishes outcomes in their order, all of them on StreamHistory, and then the last of each workload that is
+// neither a skip nor a hold on StreamChanges, which keeps no other. It gives an error for each, nil where it was published.
+// Those of which the error is no RejectError may be published again, before any later outcome of their workloads: one that
+// was published in the last minutes is not stored twice.
+//
+// They are sent without waiting for each other, so that many take little more time than one.
+func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error {
+	msgs, errs := make([]*nats.Msg, len(outcomes)), make([]error, len(outcomes))
+	history := make([]jetstream.PubAckFuture, len(outcomes))
+	for i, o := range outcomes {
+		if msgs[i], errs[i] = b.outcomeMsg(o); errs[i] == nil {
+			history[i], errs[i] = b.send(ctx, StreamHistory, HistorySubject(msgs[i].Subject), msgs[i], o)
+		}
+	}
+	awaitAll(ctx, history, errs)
+
+	state := make([]jetstream.PubAckFuture, len(outcomes))
+	last := lastStates(outcomes, msgs, errs)
+	for i, msg := range msgs {
+		if msg != nil && last[msg.Subject] == i+1 {
+			state[i], errs[i] = b.send(ctx, StreamChanges, msg.Subject, msg, outcomes[i])
+		}
+	}
+	awaitAll(ctx, state, errs)
+	for i, msg := range msgs {
+		if msg == nil {
+			continue
+		}
+		if l := last[msg.Subject]; i+1 < l {
+			errs[i] = errs[l-1]
+		}
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("publishing on %s: %w", msg.Subject, errs[i])
+		}
+	}
+	return errs
+}
+
+// lastStates gives, by subject, which outcome is the state of its workload, counted from 1: what a workload did not do, or not yet, is history;
+// its state is what it did last. Where one of a workload is not history yet, all of its outcomes get that error: none of them
+// must become the state before it, and they are to be published again together.
+func lastStates(outcomes []Outcome, msgs []*nats.Msg, errs []error) map[string]int {
+	failed := make(map[string]error)
+	for i, msg := range msgs {
+		if msg != nil && errs[i] != nil {
+			failed[msg.Subject] = errs[i]
+		}
+	}
+	last := make(map[string]int)
+	for i, msg := range msgs {
+		if msg == nil {
+			continue
+		}
+		if errs[i] = failed[msg.Subject]; errs[i] != nil {
+			continue
+		}
+		if verb := outcomes[i].Verb; verb != VerbSkipped && verb != VerbHeld {
+			last[msg.Subject] = i + 1
+		}
+	}
+	return last
+}
+
+func (b *Bus) outcomeMsg(o Outcome) (*nats.Msg, error) {
 	if o.Cluster != b.cluster {
-		return rejectf(ReasonForeignCluster, "the outcome is of cluster %q, want %q", o.Cluster, b.cluster)
+		return nil, rejectf(ReasonForeignCluster, "the outcome is of cluster %q, want %q", o.Cluster, b.cluster)
 	}
 	e, err := o.Event()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	msg, err := ToMsg(e, OutcomeSubject(b.cluster, o.Workload))
-	if err != nil {
-		return err
+	return ToMsg(e, OutcomeSubject(b.cluster, o.Workload))
+}
+
+// send sends the message of an outcome to a stream. The stream's answer is the future's.
+func (b *Bus) send(ctx context.Context, stream, subject string, msg *nats.Msg, o Outcome) (jetstream.PubAckFuture, error) {
+	sent := hop(o.Trace.Context(ctx), subject, msg)
+	return b.js.PublishMsgAsync(sent, jetstream.WithMsgID(b.messageID(o.ID())), jetstream.WithExpectStream(stream))
+}
+
+// awaitAll waits for the answers of what was sent, and puts the errors among them into errs.
+func awaitAll(ctx context.Context, sent []jetstream.PubAckFuture, errs []error) {
+	for i, answer := range sent {
+		if answer == nil {
+			continue
+		}
+		select {
+		case <-answer.Ok():
+		case errs[i] = <-answer.Err():
+		case <-ctx.Done():
+			errs[i] = ctx.Err()
+		}
 	}
-	if o.Verb == VerbSkipped || o.Verb == VerbHeld {
-		// What a workload did not do, or not yet, is history; its state is what it did last.
-		_, err = b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, b.messageID(e.ID()))
-	} else {
-		_, err = b.publish(ctx, msg, b.messageID(e.ID()))
-	}
-	if err != nil {
-		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
-	}
-	return nil
 }
 
 // messageID is the id by which the streams know a message again. A stream that sources several clusters does so too,
@@ -92,11 +161,16 @@ func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id string, options ...
 }
 
 func (b *Bus) store(ctx context.Context, stream, subject string, msg *nats.Msg, id string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	// The header is copied: publishing adds to it.
+	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
+	return b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
+}
+
+// hop gives the message as it goes to one subject, with the trace that it is sent in. The header is copied: publishing adds to
+// it.
+func hop(ctx context.Context, subject string, msg *nats.Msg) *nats.Msg {
 	sent := &nats.Msg{Subject: subject, Header: maps.Clone(msg.Header), Data: msg.Data}
 	propagation.TraceContext{}.Inject(ctx, Carrier(sent.Header))
-	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
-	return b.js.PublishMsg(ctx, sent, options...)
+	return sent
 }
 
 // alreadyStored decides between a conflict and an event of ours whose acknowledgement was lost.

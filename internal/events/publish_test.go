@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
@@ -257,35 +258,115 @@ func TestPublishChangeCarriesTheHop(t *testing.T) {
 	}
 }
 
-func TestPublishOutcome(t *testing.T) {
-	s := startServer(t)
-	b, js := s.bus(), s.jetstream()
-	for _, o := range allOutcomes() {
-		for range 2 {
-			if err := b.PublishOutcome(t.Context(), o); err != nil {
+func TestPublishOutcomes(t *testing.T) {
+	for name, publish := range map[string]func(*Bus) []error{
+		"one after the other": func(b *Bus) (errs []error) {
+			for _, o := range allOutcomes() {
+				errs = append(errs, b.PublishOutcomes(t.Context(), o)...)
+			}
+			return errs
+		},
+		"all at once": func(b *Bus) []error { return b.PublishOutcomes(t.Context(), allOutcomes()...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			b, js := s.bus(), s.jetstream()
+			for range 2 {
+				if err := errors.Join(publish(b)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var changes, history []string
+			for _, raw := range messages(t, js, StreamChanges) {
+				changes = append(changes, raw.Header["ce-type"][0])
+			}
+			for _, raw := range messages(t, js, StreamHistory) {
+				history = append(history, raw.Header["ce-type"][0])
+			}
+			if fmt.Sprint(changes) != "[dev.keyturn.rollout.failed.v1]" {
+				t.Errorf("CHANGES holds %v, want the last outcome that is neither a skip nor a hold", changes)
+			}
+			if len(history) != len(allOutcomes()) {
+				t.Errorf("HISTORY holds %v, want each outcome once", history)
+			}
+			stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, outcome().Workload))
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
+			if o, err := stored.Outcome(); err != nil || o.Verb != VerbFailed {
+				t.Errorf("got %+v, %v", o, err)
+			}
+		})
 	}
-	var changes, history []string
-	for _, raw := range messages(t, js, StreamChanges) {
-		changes = append(changes, raw.Header["ce-type"][0])
+}
+
+func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	foreign, malformed := outcome(), outcome()
+	foreign.Cluster, malformed.Workload.Namespace = "other", "Shop"
+	errs := b.PublishOutcomes(t.Context(), foreign, outcome(), malformed)
+	wantReason(t, errs[0], ReasonForeignCluster)
+	wantReason(t, errs[2], ReasonMalformed)
+	if errs[1] != nil {
+		t.Error(errs[1])
 	}
-	for _, raw := range messages(t, js, StreamHistory) {
-		history = append(history, raw.Header["ce-type"][0])
+	if n := len(messages(t, s.jetstream(), StreamChanges)); n != 1 {
+		t.Errorf("CHANGES holds %d messages, want one", n)
 	}
-	if fmt.Sprint(changes) != "[dev.keyturn.rollout.failed.v1]" {
-		t.Errorf("CHANGES holds %v, want the last outcome that is neither a skip nor a hold", changes)
-	}
-	if len(history) != len(allOutcomes()) {
-		t.Errorf("HISTORY holds %v, want each outcome once", history)
-	}
-	stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, outcome().Workload))
-	if err != nil {
+}
+
+func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	if err := s.jetstream().DeleteStream(t.Context(), StreamChanges); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := stored.Outcome(); err != nil || o.Verb != VerbFailed {
-		t.Errorf("got %+v, %v", o, err)
+	for i, err := range b.PublishOutcomes(t.Context(), allOutcomes()...) {
+		skipped := allOutcomes()[i].Verb == VerbSkipped || allOutcomes()[i].Verb == VerbHeld
+		if err == nil && !skipped {
+			t.Errorf("%s is said to be published", allOutcomes()[i].Verb)
+		}
+	}
+	if n := len(messages(t, s.jetstream(), StreamHistory)); n != len(allOutcomes()) {
+		t.Errorf("HISTORY holds %d messages, want %d", n, len(allOutcomes()))
+	}
+}
+
+func TestTheStateOfAWorkloadIsItsLastOutcomeThatIsHistory(t *testing.T) {
+	no := errors.New("no answer")
+	verbs := []Verb{VerbStarted, VerbCompleted, VerbSkipped}
+	for _, tt := range []struct {
+		name string
+		errs [3]error
+		want map[string]int
+		// failed are those of one workload that are to be published again.
+		failed int
+	}{
+		{name: "all are history", want: map[string]int{"a": 2}},
+		{name: "the first is not", errs: [3]error{no, nil, nil}, want: map[string]int{}, failed: 3},
+		{name: "the last is not", errs: [3]error{nil, nil, no}, want: map[string]int{}, failed: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var outcomes []Outcome
+			var msgs []*nats.Msg
+			for _, verb := range verbs {
+				outcomes, msgs = append(outcomes, Outcome{Verb: verb}), append(msgs, &nats.Msg{Subject: "a"})
+			}
+			errs := tt.errs[:]
+			if diff := cmp.Diff(tt.want, lastStates(outcomes, msgs, errs)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			failed := 0
+			for _, err := range errs {
+				if err != nil {
+					failed++
+				}
+			}
+			if failed != tt.failed {
+				t.Errorf("%d are to be published again, want %d", failed, tt.failed)
+			}
+		})
 	}
 }
 
@@ -298,7 +379,7 @@ func TestPublishRefuses(t *testing.T) {
 	wantReason(t, err, ReasonForeignCluster)
 	o := outcome()
 	o.Cluster = "other"
-	wantReason(t, b.PublishOutcome(t.Context(), o), ReasonForeignCluster)
+	wantReason(t, errors.Join(b.PublishOutcomes(t.Context(), o)...), ReasonForeignCluster)
 	c = version("db", "1")
 	c.Fingerprint = "hunter2"
 	_, err = b.PublishChange(t.Context(), c, 0)

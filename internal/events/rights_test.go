@@ -116,7 +116,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
-	if err := b.PublishOutcome(t.Context(), outcome()); err != nil {
+	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
 		t.Error(err)
 	}
 	outcomes.next().Settle(t.Context(), nil)

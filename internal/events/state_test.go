@@ -42,7 +42,7 @@ func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
 		}
 		want[Subject(testCluster, c.Source)] = seq
 	}
-	if err := b.PublishOutcome(t.Context(), outcome()); err != nil {
+	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
 		t.Fatal(err)
 	}
 	state := readState(t, b, SourceFilters(testCluster))

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,7 +58,7 @@ func newStream(t *testing.T) *stream {
 func (s *stream) tell(outcomes ...events.Outcome) {
 	s.t.Helper()
 	for _, o := range outcomes {
-		if err := s.bus.PublishOutcome(s.t.Context(), o); err != nil {
+		if err := errors.Join(s.bus.PublishOutcomes(s.t.Context(), o)...); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -81,7 +82,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		if _, err := js.Publish(t.Context(), "keyturn.history.v1.prod-eu.rollout.shop.rubbish", []byte("rubbish")); err != nil {
 			t.Fatal(err)
 		}
-		if err := bus.PublishOutcome(t.Context(), step.publish); err != nil {
+		if err := errors.Join(bus.PublishOutcomes(t.Context(), step.publish)...); err != nil {
 			t.Fatal(err)
 		}
 		out := &lines{wrote: make(chan struct{}), want: 1}
