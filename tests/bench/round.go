@@ -126,6 +126,12 @@ func (b *bench) bursts(ctx context.Context, c contender, name string, atScaleOne
 	return rolled, nil
 }
 
+// The processor time of a burst, after its name.
+const (
+	untilPatched = " cpu until patched"
+	untilQuiet   = " cpu until quiet"
+)
+
 // burst changes the Secrets of many Deployments at once. The rate is over the time from the first write to when the last
 // template is seen to be patched.
 func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne int) (int, error) {
@@ -156,9 +162,16 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 	}
 	rate := float64(n) / took.Seconds()
 	b.results.add(name, c, rate)
-	b.results.add(name+" cpu", c, milliseconds(after-before)/float64(n))
+	b.results.add(name+untilPatched, c, milliseconds(after-before)/float64(n))
 	b.say("  %s changes at once: %.0f in a second", strconv.Itoa(n), rate)
-	return n, b.observer.quiet(ctx, w)
+	if err := b.observer.quiet(ctx, w); err != nil {
+		return 0, err
+	}
+	if after, err = usage(c.processes()); err != nil {
+		return 0, err
+	}
+	b.results.add(name+untilQuiet, c, milliseconds(after-before)/float64(n))
+	return n, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
