@@ -42,6 +42,18 @@ func (s *storeRig) awaitEvent(path, want string) events.Change {
 	return change
 }
 
+// awaitVersion waits until the last event of a path is about a version, and gives what is said of it: without what was done,
+// where a lie or a line that cannot be read has the watcher look at it just before the line comes that says so.
+func (s *storeRig) awaitVersion(path, operation string, version int) (said string) {
+	s.Helper()
+	heard, seen := fmt.Sprintf("rotated %s %d", operation, version), fmt.Sprintf("rotated  %d", version)
+	s.eventually("the last event of "+path+" is "+heard, func(context.Context) bool {
+		said, _ = s.lastOf(path)
+		return said == heard || said == seen
+	})
+	return said
+}
+
 // sayStore says what an event of a secret in a store is about: its verb, what was done and the version.
 func sayStore(change events.Change) string {
 	return fmt.Sprintf("%s %s %d", change.Verb, change.Store.Operation, change.Store.Version)

@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // hubServers is how many servers a hub has: with one of them away the streams of three replicas go on.
@@ -116,9 +118,28 @@ func (h *NATSHub) Declare(ctx context.Context, operator jetstream.JetStream, fil
 		if err := json.Unmarshal(content, &config); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if _, err := operator.CreateOrUpdateStream(ctx, config); err != nil {
+		if err := declareStream(ctx, operator, config); err != nil {
 			return fmt.Errorf("declaring %s: %w", file, err)
 		}
 	}
 	return nil
+}
+
+// noPeers is the server's JSClusterNoPeersErr.
+const noPeers jetstream.ErrorCode = 10005
+
+// declareStream waits for servers that have just started and take each other to be away.
+func declareStream(ctx context.Context, operator jetstream.JetStream, config jetstream.StreamConfig) error {
+	var refused *jetstream.APIError
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := operator.CreateOrUpdateStream(ctx, config)
+		if errors.As(err, &refused) && refused.ErrorCode == noPeers {
+			return false, nil
+		}
+		return true, err
+	})
+	if wait.Interrupted(err) && refused != nil {
+		return refused
+	}
+	return err
 }
