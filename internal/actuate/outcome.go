@@ -94,6 +94,14 @@ func (r *reporter) publish(ctx context.Context, reports []report) {
 		case <-time.After(reportRetry):
 		}
 	}
+	r.leave(ctx, reports)
+}
+
+// leave says that outcomes will not be published by this actuator.
+func (r *reporter) leave(ctx context.Context, reports []report) {
+	if len(reports) > 0 {
+		r.log.WarnContext(ctx, "outcomes are left untold", "outcomes", len(reports))
+	}
 }
 
 // try publishes reports once, and tells those that are done with from those that another try may help. An outcome that the
@@ -157,10 +165,7 @@ func (r *reporter) taken() { r.waiting = nil }
 
 // close has run end when it has published what it was given.
 func (r *reporter) close(ctx context.Context) {
-	for _, one := range r.waiting {
-		r.log.WarnContext(ctx, "an outcome is left untold", "workload", one.outcome.Workload.String(),
-			"namespace", one.outcome.Workload.Namespace, "verb", string(one.outcome.Verb))
-	}
+	r.leave(ctx, r.waiting)
 	close(r.closing)
 	close(r.batches)
 }
