@@ -88,6 +88,37 @@ func (r *rig) eachRolledOnce(before map[string]int64) {
 	}
 }
 
+// eachToldOnce waits until the end of the rollout of every Deployment of a fleet is told, and checks that each is told once,
+// and its beginning too.
+func (r *rig) eachToldOnce(fleet map[string]int64) {
+	r.Helper()
+	type said struct {
+		name string
+		verb events.Verb
+	}
+	var told map[said]int
+	r.eventually("the end of each rollout is told", func(context.Context) bool {
+		told = make(map[said]int)
+		ends := 0
+		for _, outcome := range r.outcomes() {
+			one := said{outcome.Workload.Name, outcome.Verb}
+			told[one]++
+			if outcome.Verb == events.VerbCompleted && told[one] == 1 {
+				ends++
+			}
+		}
+		return ends >= len(fleet)-1 // all but the bystander
+	})
+	for one, times := range told {
+		if times > 1 {
+			r.Errorf("that a rollout of %s has %s is told %d times", one.name, one.verb, times)
+		}
+		if one.verb == events.VerbCompleted && told[said{one.name, events.VerbStarted}] != 1 {
+			r.Errorf("that a rollout of %s has started is told %d times", one.name, told[said{one.name, events.VerbStarted}])
+		}
+	}
+}
+
 // connect connects to the bus of the test's programs.
 func (r *rig) connect() *events.Bus {
 	r.Helper()
@@ -206,6 +237,7 @@ func TestChangesMadeWhileTheActuatorIsDownAreFound(t *testing.T) {
 	r.rotate(100, ownSecret)
 	r.startActuator()
 	r.eachRolledOnce(before)
+	r.eachToldOnce(before)
 }
 
 func TestChangesMadeWhileNATSIsDownAreFound(t *testing.T) {
@@ -230,6 +262,7 @@ func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T
 	r.killInTheMiddle(r.actuator, before)
 	r.startActuator()
 	r.eachRolledOnce(before)
+	r.eachToldOnce(before)
 }
 
 // killInTheMiddle kills a program when some, and not all, of a fleet are rolled.
@@ -267,6 +300,7 @@ func TestTheStandbyTakesOverFromALeaderThatIsKilled(t *testing.T) {
 	r.rotate(500, oneSecret)
 	r.killInTheMiddle(leader, before)
 	r.eachRolledOnce(before)
+	r.eachToldOnce(before)
 	if !leads(r.actuator) {
 		t.Error("the standby rolled without being the leader")
 	}
