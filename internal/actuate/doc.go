@@ -17,10 +17,12 @@
 //	references.go, optin.go   what a workload reads, and what it asks to be rolled for
 //	index.go                  which workloads a source concerns, without asking anybody
 //	plan.go, reason.go        what a change means to a workload: a pure function, and its answers
-//	engine.go, settle.go      gathers, decides, holds back
+//	engine.go                 the loop that all of it is done in
+//	decide.go, settle.go      gathers, decides, holds back
 //	patch.go, apply.go        the one patch
 //	follow.go                 the rollout, to its end
-//	outcome.go, kubeevents.go what is told of it
+//	outcome.go                what is told of it
+//	reporter.go, kubeevents.go and how
 //
 // A secret in a store that External Secrets Operator reads takes another way before that:
 //

@@ -90,8 +90,8 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	return errs
 }
 
-// lastStates gives, by subject, which outcome is the state of its workload, counted from 1: what a workload did not do, or not yet, is history;
-// its state is what it did last. Where one of a workload is not history yet, all of its outcomes get that error: none of them
+// lastStates gives, by subject, which outcome is the state of its workload, counted from 1: what a workload did not do, or not
+// yet, is history; its state is what it did last. Where one of a workload is not history yet, all of its outcomes get that error: none of them
 // must become the state before it, and they are to be published again together.
 func lastStates(outcomes []Outcome, msgs []*nats.Msg, errs []error) map[string]int {
 	failed := make(map[string]error)
