@@ -149,7 +149,7 @@ func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *test
 // resource.
 func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
 	r.Helper()
-	sentence := "the service account may not list and watch " + resource
+	sentence := "list and watch " + resource + "; grant it as"
 	r.eventually("the log says what is missing", func(context.Context) bool {
 		log := program.Output()
 		return strings.Contains(log, `"msg":"a right is missing"`) && strings.Contains(log, sentence)

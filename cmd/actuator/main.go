@@ -70,11 +70,11 @@ func (s *settings) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	if s.actuator.Client, err = s.kubernetes(); err != nil {
+	if s.actuator.Client, err = s.kube.Client(); err != nil {
 		return err
 	}
 	if s.actuator.ForceSync {
-		if s.actuator.Dynamic, err = s.dynamic(); err != nil {
+		if s.actuator.Dynamic, err = s.kube.Dynamic(); err != nil {
 			return err
 		}
 	}

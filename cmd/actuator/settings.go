@@ -9,30 +9,26 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/notify"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // settings are what the flags set.
 type settings struct {
-	kubeconfig string
-	connect    events.ConnectOptions
-	telemetry  telemetry.Options
-	actuator   actuate.Options
-	notify     notify.Options
-	identity   identity.Options
-	embed      bool
-	embedded   embedded.Options
+	kube      kube.Options
+	connect   events.ConnectOptions
+	telemetry telemetry.Options
+	actuator  actuate.Options
+	notify    notify.Options
+	identity  identity.Options
+	embed     bool
+	embedded  embedded.Options
 	// storesDomain is the JetStream domain of the clusters of StoresFrom.
 	storesDomain string
 	// stream is what the commands read in place of the streams of one cluster.
@@ -40,13 +36,15 @@ type settings struct {
 }
 
 func newSettings() *settings {
-	return &settings{telemetry: telemetry.DefaultOptions(), actuator: actuate.DefaultOptions()}
+	return &settings{
+		kube: kube.Options{UserAgent: "keyturn-actuator/" + version}, telemetry: telemetry.DefaultOptions(), actuator: actuate.DefaultOptions(),
+	}
 }
 
 // addCommonFlags binds the flags that all commands have.
 func (s *settings) addCommonFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.actuator.Cluster, "cluster", "", "`name` of the cluster in subjects and events, a DNS label")
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty is the pod's service account, else $KUBECONFIG or ~/.kube/config")
+	s.kube.AddFlags(flags)
 	flags.StringSliceVar(&s.actuator.Namespaces, "namespaces", nil, "`namespaces` whose workloads are rolled, separated by commas; empty is all of them")
 	flags.StringSliceVar(&s.actuator.StoresFrom, "stores-from", nil, "`clusters` whose watchers watch secret stores for this one too, separated by commas")
 	s.connect.AddFlags(flags)
@@ -77,44 +75,6 @@ func (s *settings) validateNATS() error {
 		return errors.New("--stores-domain: is where the embedded server has the events of --stores-from from, want --nats-embedded and --stores-from with it")
 	}
 	return nil
-}
-
-func (s *settings) kubernetes() (kubernetes.Interface, error) {
-	config, err := s.kubernetesConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.ContentType = runtime.ContentTypeProtobuf // which halves what a list costs
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	return client, nil
-}
-
-// dynamic makes the client for objects that only JSON can be had of.
-func (s *settings) dynamic() (dynamic.Interface, error) {
-	config, err := s.kubernetesConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	return client, nil
-}
-
-func (s *settings) kubernetesConfig() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	// The API server's own priority and fairness bounds what a client may ask.
-	config.QPS, config.UserAgent = -1, "keyturn-actuator/"+version
-	return config, nil
 }
 
 // connectNATS connects to the embedded server, which it starts and gives its streams, or to the one at --nats-url.

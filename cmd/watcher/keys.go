@@ -3,15 +3,13 @@ package main
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
@@ -19,7 +17,8 @@ import (
 const keysTimeout = 30 * time.Second
 
 func newKeysCommand() *cobra.Command {
-	var kubeconfig, namespace string
+	var namespace string
+	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	var natsUsers bool
 	logging := telemetry.DefaultOptions()
 	cmd := &cobra.Command{
@@ -30,16 +29,9 @@ func newKeysCommand() *cobra.Command {
 			if err := errors.Join(telemetry.Environment(cmd.Flags()), logging.Validate()); err != nil {
 				return err
 			}
-			rules := clientcmd.NewDefaultClientConfigLoadingRules()
-			rules.ExplicitPath = kubeconfig
-			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+			client, err := api.Client()
 			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
-			}
-			config.Timeout, config.UserAgent = keysTimeout, "keyturn-keys/"+version
-			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
+				return err
 			}
 			options := keys.Options{
 				Secrets: client.CoreV1().Secrets(namespace), Random: rand.Reader, Logger: telemetry.NewLogger(os.Stderr, logging),
@@ -51,7 +43,7 @@ func newKeysCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty is the pod's service account, else $KUBECONFIG or ~/.kube/config")
+	api.AddFlags(flags)
 	flags.StringVar(&namespace, "namespace", "keyturn-system", "`namespace` of the Secrets")
 	flags.StringVar(&logging.LogFormat, "log-format", logging.LogFormat, "`format` of the log: json or text")
 	flags.StringVar(&logging.LogLevel, "log-level", logging.LogLevel, "least severe `level` that is logged: debug, info, warn or error")
