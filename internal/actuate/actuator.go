@@ -121,7 +121,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 			select {
 			case e.deliveries <- d:
 			case <-ctx.Done():
-				d.Settle(ctx, context.Canceled)
+				d.Done(ctx, context.Canceled)
 			}
 		})
 	})

@@ -244,6 +244,6 @@ func (e *engine) settle(ctx context.Context, t *ticket, err error) {
 		t.span.SetStatus(codes.Error, err.Error())
 	}
 	e.metrics.settled(t.ctx, t.delivery.Change, e.options.Now().Sub(t.delivery.Received), err)
-	t.delivery.Settle(t.ctx, err)
+	t.delivery.Done(t.ctx, err)
 	t.span.End()
 }

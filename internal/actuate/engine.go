@@ -164,7 +164,7 @@ func (e *engine) giveBack(ctx context.Context) {
 	for {
 		select {
 		case delivery := <-e.deliveries:
-			delivery.Settle(ctx, context.Canceled)
+			delivery.Done(ctx, context.Canceled)
 		default:
 			return
 		}

@@ -22,10 +22,10 @@ type ConsumeOptions struct {
 	// StoresFrom are other clusters whose events about secrets in stores are consumed as if they were of this one: their
 	// watchers watch the stores for it. No other event of theirs is taken. Only Consume reads it.
 	StoresFrom []string
-	// MaxAckPending is how many events may be delivered and not settled at a time. Zero means 1024.
+	// MaxAckPending is how many events may be in flight: delivered and not finished. Zero means 1024.
 	MaxAckPending int
 	// AckWait is after what time without a sign of life an event is delivered again. Signs of life are sent three times as
-	// often for each delivery that is not settled, so this is how long the events of a program that died wait for the next
+	// often for each in-flight delivery, so this is how long the events of a program that died wait for the next
 	// one. Zero means 30 seconds.
 	AckWait time.Duration
 	// Backoff is the delay before an event whose handling failed is delivered again, by how often it was delivered. Nil means
@@ -37,7 +37,7 @@ type ConsumeOptions struct {
 }
 
 // Consume hands the changes of the cluster to the handler, one after the other in the order of the stream, until ctx is
-// done; then it returns nil. The handler returns quickly and settles each delivery later, from any goroutine. An event
+// done; then it returns nil. The handler returns quickly and calls Delivery.Done later, from any goroutine. An event
 // that is delivered again comes whenever its time has come.
 //
 // The durable consumer is created where there is none; where it differs from the options it is changed to them. Where the
@@ -147,7 +147,7 @@ func (c *consumption) run(ctx context.Context) (started bool, err error) {
 func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		// No message of a consumer is without; what is cannot be settled either.
+		// No message of a consumer is without; what is cannot be answered either.
 		c.bus.logger.WarnContext(ctx, "message has no metadata", "subject", msg.Subject(), "err", err)
 		return
 	}
@@ -161,7 +161,7 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 		if reject, ok := errors.AsType[*RejectError](err); ok {
 			c.opts.OnReject(ctx, reject.Reason)
 		}
-		d.Settle(ctx, err)
+		d.Done(ctx, err)
 		return
 	}
 	c.handler(ctx, d)
@@ -245,7 +245,7 @@ func consumerDifference(have, want jetstream.ConsumerConfig) (field string, foun
 type Lag struct {
 	// Pending is how many events it was not delivered yet.
 	Pending uint64
-	// AckPending is how many it was delivered that are not settled.
+	// AckPending is how many it was delivered that are in flight.
 	AckPending int
 }
 

@@ -61,7 +61,7 @@ func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *tes
 		if parent := TraceFrom(d.TraceContext(t.Context())).Parent; parent != d.Outcome.Trace.Parent {
 			t.Errorf("the trace is %q, want that of the outcome, %q", parent, d.Outcome.Trace.Parent)
 		}
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
@@ -72,8 +72,8 @@ func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
 	b := startServer(t).bus()
 	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
 	mustTell(t, b, outcomeOf(VerbFailed, "r1"), outcomeOf(VerbFailed, "r2"))
-	c.next().Settle(t.Context(), nil)
-	c.next().Settle(t.Context(), context.Canceled)
+	c.next().Done(t.Context(), nil)
+	c.next().Done(t.Context(), context.Canceled)
 	c.stop()
 	mustTell(t, b, outcomeOf(VerbFailed, "r3"))
 
@@ -82,7 +82,7 @@ func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
 	for range 2 {
 		d := c.next()
 		got[d.Outcome.Revision] = true
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
 	if diff := cmp.Diff(map[string]bool{"r2": true, "r3": true}, got); diff != "" {
 		t.Errorf("revisions after the restart (-want +got):\n%s", diff)
@@ -103,11 +103,11 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 	if d.Outcome.Revision != "r1" {
 		t.Errorf("got %+v, want the outcome after the message that is none", d.Outcome)
 	}
-	d.Settle(t.Context(), nil)
+	d.Done(t.Context(), nil)
 	if reason := <-reasons; reason != ReasonMalformed {
 		t.Errorf("the reason is %q", reason)
 	}
-	eventually(t, "all is settled", func() bool {
+	eventually(t, "every event is acknowledged", func() bool {
 		consumer, err := b.history.Consumer(t.Context(), "notify")
 		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
 	})

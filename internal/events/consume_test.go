@@ -74,10 +74,10 @@ func declareWith(ctx context.Context, nc *nats.Conn) error {
 	return Declare(ctx, js, 1)
 }
 
-// settled waits until the durable has nothing pending.
-func settled(t *testing.T, b *Bus) {
+// drained waits until the durable has nothing pending.
+func drained(t *testing.T, b *Bus) {
 	t.Helper()
-	eventually(t, "everything is settled", func() bool {
+	eventually(t, "every event is acknowledged", func() bool {
 		lag, err := b.Lag(t.Context(), "actuator")
 		return err == nil && lag == Lag{}
 	})
@@ -101,19 +101,19 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 		if d.Deliveries != 1 || d.Subject != Subject(testCluster, d.Change.Source) || d.Event.ID() != d.Change.ID() || d.Received.IsZero() {
 			t.Errorf("got %+v", d)
 		}
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	settled(t, b)
+	drained(t, b)
 	c.stop()
 	if len(c.deliveries) != 0 {
 		t.Errorf("%d more deliveries", len(c.deliveries))
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestDone(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
@@ -135,8 +135,8 @@ func TestSettle(t *testing.T) {
 			seq := mustPublish(t, b, version("db", "1"), 0)
 			c := consume(t, b, ConsumeOptions{})
 			d := c.next()
-			d.Settle(t.Context(), tt.err)
-			d.Settle(t.Context(), rejectf("late", "a second call counts for nothing"))
+			d.Done(t.Context(), tt.err)
+			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
 			d.pacer.mu.Lock()
 			if _, kept := d.pacer.under[d]; kept {
 				t.Error("it is still said to be worked on")
@@ -146,9 +146,9 @@ func TestSettle(t *testing.T) {
 				if d = c.next(); d.Deliveries != 2 || d.Seq != seq {
 					t.Errorf("got delivery %d of %d", d.Deliveries, d.Seq)
 				}
-				d.Settle(t.Context(), nil)
+				d.Done(t.Context(), nil)
 			}
-			settled(t, b)
+			drained(t, b)
 			c.stop()
 			if len(c.deliveries) != 0 {
 				t.Errorf("%d more deliveries", len(c.deliveries))
@@ -250,7 +250,7 @@ func TestConsumeRefuses(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatal("it is not refused")
 			}
-			settled(t, b)
+			drained(t, b)
 			letters, err := b.DeadLetters(t.Context(), 1)
 			if err != nil || len(letters) != 1 {
 				t.Fatalf("got %v, %v", letters, err)
@@ -298,7 +298,7 @@ func TestADeadLetterObeysNoServerHeader(t *testing.T) {
 	c.stop()
 }
 
-func TestAnUnsettledDeliveryIsNotDeliveredAgain(t *testing.T) {
+func TestAnInFlightDeliveryIsNotDeliveredAgain(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
@@ -310,8 +310,8 @@ func TestAnUnsettledDeliveryIsNotDeliveredAgain(t *testing.T) {
 		t.Fatalf("it is delivered a second time: %+v", again)
 	case <-time.After(4 * wait):
 	}
-	d.Settle(t.Context(), nil)
-	settled(t, b)
+	d.Done(t.Context(), nil)
+	drained(t, b)
 }
 
 func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
@@ -327,8 +327,8 @@ func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
 	if d.Deliveries != 2 {
 		t.Errorf("it is delivery %d, want 2", d.Deliveries)
 	}
-	d.Settle(t.Context(), nil)
-	settled(t, b)
+	d.Done(t.Context(), nil)
+	drained(t, b)
 }
 
 // TestWhatWasFetchedIsHandedBack blocks a handler, so that more is fetched than handed over, and takes over.
@@ -347,7 +347,7 @@ func TestWhatWasFetchedIsHandedBack(t *testing.T) {
 				lag, err = b.Lag(t.Context(), "actuator")
 			}
 			cancel()
-			d.Settle(ctx, ctx.Err())
+			d.Done(ctx, ctx.Err())
 		})
 	}()
 	if err := <-result; err != nil {
@@ -355,12 +355,12 @@ func TestWhatWasFetchedIsHandedBack(t *testing.T) {
 	}
 	second := consume(t, b, ConsumeOptions{AckWait: time.Hour})
 	for range 10 {
-		second.next().Settle(t.Context(), nil)
+		second.next().Done(t.Context(), nil)
 	}
-	settled(t, b)
+	drained(t, b)
 }
 
-func TestASupersededDeliveryIsSettledWithoutHarm(t *testing.T) {
+func TestDoneIsHarmlessForASupersededDelivery(t *testing.T) {
 	for name, err := range map[string]error{
 		"acknowledged": nil, "refused": rejectf("not-wanted", "no"), "failed": errors.New("no"), "interrupted": context.Canceled,
 	} {
@@ -372,16 +372,16 @@ func TestASupersededDeliveryIsSettledWithoutHarm(t *testing.T) {
 			old := c.next()
 			second := mustPublish(t, b, version("db", "2"), first)
 			newer := c.next()
-			old.Settle(t.Context(), err)
+			old.Done(t.Context(), err)
 			if newer.Seq != second || newer.Change.ResourceVersion != "2" {
 				t.Errorf("got %+v", newer)
 			}
-			newer.Settle(t.Context(), errors.New("try again"))
+			newer.Done(t.Context(), errors.New("try again"))
 			if newer = c.next(); newer.Seq != second {
 				t.Errorf("the newer event is lost: got %d", newer.Seq)
 			}
-			newer.Settle(t.Context(), nil)
-			settled(t, b)
+			newer.Done(t.Context(), nil)
+			drained(t, b)
 			c.stop()
 			if len(c.deliveries) != 0 {
 				t.Errorf("%d more deliveries", len(c.deliveries))
@@ -402,13 +402,13 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 	for range sources {
 		under = append(under, c.next())
 	}
-	settle := func(list []*Delivery) {
+	finish := func(list []*Delivery) {
 		for _, d := range list {
-			d.Settle(t.Context(), nil)
+			d.Done(t.Context(), nil)
 		}
 	}
-	settle(under[:5])
-	s.restart(func() { settle(under[5:10]) })
+	finish(under[:5])
+	s.restart(func() { finish(under[5:10]) })
 	want := make(map[string]bool)
 	for i := range sources {
 		change := version(fmt.Sprintf("after%d", i), "1")
@@ -421,14 +421,14 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 	for len(want) > 0 {
 		d := c.next()
 		delete(want, d.Change.Source.Name)
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
-	settle(under[10:])
-	// What was settled while there was no server may come once more.
-	eventually(t, "everything is settled", func() bool {
+	finish(under[10:])
+	// What was finished while there was no server may come once more.
+	eventually(t, "every event is acknowledged", func() bool {
 		select {
 		case d := <-c.deliveries:
-			d.Settle(t.Context(), nil)
+			d.Done(t.Context(), nil)
 		default:
 		}
 		lag, err := b.Lag(t.Context(), "actuator")
@@ -441,8 +441,8 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 	b := s.bus()
 	first := mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Settle(t.Context(), nil)
-	settled(t, b)
+	c.next().Done(t.Context(), nil)
+	drained(t, b)
 	if err := s.jetstream().DeleteConsumer(t.Context(), StreamChanges, "actuator"); err != nil {
 		t.Fatal(err)
 	}
@@ -450,15 +450,15 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 	if d := c.next(); d.Seq != first {
 		t.Errorf("got %d, want %d", d.Seq, first)
 	} else {
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
 	second := mustPublish(t, b, version("web", "1"), 0)
 	if d := c.next(); d.Seq != second {
 		t.Errorf("got %d, want %d", d.Seq, second)
 	} else {
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
-	settled(t, b)
+	drained(t, b)
 }
 
 func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
@@ -472,7 +472,7 @@ func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
 	mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
 	mustPublish(t, b, version("web", "1"), 0)
-	c.next().Settle(t.Context(), nil)
+	c.next().Done(t.Context(), nil)
 	consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
 	if err != nil {
 		t.Fatal(err)

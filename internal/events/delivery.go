@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// settleTimeout is how long the dead letter of a refused event may take.
-const settleTimeout = 5 * time.Second
+// deadLetterTimeout bounds the publication of a dead letter.
+const deadLetterTimeout = 5 * time.Second
 
-// Delivery is an event that was handed to a handler and is to be settled by it.
+// Delivery is an event that was handed to a handler and is finished by Done.
 type Delivery struct {
 	// Change is what Consume hands over, and Outcome what ConsumeOutcomes does. The other is empty.
 	Change  Change
@@ -40,7 +40,7 @@ type Delivery struct {
 	storedAt time.Time
 	pacer    *pacer
 	backoff  func(deliveries int) time.Duration
-	settled  atomic.Bool
+	done     atomic.Bool
 }
 
 // parse reads the event and checks that it is one for this cluster: its own, or one about a secret in a store of a cluster
@@ -76,7 +76,7 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 	return d.Change.Trace.Context(ctx)
 }
 
-// Settle says what became of the event. It may be called from any goroutine, also after Consume has returned; only the
+// Done says what became of the event. It may be called from any goroutine, also after Consume has returned; only the
 // first call counts. It is the one place where an outcome is mapped to what NATS is told:
 //
 //	nil               acknowledged: it is not delivered again
@@ -86,9 +86,9 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	any other         delivered again, after a delay that grows with the number of deliveries
 //
 // What NATS cannot be told because the connection is down needs no second try: what is not acknowledged is delivered
-// again. To settle an event that was superseded meanwhile is harmless.
-func (d *Delivery) Settle(ctx context.Context, err error) {
-	if !d.settled.CompareAndSwap(false, true) {
+// again. Done is harmless for an event that was superseded meanwhile.
+func (d *Delivery) Done(ctx context.Context, err error) {
+	if !d.done.CompareAndSwap(false, true) {
 		return
 	}
 	// From here on the pacer does not touch the message, so its delay is not reset.
@@ -112,7 +112,7 @@ func (d *Delivery) Settle(ctx context.Context, err error) {
 // reject copies the message to the dead letters before it is terminated. Where that fails it is delivered again, so that
 // nothing is refused without a trace. StreamHistory keeps the message itself.
 func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
 	defer cancel()
 	var err error
 	if d.stream != StreamHistory {
@@ -129,7 +129,7 @@ func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 
 func (d *Delivery) told(ctx context.Context, what string, err error) {
 	if err != nil {
-		d.bus.logger.DebugContext(ctx, "event is not settled and will be delivered again", d.attrs("settle", what, "err", err)...)
+		d.bus.logger.DebugContext(ctx, "event is not acknowledged, will be delivered again", d.attrs("answer", what, "err", err)...)
 	}
 }
 

@@ -11,8 +11,8 @@
 //     change that lost a race for CHANGES; it holds no event twice within ten minutes.
 //   - A change is stored on CHANGES once, however many watchers say it: each publication names the sequence that it
 //     supersedes. The watcher that comes second gets ErrConflict.
-//   - A change that is the last on its subject is delivered to a consumer until it is settled. One that was superseded
-//     before it was settled is not delivered again. A handler must be idempotent: every event may come more than once.
+//   - A change that is the last on its subject is delivered to a consumer until it is acknowledged. One that was superseded
+//     before it was acknowledged is not delivered again. A handler must be idempotent: every event may come more than once.
 //   - No event holds a value, a part of one, or a digest that was made without a key.
 //
 // # Ordering
@@ -29,7 +29,7 @@
 //     stream DEADLETTERS, logged and counted, and never delivered again.
 //   - Streams that are not declared as they must be are an error at Open, with every difference named. The programs need
 //     no right to declare them.
-//   - Nothing is queued in memory but what was delivered and not settled, at most ConsumeOptions.MaxAckPending events.
+//   - Nothing is queued in memory but what was delivered and not yet finished, at most ConsumeOptions.MaxAckPending events.
 //
 // # Rights
 //
@@ -47,6 +47,6 @@
 //	keyturn.deadletter.v1.<cluster>.>                         refused events
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
-//	$JS.ACK.>                                                 Delivery.Settle
+//	$JS.ACK.>                                                 Delivery.Done
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Bus.Last, for each of ConsumeOptions.StoresFrom
 package events

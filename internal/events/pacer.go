@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pacer tells the server that deliveries which are not settled yet are being worked on, so that they are not delivered a
+// pacer tells the server that deliveries which are in flight are being worked on, so that they are not delivered a
 // second time. One goroutine does it for all of them.
 type pacer struct {
 	mu    sync.Mutex

@@ -119,10 +119,10 @@ func TestRights(t *testing.T) {
 	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
 		t.Error(err)
 	}
-	outcomes.next().Settle(t.Context(), nil)
+	outcomes.next().Done(t.Context(), nil)
 	outcomes.stop()
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
-	c.next().Settle(t.Context(), rejectf("not-wanted", "no"))
+	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
 	eventually(t, "the refused event is a dead letter", func() bool {
 		letters, err := b.DeadLetters(t.Context(), 1)
 		return err == nil && len(letters) == 1

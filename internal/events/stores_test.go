@@ -69,7 +69,7 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 		for range want {
 			d := c.next()
 			got = append(got, d.Change.Cluster+" "+d.Change.Source.String())
-			d.Settle(t.Context(), nil)
+			d.Done(t.Context(), nil)
 		}
 		eventually(t, "nothing is left", func() bool {
 			lag, err := own.Lag(t.Context(), opts.Durable)
@@ -206,7 +206,7 @@ func TestASpokeGetsTheEventsOfTheStoresFromTheHub(t *testing.T) {
 	if d.Change.Cluster != hubCluster || d.Change.Store == nil || d.Change.Store.Version != 1 {
 		t.Errorf("got %+v", d.Change)
 	}
-	d.Settle(t.Context(), nil)
+	d.Done(t.Context(), nil)
 	c.stop()
 
 	// While it is away one path is written twice, and another for the first time.
@@ -222,7 +222,7 @@ func TestASpokeGetsTheEventsOfTheStoresFromTheHub(t *testing.T) {
 	for range 2 {
 		d := c.next()
 		got = append(got, d.Change.ID())
-		d.Settle(t.Context(), nil)
+		d.Done(t.Context(), nil)
 	}
 	slices.Sort(got)
 	if want := []string{"bao/root/secret/shop/db/3", "bao/root/secret/shop/mail/1"}; !slices.Equal(got, want) {

@@ -50,15 +50,15 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // error is one that wraps events.ErrClaimed: what else keeps the name from being claimed, as a right on NATS that is
 // missing, is logged, and is no reason not to watch.
 func Claim(ctx context.Context, options Options, bus *events.Bus) error {
-	return options.settle(ctx, bus, bus.Claim)
+	return options.identify(ctx, bus, bus.Claim)
 }
 
 // Check is Claim for a program that does not claim: a name that nobody has claimed yet is as good as its own.
 func Check(ctx context.Context, options Options, bus *events.Bus) error {
-	return options.settle(ctx, bus, bus.CheckClaim)
+	return options.identify(ctx, bus, bus.CheckClaim)
 }
 
-func (o Options) settle(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) error {
+func (o Options) identify(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) error {
 	uid := o.uid(ctx)
 	if uid == "" {
 		return nil

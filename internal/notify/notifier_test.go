@@ -64,7 +64,7 @@ func (s *stream) tell(outcomes ...events.Outcome) {
 	}
 }
 
-// open is how many outcomes a sink has not settled yet, or -1 where it has no consumer.
+// open is how many outcomes a sink has in flight, or -1 where it has no consumer.
 func (s *stream) open(sink string) int {
 	consumer, err := s.js.Consumer(s.t.Context(), events.StreamHistory, "notify-"+testCluster+"_"+sink)
 	if err != nil {
@@ -202,7 +202,7 @@ func TestSinksAreToldWhatTheyWantInOrderAndNothingOfThePast(t *testing.T) {
 		outcome(events.VerbStarted, "shop", "r1"), outcome(events.VerbCompleted, "shop", "r1"), outcome(events.VerbCompleted, "bank", "r2"),
 		outcome(events.VerbFailed, "shop", "r3"), outcome(events.VerbHeld, "bank", "r4"), outcome(events.VerbHeld, "shop", "r5"),
 	)
-	eventually(t, "everything is settled", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
+	eventually(t, "every outcome is acknowledged", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
 	if diff := cmp.Diff([]string{"r3", "r4", "r5"}, all.messages()); diff != "" {
 		t.Errorf("messages to all (-want +got):\n%s", diff)
 	}
@@ -249,7 +249,7 @@ func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
 	s.tell(outcomes...)
 	eventually(t, "it was tried a few times", func() bool { return c.requests() > 3 })
 	c.set(0, nil)
-	eventually(t, "everything is settled", func() bool { return s.open("team") == 0 })
+	eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
 	if diff := cmp.Diff(want, c.messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
@@ -271,7 +271,7 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	want = append(want, further...)
 
 	s.start(c.Client().Transport, sinkOf("team", c, ""))
-	eventually(t, "everything is settled", func() bool { return s.open("team") == 0 })
+	eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
 	got := map[string]bool{}
 	for _, message := range c.messages() {
 		got[message] = true
@@ -288,7 +288,7 @@ func TestAMessageThatIsRefusedIsNotInTheWayOfTheNext(t *testing.T) {
 	c.set(http.StatusNotFound, nil)
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
 	s.tell(outcome(events.VerbFailed, "shop", "r1"))
-	eventually(t, "it is settled", func() bool { return s.open("team") == 0 && c.requests() == 1 })
+	eventually(t, "it is acknowledged", func() bool { return s.open("team") == 0 && c.requests() == 1 })
 	c.set(0, nil)
 	s.tell(outcome(events.VerbFailed, "shop", "r2"))
 	eventually(t, "the next is sent", func() bool { return len(c.messages()) == 1 && s.open("team") == 0 })

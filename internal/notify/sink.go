@@ -54,20 +54,20 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	defer close(queue)
 	sending.Go(func() {
 		for d := range queue {
-			d.Settle(ctx, s.tell(d.TraceContext(ctx), d.Outcome))
+			d.Done(ctx, s.tell(d.TraceContext(ctx), d.Outcome))
 		}
 	})
 	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxOpen}
 	for ctx.Err() == nil {
 		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
 			if !s.wants(d.Outcome) {
-				d.Settle(ctx, nil)
+				d.Done(ctx, nil)
 				return
 			}
 			select {
 			case queue <- d:
 			case <-ctx.Done():
-				d.Settle(ctx, context.Canceled)
+				d.Done(ctx, context.Canceled)
 			}
 		})
 		if err == nil {

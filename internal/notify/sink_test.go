@@ -62,7 +62,7 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 			return answer(http.StatusOK, nil)
 		})
 		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
-			t.Errorf("got %v, want the message to be settled", err)
+			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
 		if diff := cmp.Diff([]int{0, 1, 3, 7, 107}, seconds(asked, start)); diff != "" {
 			t.Errorf("seconds at which it was tried (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestAMessageThatIsNeverTakenIsGivenUp(t *testing.T) {
 			return answer(http.StatusInternalServerError, nil)
 		})
 		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
-			t.Errorf("got %v, want the message to be settled", err)
+			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
 		if took := time.Since(start); tries != maxTries || took < 90*time.Minute || took > 150*time.Minute {
 			t.Errorf("it was given up after %d tries and %s, want %d and about two hours", tries, took, maxTries)
@@ -105,7 +105,7 @@ func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
 		return answer(http.StatusNotFound, nil)
 	})
 	if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil || tries != 1 {
-		t.Errorf("got %v after %d tries, want the message to be settled after one", err, tries)
+		t.Errorf("got %v after %d tries, want the message to be acknowledged after one", err, tries)
 	}
 	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1}, counters.results(t)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
