@@ -3,20 +3,15 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
-	// patchTimeout is how long one patch may take.
-	patchTimeout = 15 * time.Second
-	// maxDenials is how often a patch that the API server refuses is tried, in about a minute.
-	maxDenials = 6
 	// retryFirst and retryMost bound the wait between two tries. It doubles from one to the other.
 	retryFirst = time.Second
 	retryMost  = time.Minute
@@ -48,14 +43,14 @@ func (a *patcher) apply(ctx context.Context, r *roll) patchResult {
 	defer span.End()
 	result := patchResult{roll: r}
 
-	callCtx, cancel := context.WithTimeout(spanCtx, patchTimeout)
+	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	obj, err := r.kind.client(a.options.Client, r.workload.id.Namespace).patch(callCtx, r.workload.id.Name, r.body)
 	if err != nil {
 		result.err = fmt.Errorf("patching %s in namespace %s: %w", r.workload.id, r.workload.id.Namespace, err)
 		// Not found, or a conflict, which can only be about the UID: the index does not know yet that the workload is gone, or
 		// that another has its name. The next try is of what it knows by then.
-		result.denied = isDenied(err)
+		result.denied = kube.IsDenied(err)
 		failRequest(span, err)
 		return result
 	}
@@ -70,15 +65,6 @@ func (a *patcher) apply(ctx context.Context, r *roll) patchResult {
 		result.started = a.options.started(ctx, r, after)
 	}
 	return result
-}
-
-// isDenied tells refusals, which come again when the same is asked again, from failures. A right that is missing is not
-// among them: it can be granted at any time, and until then nothing is given up.
-func isDenied(err error) bool {
-	if apierrors.IsForbidden(err) {
-		return !strings.Contains(err.Error(), "cannot patch resource")
-	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // retry has a patch that did not succeed made again, of what is known by then.
@@ -107,13 +93,13 @@ func (e *engine) giveUp(ctx context.Context, r *roll, err error) {
 		"namespace", r.workload.id.Namespace, "attempts", p.attempts+1, "err", err)
 	e.metrics.notPatched(ctx, r)
 	outcome := e.outcome(r.ctx, events.VerbFailed, r.workload, p, ReasonUnknown)
-	outcome.Reason, outcome.Message = reasonPatchDenied, err.Error()
+	outcome.Reason, outcome.Message = events.ReasonPatchDenied, err.Error()
 	e.reporter.report(ctx, outcome)
 	for source, c := range p.claims {
 		// What comes next must not be compared with what this workload never got.
 		delete(e.known, source)
 		for _, t := range c.tickets {
-			t.err = &events.RejectError{Reason: reasonPatchDenied, Err: err}
+			t.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
 		}
 	}
 	e.releaseAll(ctx, r)

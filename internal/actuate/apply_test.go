@@ -3,7 +3,6 @@ package actuate
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -21,40 +19,6 @@ import (
 )
 
 var deploymentResource = schema.GroupResource{Group: "apps", Resource: "deployments"}
-
-func TestARefusalIsToldFromAFailure(t *testing.T) {
-	forbidden := func(text string) error { return apierrors.NewForbidden(deploymentResource, "web", errors.New(text)) }
-	tests := []struct {
-		name string
-		err  error
-		want bool
-	}{
-		{"an admission webhook says no", forbidden(`admission webhook "policy" denied the request: no restarts today`), true},
-		{"a quota is used up", forbidden("exceeded quota: pods"), true},
-		{"the patch makes an object that is not valid", apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{}), true},
-		{"the patch is not understood", apierrors.NewBadRequest("no"), true},
-		{"the object would be too large", apierrors.NewRequestEntityTooLargeError("no"), true},
-		{"a wrapped refusal is one", fmt.Errorf("patching: %w", apierrors.NewBadRequest("no")), true},
-		{
-			"a right that is missing can be granted",
-			forbidden(`User "system:serviceaccount:keyturn-system:keyturn-actuator" cannot patch resource "deployments" in API group "apps"`),
-			false,
-		},
-		{"the workload is gone", apierrors.NewNotFound(deploymentResource, "web"), false},
-		{"another workload has its name", apierrors.NewConflict(deploymentResource, "web", errors.New("uid")), false},
-		{"the API server has too much to do", apierrors.NewTooManyRequests("later", 1), false},
-		{"the API server is not well", apierrors.NewInternalError(errors.New("no")), false},
-		{"an admission webhook does not answer", apierrors.NewInternalError(errors.New("failed calling webhook")), false},
-		{"nobody answers", errors.New("connection refused"), false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := isDenied(test.err); got != test.want {
-				t.Errorf("got %t, want %t", got, test.want)
-			}
-		})
-	}
-}
 
 // webDeployment is a Deployment that rolls on db, at a resourceVersion.
 func webDeployment(version string, annotations map[string]string) *appsv1.Deployment {

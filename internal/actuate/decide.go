@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // take begins to deal with an event.
@@ -180,7 +181,7 @@ func (e *engine) finish(ctx context.Context, result patchResult) {
 			e.releaseAll(ctx, r)
 			e.releaseHeld()
 		}
-	case result.denied && p.attempts+1 >= maxDenials:
+	case result.denied && p.attempts+1 >= kube.MaxDenials:
 		e.giveUp(ctx, r, result.err)
 	default:
 		e.retry(ctx, r, result.err)

@@ -18,7 +18,6 @@ const (
 	reasonDeadlineExceeded = "deadline-exceeded"
 	reasonTimedOut         = "timed-out"
 	reasonSuperseded       = "superseded"
-	reasonPatchDenied      = "patch-denied"
 )
 
 // rollout is a rollout in progress.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // annotationSyncedFrom, on an ExternalSecret, is its status.syncedResourceVersion when it was asked to sync: it is synced
@@ -94,7 +95,7 @@ func (y *syncer) send(ctx context.Context, ask syncAsk) {
 	spanCtx, span := options.Tracer.Start(ctx, "force-sync externalsecret", trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(syncTargetAttributes(ask)...))
 	defer span.End()
-	callCtx, cancel := context.WithTimeout(spanCtx, patchTimeout)
+	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	answer := syncAnswer{ask: ask, at: options.Now()}
 	obj, err := options.Dynamic.Resource(ask.target.resource).Namespace(ask.target.namespace).Patch(callCtx, ask.target.name,

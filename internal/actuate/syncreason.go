@@ -47,7 +47,7 @@ var syncVerdicts = map[syncReason]syncVerdict{
 	syncGone:          {"externalsecret-gone", events.VerbSkipped, "", "the ExternalSecret was deleted"},
 	syncRefused:       {"sync-error", events.VerbFailed, eventSyncFailed, "the secret has changed, and External Secrets Operator cannot sync it"},
 	syncTimedOut:      {"timed-out", events.VerbFailed, eventSyncFailed, "the secret has changed, and External Secrets Operator has not synced it in time"},
-	syncDenied:        {reasonPatchDenied, events.VerbFailed, eventSyncFailed, "the secret has changed, and the API server refuses the annotation that has it synced"},
+	syncDenied:        {events.ReasonPatchDenied, events.VerbFailed, eventSyncFailed, "the secret has changed, and the API server refuses the annotation that has it synced"},
 }
 
 // The reasons of Kubernetes Events about ExternalSecrets.

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // answered takes what became of a patch.
@@ -30,9 +31,9 @@ func (y *syncer) answered(ctx context.Context, a syncAnswer) {
 
 // failed has a patch that did not succeed made again, of what is known by then, or gives up.
 func (y *syncer) failed(ctx context.Context, s *forcedSync, err error) {
-	if isDenied(err) && s.failures+1 >= maxDenials {
+	if kube.IsDenied(err) && s.failures+1 >= kube.MaxDenials {
 		for _, t := range s.tickets {
-			t.err = &events.RejectError{Reason: reasonPatchDenied, Err: err}
+			t.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
 		}
 		y.conclude(ctx, s, syncDenied)
 		return

@@ -40,6 +40,9 @@ const (
 	ReasonSubjectMismatch = "subject-mismatch"
 )
 
+// ReasonPatchDenied is the reason why a handler rejects an event: the API server refuses the patch that the event asks for.
+const ReasonPatchDenied = "patch-denied"
+
 // RejectError says that an event must never be acted on: it goes to the dead-letter subject with the reason, and is
 // terminated. Its text goes with it, so it must not quote the event's data.
 type RejectError struct {

@@ -1,0 +1,32 @@
+package kube
+
+import (
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// PatchTimeout bounds one patch.
+	PatchTimeout = 15 * time.Second
+	// MaxDenials is how often a denied patch is tried before it is given up, after about half a minute.
+	MaxDenials = 6
+)
+
+// PatchBackoff returns the delays between tries of one patch: a second, doubled up to a minute, each up to a tenth longer so that many
+// patches do not retry in step.
+func PatchBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
+}
+
+// IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing
+// permission is not a denial: it can be granted at any time. The API server has no code that distinguishes the two, only the words of
+// its authorizer.
+func IsDenied(err error) bool {
+	if apierrors.IsForbidden(err) {
+		return !strings.Contains(err.Error(), "cannot patch resource")
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
