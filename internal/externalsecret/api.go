@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// APIVersion is the group and version of what is read, as objects have it.
+// APIVersion is the apiVersion of the objects that are read.
 const APIVersion = esv1.Group + "/" + esv1.Version
 
 // The resources of External Secrets Operator that are read.
@@ -20,15 +20,15 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: esv1.Group, Version: esv1.Version, Resource: plural}
 }
 
-// AnnotationForceSync is the annotation whose change has an ExternalSecret synced. The operator copies that of a
-// ClusterExternalSecret to the ExternalSecrets that it makes; all other annotations of these it removes.
+// AnnotationForceSync is the annotation whose change makes the operator sync an ExternalSecret. On a ClusterExternalSecret,
+// the operator copies it to the ExternalSecrets that it makes; it removes all other annotations of those.
 const AnnotationForceSync = esv1.AnnotationForceSync
 
-// annotationPrefix is that of the annotations of ours, which are kept as well.
+// annotationPrefix is the prefix of Keyturn's own annotations, which are kept as well.
 const annotationPrefix = "keyturn.dev/"
 
-// storeSpec is what matters of a SecretStore or a ClusterSecretStore. Of the types of the API only the parts are used: what
-// is newer about one of the many providers must not be in the way, and the provider openBao is newer than the types.
+// storeSpec decodes only the parts of a SecretStore or ClusterSecretStore that are needed: a newer field of one of the many
+// providers must not get in the way, and the provider openBao is newer than the types.
 type storeSpec struct {
 	Spec struct {
 		Provider struct {
@@ -39,7 +39,7 @@ type storeSpec struct {
 	} `json:"spec"`
 }
 
-// providerSpec is what both providers have, by the same names.
+// providerSpec has the fields that both providers share.
 type providerSpec struct {
 	Server    string                   `json:"server"`
 	Path      *string                  `json:"path"`

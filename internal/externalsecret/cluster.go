@@ -5,10 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ClusterExternalSecret is what matters of a ClusterExternalSecret. What it reads is seen in the ExternalSecrets that it
-// makes.
+// ClusterExternalSecret holds the metadata of a ClusterExternalSecret. The ExternalSecrets that it makes show what it reads.
 type ClusterExternalSecret struct {
-	// ObjectMeta has the name, the UID, the resourceVersion, AnnotationForceSync and the annotations of ours.
+	// ObjectMeta has the name, UID, resourceVersion, AnnotationForceSync and the keyturn.dev annotations.
 	metav1.ObjectMeta
 }
 

@@ -1,8 +1,8 @@
-// Package externalsecret tells what the objects of External Secrets Operator read from OpenBao and Vault, and whether they
-// can be told to read it now.
+// Package externalsecret reads the objects of External Secrets Operator: what they read from OpenBao and Vault, what they
+// write, how the last sync went, and whether they can be told to sync now. It is the only reader of these types.
 //
-// It asks nobody: it is given objects as the API server shows them, and reduces each to what matters here. It looks as
-// the operator does, also where that is odd, for what counts is what the operator will read. Where something cannot be
-// known from here, such as the tags of a secret, it says that it is read: a sync for nothing is cheap, a change that
-// nobody reads is not.
+// It makes no requests: callers pass in objects as the API server returns them, and keep only the parts that matter here.
+// It follows the operator's own rules, odd ones included, because what counts is what the operator will read. Where
+// something cannot be known from the objects, such as the tags of a secret, it assumes a read: a needless sync is cheap, a
+// missed change is not.
 package externalsecret

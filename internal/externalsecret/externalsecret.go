@@ -5,41 +5,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
-// ExternalSecret is what matters of an ExternalSecret.
+// ExternalSecret holds the parts of an ExternalSecret that decide what it reads and whether it can be synced.
 type ExternalSecret struct {
-	// ObjectMeta has the namespace, the name, the UID, the resourceVersion, AnnotationForceSync and the annotations of ours.
+	// ObjectMeta has the namespace, name, UID, resourceVersion, AnnotationForceSync and the keyturn.dev annotations.
 	metav1.ObjectMeta
-	// Target is what it writes. It is empty where that is neither a Secret nor a ConfigMap.
-	Target events.Source
-	// Owner is the name of the ClusterExternalSecret that made it. Empty: it was made by somebody else.
+	Status
+	// Owner is the name of the ClusterExternalSecret that made it. Empty if something else did.
 	Owner string
-	// SyncedVersion is its status.syncedResourceVersion: a text that is another after a sync that a change of its metadata or
-	// of its spec led to. Empty: it was never synced.
-	SyncedVersion string
-	// RefreshTime is when the last sync began, by the clock of the operator, in whole seconds.
-	RefreshTime time.Time
-	// Ready and Failed are the two answers of its condition Ready. Neither is true where there is none yet.
-	Ready, Failed bool
-	// Problems say what of its spec cannot be read. The rest counts.
+	// Problems lists the parts of the spec that cannot be read. The other parts still count.
 	Problems []error
 
 	references []reference
 	policy     esv1.ExternalSecretRefreshPolicy
-	// noInterval says that its refreshInterval is zero.
+	// noInterval reports that refreshInterval is zero.
 	noInterval bool
-	// generates says that an entry of it is made by a generator.
+	// generates reports that a generator makes one of the entries.
 	generates bool
 }
 
@@ -47,21 +35,22 @@ type ExternalSecret struct {
 type reference struct {
 	store types.NamespacedName
 	key   string
-	// version is the one that is pinned.
+	// version is the pinned version. Empty reads the latest.
 	version string
-	// metadata says that the metadata of the secret is read in place of its data.
+	// metadata reports that the secret's metadata is read instead of its data.
 	metadata bool
-	// find is there where secrets are looked for, and no key is named.
+	// find is nil where a key is named.
 	find *find
 }
 
+// find selects secrets by name or by tags.
 type find struct {
 	path *string
-	// name is nil where secrets are looked for by their tags. These are not known here, so any secret may have them.
+	// name is nil where secrets are selected by tags. Those are not known here, so any secret may match.
 	name *regexp.Regexp
 }
 
-// Read reads an ExternalSecret. One that is not as the API has it reads nothing, and has that among its Problems.
+// Read reads an ExternalSecret. An object that does not fit the API reads nothing and has the error in Problems.
 func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	es := &ExternalSecret{ObjectMeta: metaOf(obj), Owner: owner(obj)}
 	var typed esv1.ExternalSecret
@@ -69,16 +58,10 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 		es.Problems = append(es.Problems, err)
 		return es
 	}
-	spec, status := &typed.Spec, &typed.Status
-	es.Target = target(es.ObjectMeta, &spec.Target)
+	spec := &typed.Spec
+	es.Status = newStatus(es.Namespace, es.Name, &spec.Target, &typed.Status)
 	es.policy = spec.RefreshPolicy
 	es.noInterval = spec.RefreshInterval != nil && spec.RefreshInterval.Duration <= 0
-	es.SyncedVersion, es.RefreshTime = status.SyncedResourceVersion, status.RefreshTime.Time
-	for _, condition := range status.Conditions {
-		if condition.Type == esv1.ExternalSecretReady {
-			es.Ready, es.Failed = condition.Status == corev1.ConditionTrue, condition.Status == corev1.ConditionFalse
-		}
-	}
 	for i := range spec.Data {
 		var own *esv1.SecretStoreRef
 		if source := spec.Data[i].SourceRef; source != nil {
@@ -92,31 +75,15 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	return es
 }
 
-// target is what is written.
-func target(meta metav1.ObjectMeta, spec *esv1.ExternalSecretTarget) events.Source {
-	written := events.Source{Kind: events.KindSecret, Namespace: meta.Namespace, Name: spec.Name}
-	if written.Name == "" {
-		written.Name = meta.Name
-	}
-	switch manifest := spec.Manifest; {
-	case manifest == nil, manifest.APIVersion == "v1" && manifest.Kind == "Secret":
-		return written
-	case manifest.APIVersion == "v1" && manifest.Kind == "ConfigMap":
-		written.Kind = events.KindConfigMap
-		return written
-	}
-	return events.Source{}
-}
-
 func (es *ExternalSecret) add(ref *esv1.ExternalSecretDataRemoteRef, store types.NamespacedName) {
 	entry := reference{store: store, key: ref.Key, version: ref.Version}
 	if ref.MetadataPolicy == esv1.ExternalSecretMetadataPolicyFetch {
-		entry.metadata, entry.version = true, "" // metadata has no versions
+		entry.metadata, entry.version = true, "" // Metadata has no versions.
 	}
 	es.references = append(es.references, entry)
 }
 
-func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, whole esv1.SecretStoreRef) {
+func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, fallback esv1.SecretStoreRef) {
 	var own *esv1.SecretStoreRef
 	if source := entry.SourceRef; source != nil {
 		if source.GeneratorRef != nil {
@@ -125,7 +92,7 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, w
 		}
 		own = source.SecretStoreRef
 	}
-	store := es.storeOf(own, whole)
+	store := es.storeOf(own, fallback)
 	switch {
 	case entry.Extract != nil:
 		es.add(entry.Extract, store)
@@ -142,9 +109,9 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, w
 	}
 }
 
-// storeOf gives the name of the store of an entry: its own, or that of the whole.
-func (es *ExternalSecret) storeOf(own *esv1.SecretStoreRef, whole esv1.SecretStoreRef) types.NamespacedName {
-	ref := whole
+// storeOf returns the name of an entry's own store, or of the default store of the ExternalSecret.
+func (es *ExternalSecret) storeOf(own *esv1.SecretStoreRef, fallback esv1.SecretStoreRef) types.NamespacedName {
+	ref := fallback
 	if own != nil && own.Name != "" {
 		ref = *own
 	}
@@ -154,8 +121,7 @@ func (es *ExternalSecret) storeOf(own *esv1.SecretStoreRef, whole esv1.SecretSto
 	return types.NamespacedName{Namespace: es.Namespace, Name: ref.Name}
 }
 
-// Stores lists the stores that it names, each once: SecretStores of its namespace, and without a namespace
-// ClusterSecretStores.
+// Stores lists the stores that it names, each once. SecretStores have its namespace, ClusterSecretStores none.
 func (es *ExternalSecret) Stores() []types.NamespacedName {
 	var names []types.NamespacedName
 	for i := range es.references {
@@ -166,7 +132,7 @@ func (es *ExternalSecret) Stores() []types.NamespacedName {
 	return names
 }
 
-// owner is the name of the ClusterExternalSecret that controls an object.
+// owner returns the name of the ClusterExternalSecret that controls an object, or an empty string.
 func owner(obj *unstructured.Unstructured) string {
 	controller := metav1.GetControllerOf(obj)
 	if controller == nil || controller.Kind != esv1.ClusterExtSecretKind || !strings.HasPrefix(controller.APIVersion, esv1.Group+"/") {
@@ -175,7 +141,7 @@ func owner(obj *unstructured.Unstructured) string {
 	return controller.Name
 }
 
-// metaOf is what is kept of an object's metadata.
+// metaOf returns the metadata that is kept of an object.
 func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),

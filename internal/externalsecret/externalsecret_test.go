@@ -45,19 +45,23 @@ status:
 
 func TestWhatAnExternalSecretWrites(t *testing.T) {
 	secret := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	other := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
 	tests := []struct {
-		name, target string
-		want         events.Source
+		name, target, status string
+		want                 events.Source
 	}{
-		{"is a Secret of its own name", "{}", secret},
-		{"is a Secret that is named", "{name: other}", events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}},
-		{"is a ConfigMap", "{manifest: {apiVersion: v1, kind: ConfigMap}}", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
-		{"is a Secret all the same", "{manifest: {apiVersion: v1, kind: Secret}}", secret},
-		{"is something that nobody watches", "{manifest: {apiVersion: example.org/v1, kind: Secret}}", events.Source{}},
+		{"is a Secret of its own name", "{}", "{}", secret},
+		{"is a Secret that is named", "{name: other}", "{}", other},
+		{"is the Secret that it is bound to", "{name: db}", "{binding: {name: other}}", other},
+		{"is nothing where somebody else creates the Secret", "{name: db, creationPolicy: None}", "{binding: {name: db}}", events.Source{}},
+		{"is a ConfigMap", "{manifest: {apiVersion: v1, kind: ConfigMap}}", "{}", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
+		{"is a Secret all the same", "{manifest: {apiVersion: v1, kind: Secret}}", "{}", secret},
+		{"is something that nobody watches", "{manifest: {apiVersion: example.org/v1, kind: Secret}}", "{}", events.Source{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := externalSecretOf(t, "{target: "+test.target+"}").Target; got != test.want {
+			obj := object(t, "spec: {target: "+test.target+"}\nstatus: "+test.status)
+			if got := Read(obj).Target; got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -5,21 +5,21 @@ import (
 	"strconv"
 )
 
-// ForceSync is what a value of AnnotationForceSync says that Keyturn has written. It says all in one value, for of what stands on a
-// ClusterExternalSecret that is all that reaches the ExternalSecrets which it makes, and the Secrets of these.
+// ForceSync is a value of AnnotationForceSync that Keyturn has written. One value holds everything, because no other
+// annotation of a ClusterExternalSecret reaches the ExternalSecrets it makes and their Secrets.
 type ForceSync struct {
 	// Event is the id of the event that the sync is for.
 	Event string
-	// Repeat counts how often it was asked for again.
+	// Repeat counts the repeated requests.
 	Repeat int
-	// Traceparent is the trace of the event, as W3C Trace Context writes it. Empty: it has none.
+	// Traceparent is the W3C traceparent of the event. Empty if it has no trace.
 	Traceparent string
 }
 
-// forceSync is the form: what stands behind the last @ tells it from what others write, who mostly write the time.
+// forceSync is the form of a value. The part after the last @ distinguishes it from other writers, who mostly write a time.
 var forceSync = regexp.MustCompile(`(?s)^(.+?)(?:-r([1-9][0-9]?))?@([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})?$`)
 
-// String is the value. It is the same for the same event, so that a patch that is sent twice asks for one sync.
+// String returns the value. It is the same for the same event, so that a patch that is sent twice causes one sync.
 func (f ForceSync) String() string {
 	value := f.Event
 	if f.Repeat > 0 {
@@ -28,12 +28,12 @@ func (f ForceSync) String() string {
 	return value + "@" + f.Traceparent
 }
 
-// ParseForceSync reads a value. It gives false for one that Keyturn has not written.
+// ParseForceSync reads a value. It returns false for a value that Keyturn has not written.
 func ParseForceSync(value string) (ForceSync, bool) {
 	parts := forceSync.FindStringSubmatch(value)
 	if parts == nil {
 		return ForceSync{}, false
 	}
-	repeat, _ := strconv.Atoi(parts[2]) // It is two digits, or none.
+	repeat, _ := strconv.Atoi(parts[2]) // Two digits, or none.
 	return ForceSync{Event: parts[1], Repeat: repeat, Traceparent: parts[3]}, true
 }

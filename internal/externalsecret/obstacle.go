@@ -2,23 +2,23 @@ package externalsecret
 
 import esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 
-// Obstacle is why an ExternalSecret is not to be told to sync now.
+// Obstacle is the reason why an ExternalSecret must not be told to sync now.
 type Obstacle int
 
 // The obstacles.
 const (
-	// NoObstacle is none: it can be told.
+	// NoObstacle means that it can be told to sync.
 	NoObstacle Obstacle = iota
-	// CreatedOnce is a refreshPolicy by which the operator never syncs again.
+	// CreatedOnce is a refreshPolicy with which the operator never syncs again.
 	CreatedOnce
 	// NoInterval is a refreshInterval of zero, with which the operator never syncs again either.
 	NoInterval
-	// Generates is an entry whose value is made afresh at every sync: a new password, another lease.
+	// Generates is an entry with a new value at every sync, such as a generated password or a lease.
 	Generates
 )
 
-// Obstacle says why the ExternalSecret is not to be told to sync now. One that was never synced is about to be, whatever
-// its policy is.
+// Obstacle returns the reason why the ExternalSecret must not be told to sync now. The refresh policy is no obstacle before
+// the first sync, which is about to happen anyway.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""
 	switch {

@@ -89,8 +89,8 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 		{name: "in a store that is not known", provider: vaultSecret, spec: "{secretStoreRef: {name: other}, data: [{remoteRef: {key: shop/db}}]}", path: shopDB},
 		{name: "by its metadata", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db, metadataPolicy: Fetch}}]}", path: shopDB, want: true},
 
-		{name: "as the credentials of a static role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/app"), path: events.StorePath{Mount: "database", Path: "static-roles/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }, want: true},
-		{name: "as the credentials of another role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/other"), path: events.StorePath{Mount: "database", Path: "static-roles/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }},
+		{name: "as the credentials of a static role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/app"), path: events.StorePath{Mount: "database", Path: "static-creds/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }, want: true},
+		{name: "as the credentials of another role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/other"), path: events.StorePath{Mount: "database", Path: "static-creds/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,29 +3,28 @@ package externalsecret
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Rotation is a change of a secret in a store, as it is asked whom it concerns.
+// Rotation is a change of a secret in a store. ExternalSecret.Reads matches it with what an ExternalSecret reads.
 type Rotation struct {
 	path    events.StorePath
 	servers []string
 	keys    []Key
 	version int64
-	// write says that a new version was written, or may have been. Otherwise something happened to versions that were there.
+	// write reports that a new version was written, or may have been. Otherwise the change was to existing versions.
 	write bool
 }
 
-// The operations, as events name them, that do something to versions that were there.
+// The operations, as events name them, that change existing versions.
 const (
 	operationDelete   = "delete"
 	operationUndelete = "undelete"
 	operationDestroy  = "destroy"
 )
 
-// RotationOf reads the event of a secret that was rotated or deleted. It is false for other events.
+// RotationOf reads the event of a secret that was rotated or deleted. It returns false for any other event.
 func RotationOf(change events.Change) (Rotation, bool) {
 	rotated := change.Verb == events.VerbRotated || change.Verb == events.VerbDeleted
 	if change.Source.Kind != events.KindOpenBao || change.Store == nil || !rotated {
@@ -45,33 +44,29 @@ func RotationOf(change events.Change) (Rotation, bool) {
 	}
 	mount := qualified(name.Namespace, name.Mount)
 	r.keys = []Key{{api: mount, below: true}}
-	// Only version 2 of the engine counts versions. Where none is told it may be either.
+	// Only version 2 of the engine counts versions. An event without a version may be of either.
 	if change.Store.Engine == events.EngineKV {
 		r.keys = append(r.keys, Key{api: mount + "/data/" + name.Path})
 	}
 	if change.Store.Engine != events.EngineKV || r.version == 0 {
 		r.keys = append(r.keys, Key{api: mount + "/" + name.Path})
 	}
-	// What is rotated is a role, and what is read are its credentials: static-creds/<role> for static-roles/<role>.
-	if role, ok := strings.CutPrefix(name.Path, "static-role"); ok && change.Store.Engine != events.EngineKV {
-		r.keys = append(r.keys, Key{api: mount + "/static-cred" + role})
-	}
 	return r, true
 }
 
-// Keys are those of the places that the rotation may concern.
+// Keys returns the keys of the places that the rotation may affect.
 func (r Rotation) Keys() []Key { return r.keys }
 
-// NewVersion tells whether the rotation has written a version, whose content is probably not that of the one before.
+// NewVersion reports whether the rotation wrote a version. Its content probably differs from that of the one before.
 func (r Rotation) NewVersion() bool { return r.write && r.version > 0 }
 
-// isAt tells whether the server is the one of the store. Where nobody knows the addresses of the store any server may be.
+// isAt reports whether the server is an address of the store. If the event names no address, any server may be.
 func (r Rotation) isAt(server string) bool {
 	return len(r.servers) == 0 || slices.Contains(r.servers, server)
 }
 
-// touches tells whether what a reference reads can be another by the rotation. A reference to one version stays as it is
-// when another is written.
+// touches reports whether the rotation can change what a reference reads. A reference that pins a version is not affected
+// when another version is written.
 func (r Rotation) touches(pinned string) bool {
 	return pinned == "" || !r.write || r.version == 0 || pinned == strconv.FormatInt(r.version, 10)
 }

@@ -1,0 +1,81 @@
+package externalsecret
+
+import (
+	"fmt"
+	"time"
+
+	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Status is what an ExternalSecret writes and how its last sync went.
+type Status struct {
+	// Target is the Secret or ConfigMap that is written. It is zero for any other kind, and where nothing is written.
+	Target events.Source
+	// SyncedVersion is status.syncedResourceVersion: it changes with a sync that a change of the metadata or the spec
+	// caused. Empty before the first sync.
+	SyncedVersion string
+	// RefreshTime is when the last sync began, by the operator's clock, in whole seconds.
+	RefreshTime time.Time
+	// Ready and Failed are the two answers of the condition Ready. Both are false while there is no answer.
+	Ready, Failed bool
+	// Reason is the reason of the condition Ready.
+	Reason string
+}
+
+// statusParts are the parts of an ExternalSecret that Status is read from. Nothing else is decoded, so that a field newer
+// than the types does not get in the way.
+type statusParts struct {
+	Spec struct {
+		Target esv1.ExternalSecretTarget `json:"target"`
+	} `json:"spec"`
+	Status esv1.ExternalSecretStatus `json:"status"`
+}
+
+// ReadStatus reads the status of an ExternalSecret, and ignores the rest of the object.
+func ReadStatus(obj *unstructured.Unstructured) (Status, error) {
+	var parts statusParts
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &parts); err != nil {
+		return Status{}, fmt.Errorf("decoding the status: %w", err)
+	}
+	return newStatus(obj.GetNamespace(), obj.GetName(), &parts.Spec.Target, &parts.Status), nil
+}
+
+// newStatus leaves out the message of the condition, which may quote what the store has answered.
+func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status *esv1.ExternalSecretStatus) Status {
+	s := Status{
+		Target:        targetOf(namespace, name, target, status.Binding.Name),
+		SyncedVersion: status.SyncedResourceVersion, RefreshTime: status.RefreshTime.Time,
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == esv1.ExternalSecretReady {
+			s.Ready, s.Failed = condition.Status == corev1.ConditionTrue, condition.Status == corev1.ConditionFalse
+			s.Reason = condition.Reason
+		}
+	}
+	return s
+}
+
+// targetOf returns what the ExternalSecret of the name writes. Bound is the Secret that the operator wrote last.
+func targetOf(namespace, name string, target *esv1.ExternalSecretTarget, bound string) events.Source {
+	written := events.Source{Kind: events.KindSecret, Namespace: namespace, Name: name}
+	if target.Name != "" {
+		written.Name = target.Name
+	}
+	switch manifest := target.Manifest; {
+	case target.CreationPolicy == esv1.CreatePolicyNone:
+		return events.Source{}
+	case manifest == nil && bound != "":
+		written.Name = bound
+	case manifest == nil, manifest.APIVersion == "v1" && manifest.Kind == "Secret":
+	case manifest.APIVersion == "v1" && manifest.Kind == "ConfigMap":
+		written.Kind = events.KindConfigMap
+	default:
+		return events.Source{}
+	}
+	return written
+}
