@@ -16,7 +16,7 @@ type Stores func(types.NamespacedName) *Store
 
 // Place is where in a store an ExternalSecret reads.
 type Place struct {
-	// Server is the address of the store: scheme and host in lower case, no slash at the end.
+	// Server is the address of the store, in the form of events.StoreAddress.
 	Server string
 	// Path is what is read. The name of its store is empty: Server tells which it is.
 	Path events.StorePath

@@ -40,7 +40,7 @@ func RotationOf(change events.Change) (Rotation, bool) {
 		r.write = false
 	}
 	for _, server := range change.Store.Servers {
-		r.servers = append(r.servers, address(server))
+		r.servers = append(r.servers, events.StoreAddress(server))
 	}
 	mount := qualified(name.Namespace, name.Mount)
 	r.keys = []Key{{api: mount, below: true}}

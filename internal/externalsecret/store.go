@@ -2,10 +2,8 @@ package externalsecret
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,22 +100,4 @@ func maySelect(selector labels.Selector, namespace string) bool {
 	return selectable && !slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
 		return r.Key() == corev1.LabelMetadataName && !r.Matches(known)
 	})
-}
-
-// address writes the address of a server the one way: scheme and host in lower case, without the port that the scheme has
-// anyway, and without a slash at the end.
-func address(text string) string {
-	text = strings.TrimRight(strings.TrimSpace(text), "/")
-	parsed, err := url.Parse(text)
-	if err != nil || parsed.Host == "" {
-		return strings.ToLower(text)
-	}
-	scheme, host := strings.ToLower(parsed.Scheme), strings.ToLower(parsed.Host)
-	switch scheme {
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	}
-	return scheme + "://" + host + strings.TrimRight(parsed.EscapedPath(), "/")
 }

@@ -53,22 +53,3 @@ func TestWhatIsNewerAboutAnotherProviderIsNotInTheWay(t *testing.T) {
 		t.Errorf("got %+v", store)
 	}
 }
-
-func TestAddressesThatMeanTheSameAreWrittenAlike(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"a scheme and a host in capitals", "HTTPS://Bao.Example", "https://bao.example"},
-		{"a slash at the end", "https://bao:8200/", "https://bao:8200"},
-		{"the port of the scheme", "https://bao:443", "https://bao"},
-		{"the port of the other scheme", "http://bao:443/", "http://bao:443"},
-		{"a path, which has capitals", "https://gate/Vault/", "https://gate/Vault"},
-		{"no scheme", "Bao:8200", "bao:8200"},
-		{"nothing that is an address", "::", "::"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := address(test.text); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}

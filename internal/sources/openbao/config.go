@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/keyturn/keyturn/internal/configfile"
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // config is the content of the configuration file.
@@ -146,7 +147,7 @@ func (s *storeConfig) resolve() []error {
 		if i > 0 {
 			field = "aliases[" + strconv.Itoa(i-1) + "]"
 		}
-		normal, err := normalServer(server)
+		normal, err := storeAddress(server)
 		switch {
 		case err != nil && server != "":
 			// The text is not quoted: it may have a password in it.
@@ -227,11 +228,11 @@ func (s *storeConfig) checkSocket(text string) error {
 	return nil
 }
 
-// normalServer writes the URL of a store as it is compared with others: scheme and host in lower case, no slash at the end.
-func normalServer(text string) (string, error) {
+// storeAddress returns the normal form of a store's URL, or what is wrong with it.
+func storeAddress(text string) (string, error) {
 	server, err := url.Parse(text)
 	if err != nil {
-		// The text of the error quotes the URL.
+		// The text of the error quotes the URL, which may hold a password.
 		return "", errors.New("it is malformed")
 	}
 	scheme := strings.ToLower(server.Scheme)
@@ -243,7 +244,7 @@ func normalServer(text string) (string, error) {
 	case server.User != nil || server.RawQuery != "" || server.Fragment != "":
 		return "", errors.New("it has more than a host and a path")
 	}
-	return scheme + "://" + strings.ToLower(server.Host) + strings.TrimRight(server.Path, "/"), nil
+	return events.StoreAddress(text), nil
 }
 
 // isPath tells whether the text is a path in a store, without slashes around it: what a request can be made of.

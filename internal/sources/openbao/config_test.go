@@ -213,7 +213,7 @@ func FuzzConfig(f *testing.F) {
 				t.Errorf("%+v", s)
 			}
 			for _, server := range s.servers {
-				if again, err := normalServer(server); err != nil || again != server {
+				if again, err := storeAddress(server); err != nil || again != server {
 					t.Errorf("%q becomes %q, %v", server, again, err)
 				}
 			}

@@ -40,7 +40,7 @@ func (s State) String() string {
 type Observation struct {
 	// Path names the secret. It is valid: Path.Source() can be read back.
 	Path events.StorePath
-	// Servers are the address and the aliases of the store: scheme and host in lower case, no slash at the end.
+	// Servers are the address and the aliases of the store, in the form of events.StoreAddress.
 	Servers []string
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string

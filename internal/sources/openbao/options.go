@@ -48,7 +48,7 @@ type Options struct {
 
 // Reference is a path that somebody reads.
 type Reference struct {
-	// Server is the address under which the reader knows the store, in lower case and without a slash at the end.
+	// Server is the address under which the reader knows the store, in the form of events.StoreAddress.
 	Server string
 	// Path is what is read. The name of its store is empty.
 	Path events.StorePath
