@@ -7,11 +7,11 @@ import "github.com/keyturn/keyturn/internal/events"
 // to it, where that is known.
 //
 // There is one for each kind that is watched. The last events of these kinds are what the ledger is filled with.
-type assessor func(source events.Source, before *last, noticed notice) (events.Change, bool)
+type assessor func(source events.Source, before *last, noticed queueEntry) (events.Change, bool)
 
 // assessObject makes the assessor of a kind whose sources are objects that informers cache.
 func (w *Watcher) assessObject(kind source) assessor {
-	return func(source events.Source, before *last, noticed notice) (events.Change, bool) {
+	return func(source events.Source, before *last, noticed queueEntry) (events.Change, bool) {
 		if !w.inScope(source) {
 			return events.Change{}, false
 		}

@@ -28,7 +28,7 @@ var certificateSource = source{
 		}
 		return reduceStanding(events.KindCertificate, resource, issueState(resource)), true
 	},
-	assess: func(w *Watcher, before *last, now *object, _ notice) (events.Change, bool) {
+	assess: func(w *Watcher, before *last, now *object, _ queueEntry) (events.Change, bool) {
 		return w.assessStanding(before, now, func(s standing) standing { return w.lookClosely(now.source, s) })
 	},
 }
@@ -41,7 +41,7 @@ func (w *Watcher) lookClosely(certificate events.Source, s standing) standing {
 	s = s.at(now)
 	if renewal := s.status.RenewalTime; s.verb == events.VerbFailed && renewal.After(now) {
 		// Nobody writes the Certificate when its time is up.
-		w.queue.AddAfter(certificate, renewal.Sub(now))
+		w.pending.addAfter(certificate, renewal.Sub(now))
 	}
 	return s
 }

@@ -29,7 +29,7 @@ var configMapSource = source{
 		maps.Copy(data, configMap.BinaryData)
 		return ring.reduce(events.KindConfigMap, &configMap.ObjectMeta, data), true
 	},
-	assess: func(_ *Watcher, before *last, now *object, noticed notice) (events.Change, bool) {
+	assess: func(_ *Watcher, before *last, now *object, noticed queueEntry) (events.Change, bool) {
 		return compare(before, now, noticed.created)
 	},
 }

@@ -24,7 +24,7 @@ var externalSecretSource = source{
 		}
 		return reduceStanding(events.KindExternalSecret, resource, syncState(resource)), true
 	},
-	assess: func(w *Watcher, before *last, now *object, _ notice) (events.Change, bool) {
+	assess: func(w *Watcher, before *last, now *object, _ queueEntry) (events.Change, bool) {
 		change, worthSaying := w.assessStanding(before, now, func(s standing) standing { return s })
 		if worthSaying && now != nil {
 			ascribe(&change, events.Cause{}, now.about.asked, before.usedCause())

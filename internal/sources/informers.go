@@ -108,7 +108,7 @@ func (w *Watcher) isNew(obj any) bool {
 
 func (w *Watcher) handle(obj any, created bool) {
 	if seen, ok := obj.(*object); ok {
-		w.enqueue(seen.source, created)
+		w.pending.add(seen.source, created)
 	}
 }
 

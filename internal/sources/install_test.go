@@ -222,7 +222,7 @@ func TestWatcherSaysOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.queue.ShutDown()
+	defer w.pending.shutDown()
 	state := w.installs[events.KindExternalSecret]
 	handle := w.watchError(externalSecretSource.resource, state)
 	for range 3 {

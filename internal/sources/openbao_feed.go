@@ -48,12 +48,12 @@ func (w *Watcher) sight(seen openbao.Observation) bool {
 	if !w.sightings.add(seen) {
 		return false
 	}
-	w.enqueue(source, false)
+	w.pending.add(source, false)
 	return true
 }
 
 // assessStore is the assessor of secrets in stores.
-func (w *Watcher) assessStore(source events.Source, before *last, _ notice) (events.Change, bool) {
+func (w *Watcher) assessStore(source events.Source, before *last, _ queueEntry) (events.Change, bool) {
 	seen := w.sightings.get(source)
 	if seen == nil {
 		return events.Change{}, false

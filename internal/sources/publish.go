@@ -22,38 +22,28 @@ const maxConflicts = 5
 
 // next deals with one queued source. It is false when the queue was shut down.
 func (w *Watcher) next(ctx context.Context, progress Progress) bool {
-	source, shutdown := w.queue.Get()
-	if shutdown {
+	source, entry, ok := w.pending.take()
+	if !ok {
 		return false
 	}
-	defer w.queue.Done(source)
-	w.working.Add(1)
-	defer w.working.Add(-1)
 	progress.Busy()
 	defer progress.Idle()
 
-	noticed := w.takeNotice(source)
 	// What was begun is finished when the program stops: it is bounded by publishTimeout.
-	err := w.reconcile(context.WithoutCancel(ctx), source, noticed)
+	err := w.reconcile(context.WithoutCancel(ctx), source, entry)
 	if err == nil {
-		w.queue.Forget(source)
+		w.pending.done(source)
 		return true
 	}
 	w.metrics.publishError(ctx)
 	w.log.ErrorContext(ctx, "an event could not be published; it will be tried again",
 		"source", source.String(), "namespace", source.Namespace, "err", err)
-	w.mu.Lock()
-	// The notice is put back as it was, so that nothing is forgotten between tries.
-	again := w.notices[source]
-	again.at, again.created = noticed.at, again.created || noticed.created
-	w.notices[source] = again
-	w.mu.Unlock()
-	w.queue.AddRateLimited(source)
+	w.pending.retry(source, entry)
 	return true
 }
 
 // reconcile publishes what there is to say of a source.
-func (w *Watcher) reconcile(ctx context.Context, source events.Source, noticed notice) error {
+func (w *Watcher) reconcile(ctx context.Context, source events.Source, noticed queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	for range maxConflicts {

@@ -30,7 +30,7 @@ var secretSource = source{
 		reduced.narrowed, reduced.about = narrowed, aboutSecret(secret)
 		return reduced, true
 	},
-	assess: func(w *Watcher, before *last, now *object, noticed notice) (events.Change, bool) {
+	assess: func(w *Watcher, before *last, now *object, noticed queueEntry) (events.Change, bool) {
 		change, worthSaying := compare(before, now, noticed.created)
 		if worthSaying && now != nil {
 			writer, asked := w.writerOf(now, before.usedCause())

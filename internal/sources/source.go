@@ -30,7 +30,7 @@ type source struct {
 	// reduce makes what is kept of an object of this kind; false of an object of another.
 	reduce func(ring *Keyring, obj any) (*object, bool)
 	// assess says what the event is where the object is now, nil being gone; false where there is nothing to say.
-	assess func(w *Watcher, before *last, now *object, noticed notice) (events.Change, bool)
+	assess func(w *Watcher, before *last, now *object, noticed queueEntry) (events.Change, bool)
 }
 
 var known = []source{configMapSource, secretSource, externalSecretSource, certificateSource}

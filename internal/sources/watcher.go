@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -30,23 +29,13 @@ type Watcher struct {
 	installs   map[events.Kind]*install // of the custom kinds
 	assessors  map[events.Kind]assessor
 	ledger     *ledger
-	queue      workqueue.TypedRateLimitingInterface[events.Source]
+	pending    *pendingSources
 	metrics    *metrics
 	// feed sees the secret stores, and sightings is what it saw. Both are nil where none are watched.
 	feed      *openbao.Feed
 	sightings *sightings
 	synced    atomic.Bool
-	working   atomic.Int64 // how many sources are being dealt with
-	denied    sync.Map     // resource -> error of the API server, for readiness
-
-	mu      sync.Mutex
-	notices map[events.Source]notice
-}
-
-// notice is what is known of a queued source besides its name.
-type notice struct {
-	at      time.Time
-	created bool
+	denied    sync.Map // resource -> error of the API server, for readiness
 }
 
 // New checks the options and reads the key file.
@@ -75,10 +64,7 @@ func New(options Options) (*Watcher, error) {
 		installs:  make(map[events.Kind]*install),
 		assessors: make(map[events.Kind]assessor),
 		ledger:    newLedger(),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[events.Source](50*time.Millisecond, 30*time.Second),
-			workqueue.TypedRateLimitingQueueConfig[events.Source]{Name: "sources"}),
-		notices: make(map[events.Source]notice),
+		pending:   newPendingSources(options.Now),
 	}
 	for _, kind := range kinds {
 		w.assessors[kind.kind] = w.assessObject(kind)
@@ -87,7 +73,7 @@ func New(options Options) (*Watcher, error) {
 		}
 	}
 	w.namespaces = newNamespaceFilter(options.Client, selector, w.requeueNamespace)
-	if w.metrics, err = newMetrics(options.Meter, w.queue.Len, w.ledger); err != nil {
+	if w.metrics, err = newMetrics(options.Meter, w.pending.length, w.ledger); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)
 	}
 	if err := w.addStores(); err != nil {
@@ -121,7 +107,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer w.queue.ShutDown()
+	defer w.pending.shutDown()
 
 	informing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -143,7 +129,10 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 			}
 		}
 		// What changes before it is on the stream is seen there for the first time, and rolls nothing.
-		w.waitForQuiet(ctx)
+		select {
+		case <-ctx.Done():
+		case <-w.pending.quiet():
+		}
 		w.synced.Store(true)
 		w.log.InfoContext(ctx, "every source has been seen", "sources", len(w.ledger.sources()))
 	}
@@ -195,31 +184,12 @@ func (w *Watcher) remember(ctx context.Context, stored events.Stored) {
 	}
 }
 
-// waitForQuiet waits until all that is queued was dealt with once. A source that waits for another try is not waited for.
-func (w *Watcher) waitForQuiet(ctx context.Context) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	// Twice in a row: a source that a worker has just taken is for a moment neither queued nor in work.
-	for quiet := 0; quiet < 2; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if w.queue.Len() > 0 || w.working.Load() > 0 {
-			quiet = 0
-			continue
-		}
-		quiet++
-	}
-}
-
 // sweep queues the sources of a kind that the stream knows and the API server does not: they were deleted while nobody
 // looked.
 func (w *Watcher) sweep(kind events.Kind) {
 	for _, source := range w.ledger.sources() {
 		if source.Kind == kind && w.inScope(source) && w.lookup(source) == nil {
-			w.enqueue(source, false)
+			w.pending.add(source, false)
 		}
 	}
 }
@@ -229,35 +199,6 @@ func (w *Watcher) inScope(source events.Source) bool {
 		return false
 	}
 	return w.namespaces.matches(source.Namespace)
-}
-
-func (w *Watcher) enqueue(source events.Source, created bool) {
-	w.mu.Lock()
-	// What is queued already keeps the time at which it was noticed first.
-	earlier, queued := w.notices[source]
-	if !queued {
-		earlier.at = w.options.Now()
-	}
-	earlier.created = earlier.created || created
-	w.notices[source] = earlier
-	w.mu.Unlock()
-	w.queue.Add(source)
-}
-
-// takeNotice gives what is known of a queued source, and forgets it.
-func (w *Watcher) takeNotice(source events.Source) notice {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	noticed, ok := w.notices[source]
-	if !ok {
-		noticed.at = w.options.Now() // it was queued for now, and nobody has noticed anything
-	}
-	delete(w.notices, source)
-	if len(w.notices) == 0 {
-		// A map keeps the room that it once took, and in the first list that is room for every source.
-		w.notices = make(map[events.Source]notice)
-	}
-	return noticed
 }
 
 // requeueNamespace queues all sources of a namespace that has come into scope.
@@ -270,7 +211,7 @@ func (w *Watcher) requeueNamespace(namespace string) {
 			}
 			for _, obj := range objects {
 				if seen, ok := obj.(*object); ok {
-					w.enqueue(seen.source, false)
+					w.pending.add(seen.source, false)
 				}
 			}
 		}

@@ -1,0 +1,151 @@
+package sources
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The delay before a source is tried again doubles from retryFirst to retryMost.
+const (
+	retryFirst = 50 * time.Millisecond
+	retryMost  = 30 * time.Second
+)
+
+// queueEntry is what is known of a queued source besides its name.
+type queueEntry struct {
+	// at is when a change was first noticed.
+	at time.Time
+	// created reports that the object was created while the watcher ran.
+	created bool
+}
+
+// pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one
+// worker at a time. It is safe for concurrent use.
+type pendingSources struct {
+	queue workqueue.TypedRateLimitingInterface[events.Source]
+	now   func() time.Time
+
+	mu      sync.Mutex
+	entries map[events.Source]pendingEntry
+	// due is how many entries do not wait for a retry, inWork how many sources are with a worker.
+	due, inWork int
+	// becameQuiet is closed when both are zero. It is nil while nobody waits for that.
+	becameQuiet chan struct{}
+}
+
+type pendingEntry struct {
+	queueEntry
+	// retrying reports that the source waits for another try.
+	retrying bool
+}
+
+func newPendingSources(now func() time.Time) *pendingSources {
+	return &pendingSources{
+		now: now, entries: make(map[events.Source]pendingEntry),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[events.Source](retryFirst, retryMost),
+			workqueue.TypedRateLimitingQueueConfig[events.Source]{Name: "sources"}),
+	}
+}
+
+// add queues a source. If it is queued already, it keeps the time at which it was first noticed; created is sticky.
+func (p *pendingSources) add(source events.Source, created bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry, queued := p.entries[source]
+	if !queued {
+		entry.at = p.now()
+	}
+	if !queued || entry.retrying {
+		p.due++
+	}
+	entry.created, entry.retrying = entry.created || created, false
+	p.entries[source] = entry
+	p.queue.Add(source)
+}
+
+// addAfter queues a source after a delay.
+func (p *pendingSources) addAfter(source events.Source, delay time.Duration) {
+	p.queue.AddAfter(source, delay)
+}
+
+// take blocks until a source is due and removes its entry. The caller ends the work with done or retry. It returns false
+// after shutDown.
+func (p *pendingSources) take() (events.Source, queueEntry, bool) {
+	source, shutDown := p.queue.Get()
+	if shutDown {
+		return events.Source{}, queueEntry{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry, ok := p.entries[source]
+	switch {
+	case !ok:
+		entry.at = p.now() // By addAfter, or a retry of what another worker has done since.
+	case !entry.retrying:
+		p.due--
+	}
+	delete(p.entries, source)
+	if len(p.entries) == 0 {
+		// A map never shrinks, and after the first list it has room for every source.
+		p.entries = make(map[events.Source]pendingEntry)
+	}
+	p.inWork++
+	return source, entry.queueEntry, true
+}
+
+// done ends the work on a source that was dealt with.
+func (p *pendingSources) done(source events.Source) {
+	p.queue.Forget(source)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish(source)
+}
+
+// retry ends the work on a source that has to be tried again, and puts its entry back. What was noticed meanwhile is
+// merged into it.
+func (p *pendingSources) retry(source events.Source, entry queueEntry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	later, queued := p.entries[source]
+	entry.created = entry.created || later.created
+	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
+	p.queue.AddRateLimited(source)
+	p.finish(source)
+}
+
+func (p *pendingSources) finish(source events.Source) {
+	p.queue.Done(source)
+	p.inWork--
+	if p.isQuiet() && p.becameQuiet != nil {
+		close(p.becameQuiet)
+		p.becameQuiet = nil
+	}
+}
+
+func (p *pendingSources) isQuiet() bool { return p.due == 0 && p.inWork == 0 }
+
+// quiet returns a channel that is closed as soon as every source that was added has been dealt with, or waits for a retry.
+func (p *pendingSources) quiet() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isQuiet() {
+		now := make(chan struct{})
+		close(now)
+		return now
+	}
+	if p.becameQuiet == nil {
+		p.becameQuiet = make(chan struct{})
+	}
+	return p.becameQuiet
+}
+
+// length returns how many sources are due, without those that wait for a retry.
+func (p *pendingSources) length() int { return p.queue.Len() }
+
+// shutDown makes take return false once the queue is empty.
+func (p *pendingSources) shutDown() { p.queue.ShutDown() }

@@ -1,0 +1,190 @@
+package sources
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+var otherSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
+
+// pendingTest runs a test of a queue in a bubble, in which time passes when everybody waits.
+func pendingTest(t *testing.T, test func(t *testing.T, p *pendingSources)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPendingSources(time.Now)
+		defer p.shutDown()
+		test(t, p)
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func mustTake(t *testing.T, p *pendingSources, want events.Source) queueEntry {
+	t.Helper()
+	source, entry, ok := p.take()
+	if !ok || source != want {
+		t.Fatalf("took %s, %t, want %s", source, ok, want)
+	}
+	return entry
+}
+
+func TestPendingSourcesKeepTheTimeOfTheFirstNotice(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		began := time.Now()
+		p.add(testSource, true)
+		<-time.After(time.Second)
+		p.add(testSource, false)
+		if n := p.length(); n != 1 {
+			t.Errorf("%d sources are queued, want one", n)
+		}
+		if entry := mustTake(t, p, testSource); !entry.at.Equal(began) || !entry.created {
+			t.Errorf("got %+v, want the first time and created", entry)
+		}
+		p.done(testSource)
+		p.add(testSource, false)
+		if entry := mustTake(t, p, testSource); !entry.at.Equal(time.Now()) || entry.created {
+			t.Errorf("after it was done: got %+v, want a new entry", entry)
+		}
+		p.done(testSource)
+	})
+}
+
+func TestPendingSourcesPutAnEntryBackOnARetry(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		began := time.Now()
+		p.add(testSource, false)
+		for want := range 3 {
+			entry := mustTake(t, p, testSource)
+			if waited := time.Since(began); waited != retryFirst<<want-retryFirst {
+				t.Errorf("try %d comes after %s", want, waited)
+			}
+			if !entry.at.Equal(began) || entry.created != (want > 0) {
+				t.Errorf("try %d: got %+v, want the first time, and created since the first", want, entry)
+			}
+			p.retry(testSource, queueEntry{at: entry.at, created: true})
+		}
+		mustTake(t, p, testSource)
+		p.done(testSource)
+		p.add(testSource, false)
+		before := time.Now()
+		p.retry(testSource, mustTake(t, p, testSource))
+		mustTake(t, p, testSource)
+		if waited := time.Since(before); waited != retryFirst {
+			t.Errorf("after a success the first retry comes after %s, want %s", waited, retryFirst)
+		}
+		p.done(testSource)
+	})
+}
+
+func TestPendingSourcesMergeWhatIsNoticedWhileASourceIsInWork(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		p.add(testSource, false)
+		entry := mustTake(t, p, testSource)
+		<-time.After(time.Millisecond)
+		p.add(testSource, true)
+		p.retry(testSource, entry)
+		if again := mustTake(t, p, testSource); again.at != entry.at || !again.created {
+			t.Errorf("got %+v, want the time of %+v and created", again, entry)
+		}
+		p.done(testSource)
+	})
+}
+
+func TestPendingSourcesAreQuietWhenAllThatWaitsIsARetry(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		if !isClosed(p.quiet()) {
+			t.Error("an empty queue is not quiet")
+		}
+		p.add(testSource, false)
+		p.add(otherSource, false)
+		quiet := p.quiet()
+		want := func(when string, closed bool) {
+			t.Helper()
+			synctest.Wait()
+			if isClosed(quiet) != closed {
+				t.Fatalf("%s: quiet %t, want %t", when, !closed, closed)
+			}
+		}
+		want("two are queued", false)
+		first := mustTake(t, p, testSource)
+		want("one is in work", false)
+		mustTake(t, p, otherSource)
+		want("both are in work", false)
+		p.done(otherSource)
+		want("one is still in work", false)
+		p.retry(testSource, first)
+		want("one waits for a retry", true)
+
+		mustTake(t, p, testSource)
+		if quiet = p.quiet(); isClosed(quiet) {
+			t.Error("it is quiet while a retry is in work")
+		}
+		p.done(testSource)
+		want("the retry has succeeded", true)
+	})
+}
+
+func TestPendingSourcesAreNotQuietWhileWhatWasNoticedInBetweenIsQueued(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		p.add(testSource, false)
+		entry := mustTake(t, p, testSource)
+		p.add(testSource, false)
+		quiet := p.quiet()
+		p.retry(testSource, entry)
+		if isClosed(quiet) {
+			t.Error("it is quiet though the source was noticed again")
+		}
+		entry = mustTake(t, p, testSource)
+		p.retry(testSource, entry)
+		if !isClosed(quiet) {
+			t.Error("it is not quiet though only a retry waits")
+		}
+		// Noticed while it waits for the retry, a source is due at once.
+		p.add(testSource, false)
+		if isClosed(p.quiet()) {
+			t.Error("it is quiet though the source is due again")
+		}
+		mustTake(t, p, testSource)
+		p.done(testSource)
+	})
+}
+
+func TestPendingSourcesComeBackAfterADelay(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		began := time.Now()
+		p.addAfter(testSource, time.Hour)
+		if !isClosed(p.quiet()) {
+			t.Error("it waits for what comes later")
+		}
+		if entry := mustTake(t, p, testSource); time.Since(began) != time.Hour || !entry.at.Equal(time.Now()) {
+			t.Errorf("it came after %s with %+v", time.Since(began), entry)
+		}
+		p.done(testSource)
+	})
+}
+
+func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		p.add(testSource, false)
+		full := p.entries
+		mustTake(t, p, testSource)
+		p.done(testSource)
+		if p.entries[testSource] = (pendingEntry{}); len(full) != 0 {
+			t.Error("the map of the entries is kept when it is empty")
+		}
+		p.shutDown()
+		if _, _, ok := p.take(); ok {
+			t.Error("it hands out a source after its end")
+		}
+	})
+}
