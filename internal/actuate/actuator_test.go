@@ -27,6 +27,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // cluster is a namespace with Deployments, an API server that takes patches of them, and a stream of changes.
@@ -246,7 +247,7 @@ func TestAnActuatorRollsWhatDependsOnAChangeAndFollowsIt(t *testing.T) {
 		t.Errorf("patched were %v, want web alone", got)
 	}
 	web := c.get("web")
-	if cause := web.Spec.Template.Annotations[annotationCause]; cause != "secret/db (password)" {
+	if cause := web.Spec.Template.Annotations[workload.AnnotationCause]; cause != "secret/db (password)" {
 		t.Errorf("the cause is %q", cause)
 	}
 	stop()
@@ -285,7 +286,7 @@ func TestAnActuatorHoldsBackWhatMustWait(t *testing.T) {
 		c.eventually("the other is patched", func() bool { return len(c.patches()) == 2 })
 	})
 	t.Run("for a lower wave, also where that needs nothing", func(t *testing.T) {
-		first := map[string]string{annotationRollOn: "auto", annotationWave: "-1"}
+		first := map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": "-1"}
 		c := newCluster(t, deploymentOf("one", "db", first), deploymentOf("two", "db", rollOn("auto")))
 		c.start(c.options())
 		c.publish(0, nil)
@@ -297,7 +298,7 @@ func TestAnActuatorHoldsBackWhatMustWait(t *testing.T) {
 		c.wantLast("two", "started content-changed")
 	})
 	t.Run("for one that failed, until it is well", func(t *testing.T) {
-		first := map[string]string{annotationRollOn: "auto", annotationWave: "-1"}
+		first := map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": "-1"}
 		c := newCluster(t, deploymentOf("one", "db", first), deploymentOf("two", "db", rollOn("auto")))
 		c.start(c.options())
 		c.publish(0, nil)
@@ -368,12 +369,14 @@ func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
 func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("silent", "db", nil),
 		deploymentOf("done", "db", rollOn("secret/db")))
-	c.set("web", func(d *appsv1.Deployment) { d.Annotations[annotationRollOn] = "none" })
+	c.set("web", func(d *appsv1.Deployment) { d.Annotations[workload.AnnotationRollOn] = "none" })
 	_, stop := c.start(c.options())
 	c.publish(0, nil)
 	c.wantLast("done", "started content-changed")
 	stop()
-	c.set("web", func(d *appsv1.Deployment) { d.Annotations[annotationRollOn] = "auto, secret/tls-*, sercet/typo" })
+	c.set("web", func(d *appsv1.Deployment) {
+		d.Annotations[workload.AnnotationRollOn] = "auto, secret/tls-*, sercet/typo"
+	})
 	tests := []struct {
 		name, workload string
 		want           []string

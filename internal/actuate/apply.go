@@ -9,6 +9,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 type patchResult struct {
 	roll *roll
 	// after is the workload as the API server answered.
-	after *workload
+	after *workload.Workload
 	// started is the outcome of it. Set where the patch rolls.
 	started events.Outcome
 	err     error
@@ -38,25 +40,25 @@ type patcher struct {
 // apply sends the patch of a roll. What was begun is finished, also when the context ends meanwhile.
 func (a *patcher) apply(ctx context.Context, r *roll) patchResult {
 	ctx = context.WithoutCancel(ctx)
-	spanCtx, span := a.options.Tracer.Start(ctx, "patch "+r.kind.name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(workloadAttributes(r.workload.id)...), trace.WithAttributes(requestAttributes(r)...))
+	spanCtx, span := a.options.Tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(workloadAttributes(r.workload.ID)...), trace.WithAttributes(requestAttributes(r)...))
 	defer span.End()
 	result := patchResult{roll: r}
 
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
-	obj, err := r.kind.client(a.options.Client, r.workload.id.Namespace).patch(callCtx, r.workload.id.Name, r.body)
+	obj, err := r.kind.Objects(workload.Clients{Typed: a.options.Client}, r.workload.ID.Namespace).Patch(callCtx, r.workload.ID.Name, r.patch)
 	if err != nil {
-		result.err = fmt.Errorf("patching %s in namespace %s: %w", r.workload.id, r.workload.id.Namespace, err)
+		result.err = fmt.Errorf("patching %s in namespace %s: %w", r.workload.ID, r.workload.ID.Namespace, err)
 		// Not found, or a conflict, which can only be about the UID: the index does not know yet that the workload is gone, or
 		// that another has its name. The next try is of what it knows by then.
 		result.denied = kube.IsDenied(err)
 		failRequest(span, err)
 		return result
 	}
-	after, ok := readWorkload(r.kind, obj, a.options.RollAll)
+	after, ok := workload.Read(r.kind, obj, a.options.RollAll)
 	if !ok {
-		result.err = fmt.Errorf("patching %s: the answer is no %s", r.workload.id, r.kind.title)
+		result.err = fmt.Errorf("patching %s: the answer is no %s", r.workload.ID, r.kind.Title)
 		return result
 	}
 	a.index.answer(after, r.rolls)
@@ -72,8 +74,8 @@ func (e *engine) retry(ctx context.Context, r *roll, err error) {
 	p := r.pending
 	delay := min(retryFirst<<min(p.attempts, 10), retryMost)
 	p.attempts++
-	e.log.WarnContext(r.ctx, "a workload could not be patched; it will be tried again", "workload", r.workload.id.String(),
-		"namespace", r.workload.id.Namespace, "attempt", p.attempts, "retry", delay, "err", err)
+	e.log.WarnContext(r.ctx, "a workload could not be patched; it will be tried again", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "attempt", p.attempts, "retry", delay, "err", err)
 	e.metrics.notPatched(ctx, r)
 	e.metrics.reloader.retried(ctx)
 	if later := e.queue.byKey[p.key]; later != nil {
@@ -81,7 +83,7 @@ func (e *engine) retry(ctx context.Context, r *roll, err error) {
 		p = later
 	}
 	p.doubt()
-	p.held = ReasonUnknown
+	p.held = plan.None
 	e.queue.schedule(p, e.options.Now().Add(delay))
 }
 
@@ -89,10 +91,10 @@ func (e *engine) retry(ctx context.Context, r *roll, err error) {
 // once the other workloads are done with them.
 func (e *engine) giveUp(ctx context.Context, r *roll, err error) {
 	p := r.pending
-	e.log.ErrorContext(r.ctx, "a workload cannot be patched; the event goes to the dead letters", "workload", r.workload.id.String(),
-		"namespace", r.workload.id.Namespace, "attempts", p.attempts+1, "err", err)
+	e.log.ErrorContext(r.ctx, "a workload cannot be patched; the event goes to the dead letters", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "attempts", p.attempts+1, "err", err)
 	e.metrics.notPatched(ctx, r)
-	outcome := e.outcome(r.ctx, events.VerbFailed, r.workload, p, ReasonUnknown)
+	outcome := e.outcome(r.ctx, events.VerbFailed, r.workload, p, plan.None)
 	outcome.Reason, outcome.Message = events.ReasonPatchDenied, err.Error()
 	e.reporter.report(ctx, outcome)
 	for source, c := range p.claims {

@@ -16,6 +16,8 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 var deploymentResource = schema.GroupResource{Group: "apps", Resource: "deployments"}
@@ -33,11 +35,11 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 // recording is a patch of web that only records.
 func recording(t *testing.T) *roll {
 	t.Helper()
-	w, ok := readWorkload(deployments, webDeployment("50", rollOn("auto")), false)
+	w, ok := workload.Read(deployments, webDeployment("50", rollOn("auto")), false)
 	if !ok {
 		t.Fatal("no workload")
 	}
-	w.templateVersion = "200"
+	w.TemplateVersion = "200"
 	r := rollOf(t, deployments, w, db)
 	if r.rolls {
 		t.Fatal("it rolls")
@@ -58,7 +60,7 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 		if err := json.Unmarshal(sent.Patch, &patch); err != nil {
 			t.Error(err)
 		}
-		patch.Metadata.Annotations[annotationRollOn] = "auto"
+		patch.Metadata.Annotations[workload.AnnotationRollOn] = "auto"
 		return true, webDeployment("60", patch.Metadata.Annotations), nil
 	})
 	options := testOptions()
@@ -72,11 +74,11 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 	if result.started.Verb != "" {
 		t.Errorf("a patch that rolls nothing is told as %s", result.started.Verb)
 	}
-	w := e.index.get(r.workload.key())
-	if w.version != "60" || w.rolled["secret/db"].Version != "100" {
-		t.Errorf("the index has version %s and the record %v", w.version, w.rolled)
+	w := e.index.get(r.workload.Key())
+	if w.Version != "60" || w.Rolled["secret/db"].Version != "100" {
+		t.Errorf("the index has version %s and the record %v", w.Version, w.Rolled)
 	}
-	if again := plan(w, changeOf(nil), nil); again.Reason != ReasonAlreadyRolled {
+	if again := plan.Decide(w, changeOf(nil), nil); again.Reason != plan.AlreadyRolled {
 		t.Errorf("the same change again: got %s", again.Reason)
 	}
 }
@@ -99,8 +101,8 @@ func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
 	if result.err == nil || result.err.Error() != want || !result.denied {
 		t.Errorf("a patch that is not understood: error %v (denied: %t), want %q", result.err, result.denied, want)
 	}
-	if w := e.index.get(r.workload.key()); w.version != "50" {
-		t.Errorf("the index has version %s", w.version)
+	if w := e.index.get(r.workload.Key()); w.Version != "50" {
+		t.Errorf("the index has version %s", w.Version)
 	}
 }
 

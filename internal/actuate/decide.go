@@ -9,6 +9,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // take begins to deal with an event.
@@ -47,9 +49,9 @@ func (e *engine) baseline(change events.Change, keep bool) *events.Change {
 
 // consider takes an event to one workload: it is concluded at once where there is nothing to do, and gathered with others
 // where there is.
-func (e *engine) consider(t *ticket, w *workload, from *events.Change) {
+func (e *engine) consider(t *ticket, w *workload.Workload, from *events.Change) {
 	change, now := t.delivery.Change, e.options.Now()
-	key := w.key()
+	key := w.Key()
 	var c *claim
 	if p := e.queue.byKey[key]; p != nil {
 		c = p.claims[change.Source]
@@ -57,7 +59,7 @@ func (e *engine) consider(t *ticket, w *workload, from *events.Change) {
 	if c == nil {
 		// What a patch that is under way makes of the workload is not known until it is done.
 		_, busy := e.inFlight[key]
-		if decision := plan(w, change, from); !busy && decision.Reason.Action() == Skip {
+		if decision := plan.Decide(w, change, from); !busy && decision.Reason.Action() == plan.Skip {
 			e.conclude(t, w, decision)
 			return
 		}
@@ -86,13 +88,13 @@ func (e *engine) dispatch(ctx context.Context) {
 			return
 		}
 		if _, busy := e.inFlight[p.key]; busy {
-			e.queue.hold(p, ReasonBusy)
+			e.queue.hold(p, plan.Busy)
 			continue
 		}
 		w := e.index.get(p.key)
 		if w == nil {
 			e.queue.drop(p)
-			e.concludeAll(ctx, p, ReasonWorkloadGone)
+			e.concludeAll(ctx, p, plan.WorkloadGone)
 			e.releaseHeld()
 			continue
 		}
@@ -101,26 +103,26 @@ func (e *engine) dispatch(ctx context.Context) {
 }
 
 // act decides what becomes of a workload and begins it.
-func (e *engine) act(ctx context.Context, p *pending, w *workload) {
-	var doing, leaving []Decision
+func (e *engine) act(ctx context.Context, p *pending, w *workload.Workload) {
+	var doing, leaving []plan.Decision
 	rolls := false
 	for _, c := range p.claims {
-		decision := plan(w, c.change, c.from)
-		if e.options.DryRun && decision.Reason.Action() == Roll {
-			decision.Reason = ReasonDryRun
+		decision := plan.Decide(w, c.change, c.from)
+		if e.options.DryRun && decision.Reason.Action() == plan.Roll {
+			decision.Reason = plan.DryRun
 		}
-		if e.options.DryRun || decision.Reason.Action() == Skip {
+		if e.options.DryRun || decision.Reason.Action() == plan.Skip {
 			leaving = append(leaving, decision)
 			continue
 		}
-		rolls = rolls || decision.Reason.Action() == Roll
+		rolls = rolls || decision.Reason.Action() == plan.Roll
 		doing = append(doing, decision)
 	}
-	obstacle := ReasonUnknown
+	obstacle := plan.None
 	if rolls {
 		obstacle = e.obstacle(w, p)
 	}
-	if obstacle != ReasonUnknown && obstacle == p.said && len(leaving) == 0 {
+	if obstacle != plan.None && obstacle == p.said && len(leaving) == 0 {
 		// What waits is looked at whenever something moves. Nothing has become of it, so there is nothing to tell.
 		e.queue.hold(p, obstacle)
 		return
@@ -141,16 +143,16 @@ func (e *engine) act(ctx context.Context, p *pending, w *workload) {
 		e.releaseHeld()
 		return
 	}
-	if obstacle != ReasonUnknown {
+	if obstacle != plan.None {
 		e.holdBack(spanCtx, p, w, obstacle)
 		return
 	}
 	e.queue.drop(p)
-	k, known := kindNamed(w.id.Kind)
+	k, known := workload.BuiltIn().Named(w.ID.Kind)
 	r, err := newRoll(k, w, doing, p.claims)
 	if err != nil || !known {
 		span.SetStatus(codes.Error, "no patch")
-		e.concludeAll(ctx, p, ReasonUnknown)
+		e.concludeAll(ctx, p, plan.Unknown)
 		return
 	}
 	r.pending, r.attempts, r.ctx = p, p.attempts, spanCtx
@@ -161,9 +163,9 @@ func (e *engine) act(ctx context.Context, p *pending, w *workload) {
 // finish takes the result of a patch.
 func (e *engine) finish(ctx context.Context, result patchResult) {
 	r := result.roll
-	p, key := r.pending, r.workload.key()
+	p, key := r.pending, r.workload.Key()
 	delete(e.inFlight, key)
-	if later := e.queue.byKey[key]; later != nil && later.held == ReasonBusy {
+	if later := e.queue.byKey[key]; later != nil && later.held == plan.Busy {
 		e.queue.release(later, e.options.Now())
 	}
 	switch {
@@ -189,15 +191,15 @@ func (e *engine) finish(ctx context.Context, result patchResult) {
 }
 
 // conclude says what a decision is that needs no patch.
-func (e *engine) conclude(t *ticket, w *workload, decision Decision) {
+func (e *engine) conclude(t *ticket, w *workload.Workload, decision plan.Decision) {
 	e.metrics.decided(t.ctx, decision.Reason)
 	t.span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
 	e.say(t, w, decision)
 }
 
 // release ends a claim on a workload: the events that asked for it are one workload nearer to being done.
-func (e *engine) release(ctx context.Context, w *workload, c *claim, decision Decision) {
-	if decision.Reason.Action() == Skip || decision.Reason.Action() == Record {
+func (e *engine) release(ctx context.Context, w *workload.Workload, c *claim, decision plan.Decision) {
+	if decision.Reason.Action() == plan.Skip || decision.Reason.Action() == plan.Record {
 		e.say(c.newest(), w, decision)
 	}
 	for _, t := range c.tickets {
@@ -216,9 +218,9 @@ func (e *engine) releaseAll(ctx context.Context, r *roll) {
 }
 
 // concludeAll ends all claims on a workload with one reason.
-func (e *engine) concludeAll(ctx context.Context, p *pending, reason Reason) {
+func (e *engine) concludeAll(ctx context.Context, p *pending, reason plan.Reason) {
 	for source, c := range p.claims {
-		decision := Decision{Source: source, Reason: reason}
+		decision := plan.Decision{Source: source, Reason: reason}
 		e.metrics.decided(ctx, reason)
 		c.newest().span.AddEvent(reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
 		e.release(ctx, p.seen, c, decision)
@@ -226,13 +228,13 @@ func (e *engine) concludeAll(ctx context.Context, p *pending, reason Reason) {
 }
 
 // say tells people what was decided without a roll. What concerns nobody is not told.
-func (e *engine) say(t *ticket, w *workload, decision Decision) {
-	e.log.DebugContext(t.ctx, "a workload was left as it is", "workload", w.id.String(), "namespace", w.id.Namespace,
+func (e *engine) say(t *ticket, w *workload.Workload, decision plan.Decision) {
+	e.log.DebugContext(t.ctx, "a workload was left as it is", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())
-	if verdicts[decision.Reason].telling == quietly {
+	if decision.Reason.Silent() {
 		return
 	}
-	if decision.Reason == ReasonAlreadyRolled {
+	if decision.Reason == plan.AlreadyRolled {
 		e.adopt(t, w, decision)
 	}
 	e.reporter.report(t.ctx, e.skipped(t, w, decision))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // engine decides and acts, while this actuator is the leader. All of its state belongs to the goroutine of run; patches
@@ -28,12 +29,12 @@ type engine struct {
 	patching   sync.WaitGroup
 
 	queue    *settleQueue
-	inFlight map[workloadKey]*roll
-	rollouts map[workloadKey]*rollout
+	inFlight map[workload.Key]*roll
+	rollouts map[workload.Key]*rollout
 	// failed are the workloads whose last rollout failed, and still stands so.
-	failed map[workloadKey]struct{}
+	failed map[workload.Key]struct{}
 	// reported is the revision of each workload that an outcome was published of.
-	reported map[workloadKey]string
+	reported map[workload.Key]string
 	// known is the last event of each source that concerns a workload.
 	known map[events.Source]events.Change
 	// untold counts the rollouts that have begun and are not known to be published.
@@ -55,10 +56,10 @@ func newEngine(a *Actuator, reporter *reporter) *engine {
 		results:    make(chan patchResult),
 		touched:    a.touched,
 		queue:      newSettleQueue(),
-		inFlight:   make(map[workloadKey]*roll),
-		rollouts:   make(map[workloadKey]*rollout),
-		failed:     make(map[workloadKey]struct{}),
-		reported:   make(map[workloadKey]string),
+		inFlight:   make(map[workload.Key]*roll),
+		rollouts:   make(map[workload.Key]*rollout),
+		failed:     make(map[workload.Key]struct{}),
+		reported:   make(map[workload.Key]string),
 		known:      make(map[events.Source]events.Change),
 		open:       make(map[*ticket]struct{}),
 		standing:   &a.standing,

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Explain writes what a workload, given as "deployment/web", depends on, what it was last rolled for and when, and what
@@ -21,20 +23,20 @@ import (
 // RollAll, TraceURL, Client.
 func Explain(ctx context.Context, options Options, reader *events.Reader, workloadName, namespace string, out io.Writer) error {
 	kindName, name, ok := strings.Cut(workloadName, "/")
-	k, known := kindNamed(kindName)
+	k, known := workload.BuiltIn().Named(kindName)
 	if !ok || !known || name == "" {
-		return fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", workloadName, strings.Join(Kinds(), ", "))
+		return fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", workloadName, strings.Join(workload.BuiltIn().Names(), ", "))
 	}
-	obj, err := k.client(options.Client, namespace).get(ctx, name)
+	obj, err := k.Objects(workload.Clients{Typed: options.Client}, namespace).Get(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("there is no %s in namespace %s", workloadName, namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s in namespace %s: %w", workloadName, namespace, err)
 	}
-	w, ok := readWorkload(k, obj, options.RollAll)
+	w, ok := workload.Read(k, obj, options.RollAll)
 	if !ok {
-		return fmt.Errorf("reading %s in namespace %s: the answer is no %s", workloadName, namespace, k.title)
+		return fmt.Errorf("reading %s in namespace %s: the answer is no %s", workloadName, namespace, k.Title)
 	}
 	e := explanation{reader: reader, options: options, out: out, w: w}
 	return e.write(ctx)
@@ -44,22 +46,22 @@ type explanation struct {
 	reader  *events.Reader
 	options Options
 	out     io.Writer
-	w       *workload
+	w       *workload.Workload
 }
 
 func (e *explanation) write(ctx context.Context) error {
-	fmt.Fprintf(e.out, "%s in namespace %s of cluster %s\n\n", e.w.id, e.w.id.Namespace, e.options.Cluster)
-	for _, problem := range e.w.problems {
+	fmt.Fprintf(e.out, "%s in namespace %s of cluster %s\n\n", e.w.ID, e.w.ID.Namespace, e.options.Cluster)
+	for _, problem := range e.w.Problems {
 		fmt.Fprintf(e.out, "! %s\n", problem)
 	}
-	if len(e.w.problems) > 0 {
+	if len(e.w.Problems) > 0 {
 		fmt.Fprintln(e.out)
 	}
 	if err := e.writeLast(ctx); err != nil {
 		return err
 	}
-	if e.w.optIn.Empty() {
-		fmt.Fprintf(e.out, "It asks for nothing: annotate it, for example with %s: auto\n", annotationRollOn)
+	if e.w.OptIn.Empty() {
+		fmt.Fprintf(e.out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
 		return nil
 	}
 	sources, err := e.sources(ctx)
@@ -82,7 +84,7 @@ func (e *explanation) write(ctx context.Context) error {
 
 // writeLast writes the last outcome at the workload.
 func (e *explanation) writeLast(ctx context.Context) error {
-	stored, err := e.reader.Last(ctx, events.OutcomeSubject(e.options.Cluster, e.w.id))
+	stored, err := e.reader.Last(ctx, events.OutcomeSubject(e.options.Cluster, e.w.ID))
 	if errors.Is(err, events.ErrNotFound) {
 		fmt.Fprint(e.out, "It was never rolled.\n\n")
 		return nil
@@ -116,13 +118,13 @@ func (e *explanation) writeLast(ctx context.Context) error {
 // sources lists what concerns the workload: by name, and by the patterns that it has of what the stream knows. In which
 // store a secret is, only the stream knows.
 func (e *explanation) sources(ctx context.Context) ([]events.Source, error) {
-	list := e.w.sources()
+	list := e.w.Sources()
 	for _, kind := range events.SourceKinds() {
 		of := func(s events.Source) bool { return s.Kind == kind }
-		if !e.w.optIn.HasPatterns(kind) && (kind != events.KindOpenBao || !slices.ContainsFunc(list, of)) {
+		if !e.w.OptIn.HasPatterns(kind) && (kind != events.KindOpenBao || !slices.ContainsFunc(list, of)) {
 			continue
 		}
-		filters := []string{events.NamespaceFilter(e.options.Cluster, kind, e.w.id.Namespace)}
+		filters := []string{events.NamespaceFilter(e.options.Cluster, kind, e.w.ID.Namespace)}
 		if kind == events.KindOpenBao {
 			filters = []string{events.KindFilter(e.options.Cluster, kind)}
 			for _, cluster := range e.options.StoresFrom {
@@ -131,9 +133,9 @@ func (e *explanation) sources(ctx context.Context) ([]events.Source, error) {
 		}
 		err := e.reader.State(ctx, filters, func(stored events.Stored) error {
 			change, err := events.ParseChange(stored.Event)
-			if err == nil && e.w.optIn.Wants(change.Source, e.w.reference(change.Source), change.Match).Wanted() {
+			if err == nil && e.w.OptIn.Wants(change.Source, e.w.Reference(change.Source), change.Match).Wanted() {
 				// The name under which the workload has it stands for it no longer.
-				list = slices.DeleteFunc(list, func(s events.Source) bool { return of(s) && refersTo(s.Kind, s.Name, change.Source) })
+				list = slices.DeleteFunc(list, func(s events.Source) bool { return of(s) && workload.RefersTo(s.Kind, s.Name, change.Source) })
 				list = append(list, change.Source)
 			}
 			return nil
@@ -148,19 +150,19 @@ func (e *explanation) sources(ctx context.Context) ([]events.Source, error) {
 
 func (e *explanation) writeSource(ctx context.Context, table io.Writer, source events.Source) error {
 	reads := "by name only"
-	if ref := e.w.reference(source); ref != nil {
+	if ref := e.w.Reference(source); ref != nil {
 		reads = "all keys"
 		if ref.Keys != nil {
 			reads = strings.Join(shorten(ref.Keys), ", ")
 		}
 	}
 	rolledFor := "-"
-	if last, ok := e.w.rolled[source.String()]; ok {
+	if last, ok := e.w.Rolled[source.String()]; ok {
 		rolledFor = "resourceVersion " + last.Version
 	}
 	stored, err := e.options.lastOf(ctx, e.reader, source)
 	if errors.Is(err, events.ErrNotFound) {
-		fmt.Fprintf(table, "%s\t%s\t-\t-\t%s\tskip: %s\n", source, reads, rolledFor, ReasonUnknown.Sentence())
+		fmt.Fprintf(table, "%s\t%s\t-\t-\t%s\tskip: %s\n", source, reads, rolledFor, plan.Unknown.Sentence())
 		return nil
 	}
 	if err != nil {
@@ -171,7 +173,7 @@ func (e *explanation) writeSource(ctx context.Context, table io.Writer, source e
 		fmt.Fprintf(table, "%s\t%s\t-\t-\t%s\tskip: its last event cannot be read: %v\n", source, reads, rolledFor, err)
 		return nil
 	}
-	decision := plan(e.w, change, nil)
+	decision := plan.Decide(e.w, change, nil)
 	changed := "never"
 	if change.ChangedAt != "" {
 		changed = "resourceVersion " + change.ChangedAt

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // The reasons of outcomes that no decision is behind.
@@ -36,11 +38,11 @@ func (r *rollout) isFor(source events.Source) bool {
 }
 
 // waits tells whether somebody has told the workload's controller to wait.
-func (r *rollout) waits(w *workload) bool { return w.progress.state == stateWaiting }
+func (r *rollout) waits(w *workload.Workload) bool { return w.Progress.State == workload.Waiting }
 
 // follow watches a rollout that has begun to its end.
 func (e *engine) follow(ctx context.Context, result patchResult) {
-	key := result.after.key()
+	key := result.after.Key()
 	if earlier := e.rollouts[key]; earlier != nil && earlier.started.Revision != result.started.Revision {
 		e.end(ctx, key, earlier, events.VerbSkipped, reasonSuperseded, "a later change began another rollout")
 	}
@@ -49,22 +51,22 @@ func (e *engine) follow(ctx context.Context, result patchResult) {
 	for _, c := range result.roll.causes {
 		e.rollouts[key].changed = append(e.rollouts[key].changed, c.change.Time)
 	}
-	e.log.InfoContext(e.rollouts[key].ctx, "a workload was rolled", "workload", result.after.id.String(),
-		"namespace", result.after.id.Namespace, "cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
+	e.log.InfoContext(e.rollouts[key].ctx, "a workload was rolled", "workload", result.after.ID.String(),
+		"namespace", result.after.ID.Namespace, "cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
 	e.review(ctx, key)
 }
 
 // attend begins the span of a rollout, which may have been begun by another actuator.
-func (e *engine) attend(ctx context.Context, key workloadKey, started events.Outcome) {
-	spanCtx, span := e.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.kind,
+func (e *engine) attend(ctx context.Context, key workload.Key, started events.Outcome) {
+	spanCtx, span := e.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind,
 		trace.WithTimestamp(started.StartedAt), trace.WithAttributes(rolloutAttributes(started)...))
 	e.rollouts[key] = &rollout{started: started, span: span, ctx: spanCtx}
 }
 
 // review looks at a workload that has changed: at its rollout, where there is one, and at what waits for it.
-func (e *engine) review(ctx context.Context, key workloadKey) {
+func (e *engine) review(ctx context.Context, key workload.Key) {
 	w := e.index.get(key)
-	if _, ok := e.failed[key]; ok && (w == nil || w.progress.state != stateFailed) {
+	if _, ok := e.failed[key]; ok && (w == nil || w.Progress.State != workload.Failed) {
 		delete(e.failed, key)
 		e.releaseHeld()
 	}
@@ -78,17 +80,17 @@ func (e *engine) review(ctx context.Context, key workloadKey) {
 		return
 	}
 	switch {
-	case w == nil || w.id.UID != r.started.Workload.UID:
-		e.end(ctx, key, r, events.VerbFailed, ReasonWorkloadGone.String(), ReasonWorkloadGone.Sentence())
-	case w.generation < r.started.Generation:
+	case w == nil || w.ID.UID != r.started.Workload.UID:
+		e.end(ctx, key, r, events.VerbFailed, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence())
+	case w.Generation < r.started.Generation:
 		// This state of it is older than the rollout.
-	case w.revision != r.started.Revision:
+	case w.Revision != r.started.Revision:
 		e.end(ctx, key, r, events.VerbSkipped, reasonSuperseded, "somebody else has changed the revision on the pod template")
-	case w.progress.state == stateComplete:
-		e.end(ctx, key, r, events.VerbCompleted, reasonRolledOut, w.progress.message)
-	case w.progress.state == stateFailed:
+	case w.Progress.State == workload.Complete:
+		e.end(ctx, key, r, events.VerbCompleted, reasonRolledOut, w.Progress.Message)
+	case w.Progress.State == workload.Failed:
 		e.failed[key] = struct{}{}
-		e.end(ctx, key, r, events.VerbFailed, reasonDeadlineExceeded, w.progress.message)
+		e.end(ctx, key, r, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message)
 	}
 }
 
@@ -101,31 +103,31 @@ func (e *engine) reviewOverdue(ctx context.Context) {
 		if w == nil || r.waits(w) || e.options.Now().Sub(r.started.StartedAt) < e.options.RolloutTimeout {
 			continue
 		}
-		e.end(ctx, key, r, events.VerbFailed, reasonTimedOut, w.progress.message)
+		e.end(ctx, key, r, events.VerbFailed, reasonTimedOut, w.Progress.Message)
 	}
 }
 
 // adopt follows a rollout that an actuator began and could not tell of any more.
-func (e *engine) adopt(t *ticket, w *workload, decision Decision) {
-	key := w.key()
-	if w.revision == "" || e.reported[key] == w.revision || t.delivery.Deliveries < 2 {
+func (e *engine) adopt(t *ticket, w *workload.Workload, decision plan.Decision) {
+	key := w.Key()
+	if w.Revision == "" || e.reported[key] == w.Revision || t.delivery.Deliveries < 2 {
 		return
 	}
 	started := e.skipped(t, w, decision)
-	started.Verb, started.Revision, started.Generation, started.StartedAt = events.VerbStarted, w.revision, w.generation, started.Time
-	e.reported[key] = w.revision
+	started.Verb, started.Revision, started.Generation, started.StartedAt = events.VerbStarted, w.Revision, w.Generation, started.Time
+	e.reported[key] = w.Revision
 	e.reporter.report(t.ctx, started)
 	e.attend(t.ctx, key, started)
 	e.review(t.ctx, key)
 }
 
-func (e *engine) end(ctx context.Context, key workloadKey, r *rollout, verb events.Verb, reason, message string) {
+func (e *engine) end(ctx context.Context, key workload.Key, r *rollout, verb events.Verb, reason, message string) {
 	delete(e.rollouts, key)
 	now := e.options.Now()
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
 	if w := e.index.get(key); w != nil {
-		outcome.ResourceVersion = w.version
+		outcome.ResourceVersion = w.Version
 	}
 	r.span.SetAttributes(outcomeAttributes(outcome)...)
 	if verb == events.VerbFailed {
@@ -133,10 +135,10 @@ func (e *engine) end(ctx context.Context, key workloadKey, r *rollout, verb even
 		r.span.SetAttributes(semconv.ErrorTypeKey.String(reason))
 	}
 	r.span.End(trace.WithTimestamp(now))
-	e.metrics.ended(r.ctx, key.kind, outcome, now.Sub(r.started.StartedAt))
+	e.metrics.ended(r.ctx, key.Kind, outcome, now.Sub(r.started.StartedAt))
 	if verb == events.VerbCompleted {
 		for _, at := range r.changed {
-			e.metrics.ready(r.ctx, key.kind, now.Sub(at))
+			e.metrics.ready(r.ctx, key.Kind, now.Sub(at))
 		}
 	}
 	e.log.InfoContext(r.ctx, "a rollout has ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
@@ -149,8 +151,8 @@ func (e *engine) end(ctx context.Context, key workloadKey, r *rollout, verb even
 // is that they began.
 func (e *engine) resume(ctx context.Context) {
 	for _, w := range e.index.all() {
-		if w.progress.state == stateFailed && w.revision != "" {
-			e.failed[w.key()] = struct{}{}
+		if w.Progress.State == workload.Failed && w.Revision != "" {
+			e.failed[w.Key()] = struct{}{}
 		}
 		e.reporter.problems(ctx, w)
 	}
@@ -160,8 +162,7 @@ func (e *engine) resume(ctx context.Context) {
 			e.log.WarnContext(ctx, "an outcome on the stream cannot be read", "subject", stored.Subject, "err", err)
 			return nil
 		}
-		id := outcome.Workload
-		key := workloadKey{id.Kind, id.Namespace, id.Name}
+		key := workload.KeyOf(outcome.Workload)
 		if outcome.Revision != "" {
 			e.reported[key] = outcome.Revision
 		}
@@ -188,7 +189,7 @@ func (e *engine) changesOf(ctx context.Context, started events.Outcome) []time.T
 		if err != nil {
 			continue
 		}
-		source = sourceNamed(source.Kind, started.Workload.Namespace, source.Name)
+		source = workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name)
 		stored, err := e.options.lastOf(ctx, &e.bus.Reader, source)
 		if err != nil {
 			continue // superseded by a deletion that has expired, or asked for in vain: then it is not measured

@@ -8,7 +8,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // lagTimeout is how long NATS may take to say how far the consumer is behind, while somebody waits for the metrics.
@@ -67,7 +69,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 // one: so the gauges are some seconds old at most, and whoever reads them does not hold up the engine.
 type standing struct {
 	pending int
-	held    map[Reason]int
+	held    map[plan.Reason]int
 	// active and failing are by kind.
 	active, failing map[string]int
 }
@@ -75,16 +77,16 @@ type standing struct {
 // stand shows what the engine has on its hands.
 func (e *engine) stand() {
 	s := &standing{
-		pending: len(e.queue.byKey), held: make(map[Reason]int), active: make(map[string]int), failing: make(map[string]int),
+		pending: len(e.queue.byKey), held: make(map[plan.Reason]int), active: make(map[string]int), failing: make(map[string]int),
 	}
 	for _, p := range e.queue.held {
 		s.held[p.held]++
 	}
 	for key := range e.rollouts {
-		s.active[key.kind]++
+		s.active[key.Kind]++
 	}
 	for key := range e.failed {
-		s.failing[key.kind]++
+		s.failing[key.Kind]++
 	}
 	e.standing.Store(s)
 }
@@ -94,8 +96,8 @@ func (a *Actuator) observe() error {
 	g := &a.metrics.gauges
 	_, err := a.options.Meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		known := a.index.count()
-		for _, kind := range kinds {
-			observer.ObserveInt64(g.workloads, int64(known[kind.name]), metric.WithAttributes(attribute.String("kind", kind.name)))
+		for _, kind := range workload.BuiltIn() {
+			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
 		}
 		if !a.Leading() {
 			observer.ObserveInt64(g.leader, 0)
@@ -116,15 +118,15 @@ func (a *Actuator) observe() error {
 // observeStanding observes each label that there may be, so that none is missing because there is nothing of it.
 func (g *gauges) observeStanding(observer metric.Observer, s *standing) {
 	observer.ObserveInt64(g.pending, int64(s.pending))
-	for reason, verdict := range verdicts {
-		if verdict.action == Hold {
-			observer.ObserveInt64(g.held, int64(s.held[reason]), metric.WithAttributes(attribute.String("reason", verdict.name)))
+	for _, reason := range plan.Reasons() {
+		if reason.Action() == plan.Hold {
+			observer.ObserveInt64(g.held, int64(s.held[reason]), metric.WithAttributes(attribute.String("reason", reason.String())))
 		}
 	}
-	for _, kind := range kinds {
-		label := metric.WithAttributes(attribute.String("kind", kind.name))
-		observer.ObserveInt64(g.active, int64(s.active[kind.name]), label)
-		observer.ObserveInt64(g.failing, int64(s.failing[kind.name]), label)
+	for _, kind := range workload.BuiltIn() {
+		label := metric.WithAttributes(attribute.String("kind", kind.Name))
+		observer.ObserveInt64(g.active, int64(s.active[kind.Name]), label)
+		observer.ObserveInt64(g.failing, int64(s.failing[kind.Name]), label)
 	}
 }
 

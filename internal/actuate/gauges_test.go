@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
@@ -16,13 +18,13 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(w, false)
 	e := newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent)))
-	for name, reason := range map[string]Reason{"one": ReasonLimit, "two": ReasonLimit, "three": ReasonPeerFailed} {
+	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed} {
 		e.queue.hold(e.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}
 	e.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
-	e.rollouts[workloadKey{"deployment", "shop", "a"}] = &rollout{}
-	e.rollouts[workloadKey{"statefulset", "shop", "b"}] = &rollout{}
-	e.failed[workloadKey{"statefulset", "shop", "c"}] = struct{}{}
+	e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}] = &rollout{}
+	e.rollouts[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}] = &rollout{}
+	e.failed[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"}] = struct{}{}
 	e.stand()
 
 	collected := collect(t, reader)

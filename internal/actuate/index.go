@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // index knows the workloads, and for each source which of them it may concern, without asking anybody. It is fed by one
@@ -15,38 +16,38 @@ import (
 type index struct {
 	rollAll bool
 	// changed is called after a workload has changed or gone, outside of the lock. It must not block.
-	changed func(workloadKey)
+	changed func(workload.Key)
 
 	mu        sync.RWMutex
-	workloads map[workloadKey]*workload
-	bySource  map[events.Source]map[workloadKey]struct{}
+	workloads map[workload.Key]*workload.Workload
+	bySource  map[events.Source]map[workload.Key]struct{}
 	// byPattern holds, by namespace, the workloads that name sources by a pattern. Those of secret stores are in none.
-	byPattern map[string]map[workloadKey]struct{}
+	byPattern map[string]map[workload.Key]struct{}
 	// waves counts the workloads that have a wave.
 	waves int
 }
 
-func newIndex(rollAll bool, changed func(workloadKey)) *index {
+func newIndex(rollAll bool, changed func(workload.Key)) *index {
 	return &index{
 		rollAll: rollAll, changed: changed,
-		workloads: make(map[workloadKey]*workload),
-		bySource:  make(map[events.Source]map[workloadKey]struct{}),
-		byPattern: make(map[string]map[workloadKey]struct{}),
+		workloads: make(map[workload.Key]*workload.Workload),
+		bySource:  make(map[events.Source]map[workload.Key]struct{}),
+		byPattern: make(map[string]map[workload.Key]struct{}),
 	}
 }
 
 // get gives a workload, nil where there is none.
-func (x *index) get(key workloadKey) *workload {
+func (x *index) get(key workload.Key) *workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.workloads[key]
 }
 
 // all lists the workloads, in no order.
-func (x *index) all() []*workload {
+func (x *index) all() []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	list := make([]*workload, 0, len(x.workloads))
+	list := make([]*workload.Workload, 0, len(x.workloads))
 	for _, w := range x.workloads {
 		list = append(list, w)
 	}
@@ -59,7 +60,7 @@ func (x *index) count() map[string]int {
 	defer x.mu.RUnlock()
 	count := make(map[string]int)
 	for key := range x.workloads {
-		count[key.kind]++
+		count[key.Kind]++
 	}
 	return count
 }
@@ -72,16 +73,16 @@ func (x *index) hasWaves() bool {
 }
 
 // dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
-func (x *index) dependents(source events.Source) []*workload {
+func (x *index) dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var named []map[workloadKey]struct{}
+	var named []map[workload.Key]struct{}
 	count := 0
-	for _, name := range spellings(source) {
-		set := x.bySource[sourceNamed(source.Kind, source.Namespace, name)]
+	for _, name := range workload.Spellings(source) {
+		set := x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]
 		named, count = append(named, set), count+len(set)
 	}
-	list := make([]*workload, 0, count)
+	list := make([]*workload.Workload, 0, count)
 	for i, set := range named {
 		for key := range set {
 			if !isIn(key, named[:i]) {
@@ -90,15 +91,15 @@ func (x *index) dependents(source events.Source) []*workload {
 		}
 	}
 	for key := range x.byPattern[source.Namespace] {
-		if w := x.workloads[key]; w.optIn.HasPatterns(source.Kind) && !isIn(key, named) {
+		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) && !isIn(key, named) {
 			list = append(list, w)
 		}
 	}
 	return list
 }
 
-func isIn(key workloadKey, sets []map[workloadKey]struct{}) bool {
-	return slices.ContainsFunc(sets, func(set map[workloadKey]struct{}) bool {
+func isIn(key workload.Key, sets []map[workload.Key]struct{}) bool {
+	return slices.ContainsFunc(sets, func(set map[workload.Key]struct{}) bool {
 		_, ok := set[key]
 		return ok
 	})
@@ -106,38 +107,38 @@ func isIn(key workloadKey, sets []map[workloadKey]struct{}) bool {
 
 // observe takes a state of a workload. Exact says that it is the result of one write, as an event of a watch is; what a list
 // shows may be the result of many. A state that is older than the one known is dropped.
-func (x *index) observe(w *workload, exact bool) {
+func (x *index) observe(w *workload.Workload, exact bool) {
 	x.mu.Lock()
-	earlier := x.workloads[w.key()]
-	if earlier != nil && earlier.id.UID == w.id.UID && !newer(w.version, earlier.version) {
+	earlier := x.workloads[w.Key()]
+	if earlier != nil && earlier.ID.UID == w.ID.UID && !workload.Newer(w.Version, earlier.Version) {
 		x.mu.Unlock()
 		return
 	}
 	x.remove(earlier)
-	x.add(w.after(earlier, exact))
+	x.add(w.After(earlier, exact))
 	x.mu.Unlock()
-	x.changed(w.key())
+	x.changed(w.Key())
 }
 
 // answer takes the state of a workload that a patch was answered with. A workload that is gone by then, or has a successor,
 // does not come back by it. Templated says that the patch changed the pod template: what it is, it is by that write.
-func (x *index) answer(w *workload, templated bool) {
+func (x *index) answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
-	earlier := x.workloads[w.key()]
-	if earlier == nil || earlier.id.UID != w.id.UID || !newer(w.version, earlier.version) {
+	earlier := x.workloads[w.Key()]
+	if earlier == nil || earlier.ID.UID != w.ID.UID || !workload.Newer(w.Version, earlier.Version) {
 		x.mu.Unlock()
 		return
 	}
 	x.remove(earlier)
-	x.add(w.after(earlier, templated))
+	x.add(w.After(earlier, templated))
 	x.mu.Unlock()
-	x.changed(w.key())
+	x.changed(w.Key())
 }
 
-func (x *index) forget(key workloadKey, uid string) {
+func (x *index) forget(key workload.Key, uid string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
-	if earlier == nil || earlier.id.UID != uid {
+	if earlier == nil || earlier.ID.UID != uid {
 		x.mu.Unlock()
 		return
 	}
@@ -146,49 +147,49 @@ func (x *index) forget(key workloadKey, uid string) {
 	x.changed(key)
 }
 
-func (x *index) add(w *workload) {
-	key := w.key()
+func (x *index) add(w *workload.Workload) {
+	key := w.Key()
 	x.workloads[key] = w
-	if w.wave != 0 {
+	if w.Wave != 0 {
 		x.waves++
 	}
-	if w.optIn.Empty() {
+	if w.OptIn.Empty() {
 		return
 	}
-	for _, source := range w.sources() {
+	for _, source := range w.Sources() {
 		if x.bySource[source] == nil {
-			x.bySource[source] = make(map[workloadKey]struct{})
+			x.bySource[source] = make(map[workload.Key]struct{})
 		}
 		x.bySource[source][key] = struct{}{}
 	}
 	for _, kind := range events.SourceKinds() {
-		if !w.optIn.HasPatterns(kind) {
+		if !w.OptIn.HasPatterns(kind) {
 			continue
 		}
-		namespace := sourceNamed(kind, key.namespace, "").Namespace
+		namespace := workload.SourceNamed(kind, key.Namespace, "").Namespace
 		if x.byPattern[namespace] == nil {
-			x.byPattern[namespace] = make(map[workloadKey]struct{})
+			x.byPattern[namespace] = make(map[workload.Key]struct{})
 		}
 		x.byPattern[namespace][key] = struct{}{}
 	}
 }
 
-func (x *index) remove(w *workload) {
+func (x *index) remove(w *workload.Workload) {
 	if w == nil {
 		return
 	}
-	key := w.key()
+	key := w.Key()
 	delete(x.workloads, key)
-	if w.wave != 0 {
+	if w.Wave != 0 {
 		x.waves--
 	}
-	for _, source := range w.sources() {
+	for _, source := range w.Sources() {
 		delete(x.bySource[source], key)
 		if len(x.bySource[source]) == 0 {
 			delete(x.bySource, source)
 		}
 	}
-	for _, namespace := range []string{key.namespace, ""} {
+	for _, namespace := range []string{key.Namespace, ""} {
 		delete(x.byPattern[namespace], key)
 		if len(x.byPattern[namespace]) == 0 {
 			delete(x.byPattern, namespace)
@@ -200,22 +201,22 @@ func (x *index) remove(w *workload) {
 // results of lists; informers do not.
 type kindStore struct {
 	*index
-	kind      kind
+	kind      workload.Kind
 	namespace string // empty: all
 	synced    func()
 }
 
 var _ cache.TransformingStore = (*kindStore)(nil)
 
-func (s *kindStore) read(obj any) (*workload, bool) {
-	if w, ok := obj.(*workload); ok {
+func (s *kindStore) read(obj any) (*workload.Workload, bool) {
+	if w, ok := obj.(*workload.Workload); ok {
 		return w, true
 	}
 	object, ok := obj.(runtime.Object)
 	if !ok {
 		return nil, false
 	}
-	return readWorkload(s.kind, object, s.rollAll)
+	return workload.Read(s.kind, object, s.rollAll)
 }
 
 // Transformer has the reflector keep workloads, not whole objects, while it gathers a streamed list.
@@ -242,27 +243,27 @@ func (s *kindStore) Update(obj any) error {
 // Delete takes an object that a watch says was deleted.
 func (s *kindStore) Delete(obj any) error {
 	if w, ok := s.read(obj); ok {
-		s.forget(w.key(), w.id.UID)
+		s.forget(w.Key(), w.ID.UID)
 	}
 	return nil
 }
 
 // Replace takes all objects that there are.
 func (s *kindStore) Replace(list []any, _ string) error {
-	listed := make(map[workloadKey]struct{}, len(list))
+	listed := make(map[workload.Key]struct{}, len(list))
 	for _, obj := range list {
 		if w, ok := s.read(obj); ok {
-			listed[w.key()] = struct{}{}
+			listed[w.Key()] = struct{}{}
 			s.observe(w, false)
 		}
 	}
 	for _, w := range s.all() {
-		key := w.key()
-		if key.kind != s.kind.name || s.namespace != "" && key.namespace != s.namespace {
+		key := w.Key()
+		if key.Kind != s.kind.Name || s.namespace != "" && key.Namespace != s.namespace {
 			continue
 		}
 		if _, ok := listed[key]; !ok {
-			s.forget(key, w.id.UID)
+			s.forget(key, w.ID.UID)
 		}
 	}
 	s.synced()

@@ -8,14 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 	tests := []struct {
 		name      string
-		known     *workload // nil: none
+		known     *workload.Workload // nil: none
 		exact     bool
-		answer    *workload
+		answer    *workload.Workload
 		templated bool
 		version   string // empty: there is none
 		template  string
@@ -39,25 +41,25 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 		{name: "a workload that is gone does not come back", answer: at(t, "20", 'b'), templated: true},
 		{
 			name: "nor does one that has a successor", exact: true,
-			known:  workloadOf(t, "auto", wholeDB, func(w *workload) { w.id.UID, w.version = "successor", "10" }),
+			known:  workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.ID.UID, w.Version = "successor", "10" }),
 			answer: at(t, "20", 'b'), templated: true, version: "10", template: "10",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			told := 0
-			x := newIndex(false, func(workloadKey) { told++ })
+			x := newIndex(false, func(workload.Key) { told++ })
 			if test.known != nil {
 				x.observe(test.known, test.exact)
 			}
 			told = 0
 			x.answer(test.answer, test.templated)
-			got := &workload{}
-			if w := x.get(test.answer.key()); w != nil {
+			got := &workload.Workload{}
+			if w := x.get(test.answer.Key()); w != nil {
 				got = w
 			}
-			if got.version != test.version || got.templateVersion != test.template {
-				t.Errorf("got version %q with the template of %q, want %q and %q", got.version, got.templateVersion, test.version, test.template)
+			if got.Version != test.version || got.TemplateVersion != test.template {
+				t.Errorf("got version %q with the template of %q, want %q and %q", got.Version, got.TemplateVersion, test.version, test.template)
 			}
 			if taken := got == test.answer; taken != (told == 1) {
 				t.Errorf("it was taken: %t, and told %d times", taken, told)
@@ -67,7 +69,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 }
 
 func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
-	x := newIndex(false, func(workloadKey) {})
+	x := newIndex(false, func(workload.Key) {})
 	synced := 0
 	store := &kindStore{index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
 	object := func(name, version string) *appsv1.Deployment {
@@ -85,7 +87,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 		t.Helper()
 		got := make(map[string]string)
 		for _, w := range x.all() {
-			got[w.key().kind+" "+w.id.Name] = w.version + " " + w.templateVersion
+			got[w.Key().Kind+" "+w.ID.Name] = w.Version + " " + w.TemplateVersion
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Errorf("%s: versions, of the workload and of its template (-want +got):\n%s", step, diff)
@@ -93,7 +95,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	}
 	transformed, err := store.Transformer()(object("listed", "10"))
 	must(err)
-	if _, ok := transformed.(*workload); !ok {
+	if _, ok := transformed.(*workload.Workload); !ok {
 		t.Errorf("a list keeps a %T", transformed)
 	}
 	if pod, err := store.Transformer()(&corev1.Pod{}); err != nil || pod == nil {
@@ -133,16 +135,16 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 }
 
 func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
-	x := newIndex(false, func(workloadKey) {})
+	x := newIndex(false, func(workload.Key) {})
 	x.observe(workloadOf(t, "none", wholeDB, nil), true)
 	if got := x.dependents(db); len(got) != 0 {
-		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].id)
+		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].ID)
 	}
-	x.observe(workloadOf(t, "secret/d*", Reference{}, named("pattern", nil)), true)
+	x.observe(workloadOf(t, "secret/d*", workload.Reference{}, named("pattern", nil)), true)
 	x.observe(workloadOf(t, "secret/db", wholeDB, named("name", nil)), true)
 	var names []string
 	for _, w := range x.dependents(db) {
-		names = append(names, w.id.Name)
+		names = append(names, w.ID.Name)
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"name", "pattern"}, names); diff != "" {

@@ -8,13 +8,19 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // at gives a state of the workload web: at a resourceVersion, with a template that differs with the letter.
-func at(t *testing.T, version string, template byte) *workload {
-	return workloadOf(t, "auto", Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload) {
-		w.version, w.template[0] = version, template
-	})
+func at(t *testing.T, version string, template byte) *workload.Workload {
+	t.Helper()
+	deployment := webDeployment(version, rollOn("auto"))
+	deployment.Spec.Template.Spec.Containers[0].Image = string(template)
+	w, ok := workload.Read(deployments, deployment, false)
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
 }
 
 func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
@@ -39,11 +45,11 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			x := newIndex(false, func(workloadKey) {})
+			x := newIndex(false, func(workload.Key) {})
 			for _, step := range test.steps {
 				x.observe(at(t, step.version, step.template), step.exact)
 			}
-			if got := x.get(at(t, "", 0).key()).templateVersion; got != test.want {
+			if got := x.get(at(t, "", 0).Key()).TemplateVersion; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -51,16 +57,16 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 }
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
-	x := newIndex(false, func(workloadKey) {})
+	x := newIndex(false, func(workload.Key) {})
 	x.observe(at(t, "20", 'a'), true)
 	again := at(t, "5", 'a')
-	again.id.UID = "another"
+	again.ID.UID = "another"
 	x.observe(again, false)
-	if got := x.get(again.key()); got.id.UID != "another" || got.templateVersion != "" {
-		t.Errorf("got %s at template %q, want the new one, of which nothing is known", got.id.UID, got.templateVersion)
+	if got := x.get(again.Key()); got.ID.UID != "another" || got.TemplateVersion != "" {
+		t.Errorf("got %s at template %q, want the new one, of which nothing is known", got.ID.UID, got.TemplateVersion)
 	}
-	x.forget(again.key(), "w")
-	if x.get(again.key()) == nil {
+	x.forget(again.Key(), "w")
+	if x.get(again.Key()) == nil {
 		t.Error("the deletion of the old one has removed the new one")
 	}
 }
@@ -71,32 +77,32 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 	names, sourceKinds := []string{"a", "b", "c"}, []events.Kind{events.KindSecret, events.KindConfigMap}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		x := newIndex(false, func(workloadKey) {})
-		there := make(map[workloadKey]*workload)
+		x := newIndex(false, func(workload.Key) {})
+		there := make(map[workload.Key]*workload.Workload)
 		for version := range 200 {
-			ref := Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}
-			w := workloadOf(t, annotations[random.IntN(len(annotations))], ref, func(w *workload) {
-				w.id.Name, w.version, w.wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
+			ref := workload.Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}
+			w := workloadOf(t, annotations[random.IntN(len(annotations))], ref, func(w *workload.Workload) {
+				w.ID.Name, w.Version, w.Wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
 			})
 			if random.IntN(4) == 0 {
-				x.forget(w.key(), w.id.UID)
-				delete(there, w.key())
+				x.forget(w.Key(), w.ID.UID)
+				delete(there, w.Key())
 			} else {
 				x.observe(w, true)
-				there[w.key()] = w
+				there[w.Key()] = w
 			}
 			for _, kind := range sourceKinds {
 				for _, name := range names {
 					source := events.Source{Kind: kind, Namespace: "shop", Name: name}
 					var want, got []string
 					for key, w := range there {
-						if w.optIn.Wants(source, w.reference(source), true).Wanted() {
-							want = append(want, key.name)
+						if w.OptIn.Wants(source, w.Reference(source), true).Wanted() {
+							want = append(want, key.Name)
 						}
 					}
 					for _, w := range x.dependents(source) {
-						if w.optIn.Wants(source, w.reference(source), true).Wanted() {
-							got = append(got, w.id.Name)
+						if w.OptIn.Wants(source, w.Reference(source), true).Wanted() {
+							got = append(got, w.ID.Name)
 						}
 					}
 					slices.Sort(want)
@@ -108,7 +114,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 			}
 		}
 		for key, w := range there {
-			x.forget(key, w.id.UID)
+			x.forget(key, w.ID.UID)
 		}
 		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+x.waves != 0 {
 			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))

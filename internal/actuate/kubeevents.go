@@ -15,6 +15,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -121,7 +123,7 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 // tell writes the Kubernetes Event of an outcome.
 func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	named, ok := eventReasons[outcome.Verb]
-	if !ok && isWarning(outcome.Reason) {
+	if !ok && plan.IsWarning(outcome.Reason) {
 		named.kind, named.reason, ok = corev1.EventTypeWarning, "NotRolled", true
 	}
 	if !ok {
@@ -138,7 +140,7 @@ func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 func tracedBy(outcome events.Outcome) map[string]string {
 	annotations := map[string]string{}
 	if outcome.Trace.Parent != "" {
-		annotations[annotationTraceparent] = outcome.Trace.Parent
+		annotations[workload.AnnotationTraceparent] = outcome.Trace.Parent
 	}
 	return annotations
 }
@@ -150,9 +152,9 @@ func (k *kubeEvents) problem(ctx context.Context, id events.Workload, message st
 
 func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, reason, message string, annotations map[string]string) {
 	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
-	switch kind, ok := kindNamed(id.Kind); {
+	switch kind, ok := workload.BuiltIn().Named(id.Kind); {
 	case ok:
-		about.APIVersion, about.Kind = kind.apiVersion, kind.title
+		about.APIVersion, about.Kind = kind.APIVersion, kind.Title
 	case id.Kind == kindExternalSecret:
 		about.APIVersion, about.Kind = externalsecret.APIVersion, "ExternalSecret"
 	default:

@@ -17,6 +17,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func kubeEventsOf(client *fake.Clientset, dropped func(context.Context)) *kubeEvents {
@@ -58,7 +59,7 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 			if diff := cmp.Diff(about, event.InvolvedObject); diff != "" {
 				t.Errorf("it is about (-want +got):\n%s", diff)
 			}
-			if event.Annotations[annotationTraceparent] != test.outcome.Trace.Parent || event.Namespace != "shop" {
+			if event.Annotations[workload.AnnotationTraceparent] != test.outcome.Trace.Parent || event.Namespace != "shop" {
 				t.Errorf("it is in %s, with %v", event.Namespace, event.Annotations)
 			}
 		})

@@ -10,7 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // metrics are what the actuator measures. Those that are observed rather than counted are in gauges.go.
@@ -148,13 +150,13 @@ func errorType(attributes []attribute.KeyValue, err error) []attribute.KeyValue 
 	return append(attributes, attribute.String("error.type", kind))
 }
 
-func (m *metrics) decided(ctx context.Context, reason Reason) {
+func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
 	m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
 	m.reloader.decided(ctx, reason)
 }
 
 // received counts an event that was delivered.
-func (m *metrics) received(ctx context.Context, change events.Change, dependents []*workload) {
+func (m *metrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
 	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", change.Source.Kind)...))
 	m.reloader.received(ctx, change, dependents)
 }
@@ -178,7 +180,7 @@ func (m *metrics) published(ctx context.Context, err error) {
 
 // patched measures a patch that succeeded. Its times are those of the traces that led to it, so that an exemplar leads back.
 func (m *metrics) patched(ctx context.Context, r *roll, now time.Time) {
-	kind := attribute.String("kind", r.kind.name)
+	kind := attribute.String("kind", r.kind.Name)
 	m.patches.Add(ctx, 1, metric.WithAttributes(kind, attribute.Bool("rolls", r.rolls)))
 	for _, c := range r.causes {
 		took := now.Sub(c.change.Time)
@@ -195,7 +197,7 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 
 // notPatched counts the patch of a workload that did not succeed.
 func (m *metrics) notPatched(ctx context.Context, r *roll) {
-	m.patchFailed(ctx, r.kind.name)
+	m.patchFailed(ctx, r.kind.Name)
 	m.reloader.failed(ctx, r.workload)
 }
 

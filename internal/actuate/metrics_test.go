@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // measured is an actuator whose metrics the reader has.
@@ -75,12 +77,12 @@ func measure(t *testing.T, a *Actuator) {
 	reject := &events.RejectError{Reason: "patch-denied", Err: errors.New("no")}
 	change := changeOf(func(c *events.Change) { c.Time = written })
 	claims := map[events.Source]*claim{db: {change: change, tickets: []*ticket{{ctx: ctx}}}}
-	r, err := newRoll(deployments, w, []Decision{{Source: db, Reason: ReasonChanged}}, claims)
+	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.received(ctx, change, []*workload{w})
-	m.decided(ctx, ReasonStale)
+	m.received(ctx, change, []*workload.Workload{w})
+	m.decided(ctx, plan.Stale)
 	m.patched(ctx, r, written.Add(time.Second))
 	m.notPatched(ctx, r)
 	m.reloader.retried(ctx)
@@ -202,7 +204,7 @@ func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.metrics.decided(t.Context(), ReasonStale)
+	a.metrics.decided(t.Context(), plan.Stale)
 	a.metrics.received(t.Context(), changeOf(nil), nil)
 	a.metrics.settled(t.Context(), changeOf(nil), time.Second, nil)
 	a.metrics.reloader.retried(t.Context())

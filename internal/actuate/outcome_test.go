@@ -15,6 +15,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // busOf is a bus of the tests' cluster on a server of its own.
@@ -143,7 +145,7 @@ func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
 	ticket.open = 2 // so that it is not settled: there is no message that it came with
 	p := e.pend(w, ticket.delivery.Change)
 	p.claims[db].tickets = append(p.claims[db].tickets, ticket)
-	r, err := newRoll(deployments, w, []Decision{{Source: db, Reason: ReasonChanged}}, p.claims)
+	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p.claims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,16 +227,16 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 
 func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	e := engineOf(t, testOptions())
-	problem := func(texts ...string) *workload {
+	problem := func(texts ...string) *workload.Workload {
 		w := workloadOf(t, "auto", wholeDB, nil)
 		for _, text := range texts {
-			w.problems = append(w.problems, errors.New(text))
+			w.Problems = append(w.Problems, errors.New(text))
 		}
 		return w
 	}
 	for _, step := range []struct {
 		name string
-		w    *workload
+		w    *workload.Workload
 		want string // empty: nothing is told
 	}{
 		{"no problem", problem(), ""},
@@ -260,16 +262,16 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 }
 
 func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
-	w := workloadOf(t, "auto", wholeDB, func(w *workload) {
-		w.refs = append(w.refs, Reference{Kind: events.KindConfigMap, Name: "app"})
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: events.KindConfigMap, Name: "app"})
 	})
 	e := engineOf(t, testOptions(), w)
 	p := e.pend(w, changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "99", "99" }))
 	e.pend(w, changeOf(func(c *events.Change) { c.Source = app }))
-	got := e.outcome(t.Context(), events.VerbHeld, w, p, ReasonLimit)
+	got := e.outcome(t.Context(), events.VerbHeld, w, p, plan.Limit)
 	want := events.Outcome{
-		Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: "50", Time: written, Cause: "uid/100", Workload: w.id,
-		Reason: "limit-reached", Message: ReasonLimit.Sentence(),
+		Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: "50", Time: written, Cause: "uid/100", Workload: w.ID,
+		Reason: "limit-reached", Message: plan.Limit.Sentence(),
 		Sources: []events.OutcomeSource{
 			{Source: "configmap/app", Fingerprint: fp("b"), ResourceVersion: "100", Keys: []string{"password"}, Event: "uid/100"},
 			{Source: "secret/db", Fingerprint: fp("b"), ResourceVersion: "99", Keys: []string{"password"}, Event: "uid/99"},

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // rollOf makes the patch of a workload for changes of the given sources.
-func rollOf(t *testing.T, k kind, w *workload, sources ...events.Source) *roll {
+func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...events.Source) *roll {
 	t.Helper()
-	var decisions []Decision
+	var decisions []plan.Decision
 	claims := make(map[events.Source]*claim)
 	for i, source := range sources {
 		change := changeOf(func(c *events.Change) {
@@ -21,7 +23,7 @@ func rollOf(t *testing.T, k kind, w *workload, sources ...events.Source) *roll {
 			c.Trace.Parent = fmt.Sprintf("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b%d-01", i)
 		})
 		claims[source] = &claim{change: change}
-		decisions = append(decisions, plan(w, change, nil))
+		decisions = append(decisions, plan.Decide(w, change, nil))
 	}
 	r, err := newRoll(k, w, decisions, claims)
 	if err != nil {
@@ -30,10 +32,10 @@ func rollOf(t *testing.T, k kind, w *workload, sources ...events.Source) *roll {
 	return r
 }
 
-func referencing(t *testing.T) *workload {
-	return workloadOf(t, "auto", Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload) {
-		w.refs = append(w.refs, Reference{Kind: events.KindConfigMap, Name: "app"})
-		w.rolled = map[string]RolledFor{
+func referencing(t *testing.T) *workload.Workload {
+	return workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: events.KindConfigMap, Name: "app"})
+		w.Rolled = map[string]workload.RolledFor{
 			"secret/gone":   {Fingerprint: fp("1"), Version: "3", UID: "u"},
 			"configmap/app": {Fingerprint: fp("2"), Version: "4", UID: "u"},
 		}
@@ -44,25 +46,25 @@ var app = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "ap
 
 func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
 	first := rollOf(t, deployments, referencing(t), db)
-	if second := rollOf(t, deployments, referencing(t), db); string(first.body) != string(second.body) {
-		t.Errorf("made again it is another:\n%s\n%s", first.body, second.body)
+	if second := rollOf(t, deployments, referencing(t), db); string(first.patch.Body) != string(second.patch.Body) {
+		t.Errorf("made again it is another:\n%s\n%s", first.patch.Body, second.patch.Body)
 	}
 	both := rollOf(t, deployments, referencing(t), db, app)
 	claims := map[events.Source]*claim{db: both.causes[0], app: both.causes[1]}
-	turned, err := newRoll(deployments, referencing(t), []Decision{both.decisions[1], both.decisions[0]}, claims)
+	turned, err := newRoll(deployments, referencing(t), []plan.Decision{both.decisions[1], both.decisions[0]}, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(both.body) != string(turned.body) {
-		t.Errorf("with the decisions in another order it is another:\n%s\n%s", both.body, turned.body)
+	if string(both.patch.Body) != string(turned.patch.Body) {
+		t.Errorf("with the decisions in another order it is another:\n%s\n%s", both.patch.Body, turned.patch.Body)
 	}
-	if first.revision == both.revision {
+	if first.patch.Revision == both.patch.Revision {
 		t.Error("two records have one revision")
 	}
 }
 
 func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range workload.BuiltIn() {
 		r := rollOf(t, k, referencing(t), db)
 		var patch struct {
 			Metadata struct {
@@ -71,46 +73,46 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 			}
 			Spec map[string]any
 		}
-		decoder := json.NewDecoder(strings.NewReader(string(r.body)))
+		decoder := json.NewDecoder(strings.NewReader(string(r.patch.Body)))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&patch); err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		if patch.Metadata.UID != "w" {
-			t.Errorf("%s: uid: got %q, want that of the workload, as a precondition", k.name, patch.Metadata.UID)
+			t.Errorf("%s: uid: got %q, want that of the workload, as a precondition", k.Name, patch.Metadata.UID)
 		}
-		rolled := parseRolled(patch.Metadata.Annotations[annotationRolled])
+		rolled := recordOf(patch.Metadata.Annotations[annotationRolled])
 		if len(patch.Metadata.Annotations) != 1 || len(rolled) != 2 || rolled["secret/db"].Version != "100" || rolled["configmap/app"].Version != "4" {
-			t.Errorf("%s: annotations: got %v, want the record of secret/db and configmap/app, without secret/gone", k.name, patch.Metadata.Annotations)
+			t.Errorf("%s: annotations: got %v, want the record of secret/db and configmap/app, without secret/gone", k.Name, patch.Metadata.Annotations)
 		}
 		template, err := json.Marshal(patch.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `{"template":{"metadata":{"annotations":{"keyturn.dev/cause":"secret/db (password)","keyturn.dev/revision":"` + r.revision +
+		want := `{"template":{"metadata":{"annotations":{"keyturn.dev/cause":"secret/db (password)","keyturn.dev/revision":"` + r.patch.Revision +
 			`","keyturn.dev/traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b0-01"}}}}`
-		if k.name == "cronjob" {
+		if k.Name == "cronjob" {
 			want = `{"jobTemplate":{"spec":` + want + `}}`
 		}
 		if string(template) != want {
-			t.Errorf("%s: spec:\ngot  %s\nwant %s", k.name, template, want)
+			t.Errorf("%s: spec:\ngot  %s\nwant %s", k.Name, template, want)
 		}
 	}
 }
 
 func TestARecordAloneLeavesThePodTemplateAlone(t *testing.T) {
 	w := referencing(t)
-	w.templateVersion = "200"
+	w.TemplateVersion = "200"
 	r := rollOf(t, deployments, w, db)
-	if r.rolls || strings.Contains(string(r.body), `"spec"`) {
-		t.Errorf("got %s, want a patch of the metadata alone", r.body)
+	if r.rolls || strings.Contains(string(r.patch.Body), `"spec"`) {
+		t.Errorf("got %s, want a patch of the metadata alone", r.patch.Body)
 	}
 }
 
 func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
-	decisions := []Decision{
-		{Source: app, Reason: ReasonPodsNewer},
-		{Source: db, Reason: ReasonChanged, Keys: []string{"a", "b", "c", "d", "e", "f", "g"}},
+	decisions := []plan.Decision{
+		{Source: app, Reason: plan.PodsNewer},
+		{Source: db, Reason: plan.Changed, Keys: []string{"a", "b", "c", "d", "e", "f", "g"}},
 	}
 	got := describeCause(decisions, map[events.Source]*claim{app: {}, db: {}})
 	if want := "secret/db (a, b, c, d, e, 2 more)"; got != want {
@@ -120,7 +122,7 @@ func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 
 func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 	behind := &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
-	got := describeCause([]Decision{{Source: db, Reason: ReasonChanged}}, map[events.Source]*claim{db: {change: events.Change{Cause: behind}}})
+	got := describeCause([]plan.Decision{{Source: db, Reason: plan.Changed}}, map[events.Source]*claim{db: {change: events.Change{Cause: behind}}})
 	if want := "secret/db by externalsecret/db for bao/root/secret/shop/db/7"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

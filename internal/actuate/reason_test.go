@@ -22,19 +22,21 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // reasonCase is a situation in which a reason is given.
 type reasonCase struct {
-	reason     Reason
+	reason     plan.Reason
 	annotation string // default: auto
-	ref        func(*Reference)
-	workload   func(*workload)
+	ref        func(*workload.Reference)
+	workload   func(*workload.Workload)
 	change     func(*events.Change)
 	from       func(*events.Change) // nil: it is not known
 	options    func(*Options)
 	// arrange is called before anything is decided, and meanwhile when the change waits to be.
-	arrange, meanwhile func(*engine, *workload)
+	arrange, meanwhile func(*engine, *workload.Workload)
 	// unexplained says that explain cannot give it: it is of what the actuator has under way, or had before.
 	unexplained bool
 }
@@ -42,66 +44,66 @@ type reasonCase struct {
 // reasonCases has each reason but two that are no decisions: unknown is of a source that the stream does not know, and busy
 // of a workload that another decision is being carried out at.
 func reasonCases() []reasonCase {
-	rolled := func(letter, version string) func(*workload) {
-		return func(w *workload) {
-			w.rolled = map[string]RolledFor{"secret/" + w.refs[0].Name: {Fingerprint: fp(letter), Version: version, UID: "uid-" + w.refs[0].Name}}
+	rolled := func(letter, version string) func(*workload.Workload) {
+		return func(w *workload.Workload) {
+			w.Rolled = map[string]workload.RolledFor{"secret/" + w.Refs[0].Name: {Fingerprint: fp(letter), Version: version, UID: "uid-" + w.Refs[0].Name}}
 		}
 	}
 	created := func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }
-	pods := func(w *workload) { w.progress.pods = 3 }
-	peer := func(e *engine, w *workload, mutate func(*workload)) {
+	pods := func(w *workload.Workload) { w.Progress.Pods = 3 }
+	peer := func(e *engine, w *workload.Workload, mutate func(*workload.Workload)) {
 		p := *w
-		p.id.Name, p.id.UID = "peer", "uid-peer"
+		p.ID.Name, p.ID.UID = "peer", "uid-peer"
 		mutate(&p)
 		e.index.observe(&p, false)
 	}
 	return []reasonCase{
-		{reason: ReasonNotOptedIn, annotation: "configmaps"},
-		{reason: ReasonExcluded, annotation: "auto, !secret/excluded"},
-		{reason: ReasonSourceIgnored, change: func(c *events.Change) { c.Ignore = true }},
-		{reason: ReasonPulledOnly, ref: func(r *Reference) { r.ByPull = true }},
-		{reason: ReasonSourceDeleted, change: func(c *events.Change) { c.Verb = events.VerbDeleted }},
-		{reason: ReasonFirstSeen, change: func(c *events.Change) {
+		{reason: plan.NotOptedIn, annotation: "configmaps"},
+		{reason: plan.Excluded, annotation: "auto, !secret/excluded"},
+		{reason: plan.SourceIgnored, change: func(c *events.Change) { c.Ignore = true }},
+		{reason: plan.PulledOnly, ref: func(r *workload.Reference) { r.ByPull = true }},
+		{reason: plan.SourceDeleted, change: func(c *events.Change) { c.Verb = events.VerbDeleted }},
+		{reason: plan.FirstSeen, change: func(c *events.Change) {
 			c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil
 			c.Keys["password"] = events.Key{Fingerprint: fp("2")}
 		}},
-		{reason: ReasonKeysNotConsumed, ref: func(r *Reference) { r.Keys = []string{"user"} }},
-		{reason: ReasonKeyMissing, ref: func(r *Reference) { r.Keys, r.Required = []string{"password"}, []string{"password"} }, change: func(c *events.Change) {
+		{reason: plan.KeysNotConsumed, ref: func(r *workload.Reference) { r.Keys = []string{"user"} }},
+		{reason: plan.KeyMissing, ref: func(r *workload.Reference) { r.Keys, r.Required = []string{"password"}, []string{"password"} }, change: func(c *events.Change) {
 			c.Keys["password"] = events.Key{ChangedAt: "100"}
 		}},
-		{reason: ReasonStale, workload: rolled("c", "110")},
-		{reason: ReasonAlreadyRolled, workload: rolled("b", "100")},
-		{reason: ReasonSameContent, workload: rolled("b", "80")},
-		{reason: ReasonChangedBack, unexplained: true, from: func(c *events.Change) { c.ResourceVersion = "90" }},
-		{reason: ReasonPodsNewer, workload: func(w *workload) { w.templateVersion = "200" }},
-		{reason: ReasonPodsWaited, change: created},
-		{reason: ReasonAppeared, change: created, ref: func(r *Reference) { r.Optional = true }},
-		{reason: ReasonChanged},
+		{reason: plan.Stale, workload: rolled("c", "110")},
+		{reason: plan.AlreadyRolled, workload: rolled("b", "100")},
+		{reason: plan.SameContent, workload: rolled("b", "80")},
+		{reason: plan.ChangedBack, unexplained: true, from: func(c *events.Change) { c.ResourceVersion = "90" }},
+		{reason: plan.PodsNewer, workload: func(w *workload.Workload) { w.TemplateVersion = "200" }},
+		{reason: plan.PodsWaited, change: created},
+		{reason: plan.Appeared, change: created, ref: func(r *workload.Reference) { r.Optional = true }},
+		{reason: plan.Changed},
 		{
-			reason: ReasonLimit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,
-			arrange: func(e *engine, w *workload) {
+			reason: plan.Limit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,
+			arrange: func(e *engine, w *workload.Workload) {
 				peer(e, w, pods)
-				e.rollouts[workloadKey{"deployment", "shop", "peer"}] = &rollout{}
+				e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
 			},
 		},
 		{
-			reason: ReasonPeerFailed, unexplained: true, arrange: func(e *engine, w *workload) {
-				peer(e, w, func(p *workload) { p.refs = w.refs; rolled("b", "100")(p) })
-				e.failed[workloadKey{"deployment", "shop", "peer"}] = struct{}{}
+			reason: plan.PeerFailed, unexplained: true, arrange: func(e *engine, w *workload.Workload) {
+				peer(e, w, func(p *workload.Workload) { p.Refs = w.Refs; rolled("b", "100")(p) })
+				e.failed[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = struct{}{}
 			},
 		},
 		{
-			reason: ReasonLowerWave, unexplained: true, arrange: func(e *engine, w *workload) {
-				peer(e, w, func(p *workload) { p.wave = -1 })
-				e.rollouts[workloadKey{"deployment", "shop", "peer"}] = &rollout{
-					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.refs[0].Name}}},
+			reason: plan.LowerWave, unexplained: true, arrange: func(e *engine, w *workload.Workload) {
+				peer(e, w, func(p *workload.Workload) { p.Wave = -1 })
+				e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{
+					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.Refs[0].Name}}},
 				}
 			},
 		},
-		{reason: ReasonDryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
+		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
-			reason: ReasonWorkloadGone, unexplained: true,
-			meanwhile: func(e *engine, w *workload) { e.index.forget(w.key(), w.id.UID) },
+			reason: plan.WorkloadGone, unexplained: true,
+			meanwhile: func(e *engine, w *workload.Workload) { e.index.forget(w.Key(), w.ID.UID) },
 		},
 	}
 }
@@ -121,11 +123,11 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	t.Helper()
 	got := &told{spans: tracetest.NewSpanRecorder(), metrics: sdkmetric.NewManualReader()}
 	name := tt.reason.String()
-	ref := Reference{Kind: events.KindSecret, Name: name}
+	ref := workload.Reference{Kind: events.KindSecret, Name: name}
 	if tt.ref != nil {
 		tt.ref(&ref)
 	}
-	w := workloadOf(t, cmp.Or(tt.annotation, "auto"), ref, func(w *workload) { w.id.Name, w.id.UID = "web-"+name, "uid-web-"+name })
+	w := workloadOf(t, cmp.Or(tt.annotation, "auto"), ref, func(w *workload.Workload) { w.ID.Name, w.ID.UID = "web-"+name, "uid-web-"+name })
 	if tt.workload != nil {
 		tt.workload(w)
 	}
@@ -148,7 +150,7 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "deployments", func(k8stesting.Action) (bool, runtime.Object, error) {
 		after := webDeployment("200", nil)
-		after.Name, after.UID = w.id.Name, types.UID(w.id.UID)
+		after.Name, after.UID = w.ID.Name, types.UID(w.ID.UID)
 		return true, after, nil
 	})
 	options.Client = client
@@ -196,10 +198,10 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 	bus := busOf(t)
-	tested := map[Reason]bool{ReasonUnknown: true, ReasonBusy: true}
+	tested := map[plan.Reason]bool{plan.Unknown: true, plan.Busy: true}
 	for _, tt := range reasonCases() {
 		tested[tt.reason] = true
-		name, definition := tt.reason.String(), verdicts[tt.reason]
+		name := tt.reason.String()
 		t.Run(name, func(t *testing.T) {
 			got := tt.decide(t, bus)
 			if want := `"reason":"` + name + `"`; !strings.Contains(got.log.String(), want) {
@@ -211,18 +213,18 @@ func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 			if n := got.counted(t, name); n != 1 {
 				t.Errorf("keyturn.decisions has counted %d, want 1", n)
 			}
-			if told := got.outcome(name); told != (definition.telling != quietly) {
+			if told := got.outcome(name); told == tt.reason.Silent() {
 				t.Errorf("there is an outcome: %t", told)
 			}
-			if heard := got.kubeEvent(name); heard != (definition.telling == aloud) {
+			if heard := got.kubeEvent(name); heard != tt.reason.Loud() {
 				t.Errorf("there is a Kubernetes Event: %t", heard)
 			}
-			if want := definition.action.String() + ": " + definition.sentence + "\n"; !tt.unexplained && !strings.HasSuffix(got.explanation, want) {
+			if want := tt.reason.Action().String() + ": " + tt.reason.Sentence() + "\n"; !tt.unexplained && !strings.HasSuffix(got.explanation, want) {
 				t.Errorf("explain says %q, want %q at its end", got.explanation, want)
 			}
 		})
 	}
-	for reason := range verdicts {
+	for _, reason := range plan.Reasons() {
 		if !tested[reason] {
 			t.Errorf("%s is not tested", reason)
 		}

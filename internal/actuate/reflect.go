@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // reflectors keep the index equal to the API server.
@@ -35,7 +37,7 @@ func newReflectors(options Options, index *index, log *slog.Logger) *reflectors 
 		client: options.Client, namespaces: namespaces, index: index, log: log,
 		waiting: make(map[string]error), done: make(chan struct{}),
 	}
-	for _, kind := range kinds {
+	for _, kind := range workload.BuiltIn() {
 		for _, namespace := range namespaces {
 			r.waiting[place(kind, namespace)] = nil
 		}
@@ -43,7 +45,7 @@ func newReflectors(options Options, index *index, log *slog.Logger) *reflectors 
 	return r
 }
 
-func place(k kind, namespace string) string { return placeOf(k.resource, namespace) }
+func place(k workload.Kind, namespace string) string { return placeOf(k.Resource, namespace) }
 
 func placeOf(resource, namespace string) string {
 	if namespace == metav1.NamespaceAll {
@@ -58,7 +60,7 @@ func (r *reflectors) expect(where string) { r.waiting[where] = nil }
 // run reflects until the context is done.
 func (r *reflectors) run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, kind := range kinds {
+	for _, kind := range workload.BuiltIn() {
 		for _, namespace := range r.namespaces {
 			reflector := r.reflector(kind, namespace)
 			running.Go(func() { reflector.RunWithContext(ctx) })
@@ -67,23 +69,23 @@ func (r *reflectors) run(ctx context.Context) {
 	running.Wait()
 }
 
-func (r *reflectors) reflector(k kind, namespace string) *cache.Reflector {
-	client, where := k.client(r.client, namespace), place(k, namespace)
+func (r *reflectors) reflector(k workload.Kind, namespace string) *cache.Reflector {
+	client, where := k.Objects(workload.Clients{Typed: r.client}, namespace), place(k, namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := client.list(ctx, options)
+			list, err := client.List(ctx, options)
 			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			events, err := client.watch(ctx, options)
+			events, err := client.Watch(ctx, options)
 			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
 			return events, err
 		},
 	}
 	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(where) }}
-	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), k.example, store,
-		cache.ReflectorOptions{Name: where, TypeDescription: k.name})
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), k.Example, store,
+		cache.ReflectorOptions{Name: where, TypeDescription: k.Name})
 }
 
 // failed notes why something is not listed, and says what to do where it is a missing right, which is granted in a file.

@@ -9,7 +9,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // reloaderMetrics are metrics by the names and labels of Reloader, for dashboards and alerts that were made for it. What
@@ -101,13 +103,13 @@ func newReloaderMetrics(meter metric.Meter) (*reloaderMetrics, error) {
 }
 
 // received counts an event that was delivered, and the workloads that it may concern.
-func (m *reloaderMetrics) received(ctx context.Context, change events.Change, dependents []*workload) {
+func (m *reloaderMetrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
 	if m == nil {
 		return
 	}
 	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
 	for _, w := range dependents {
-		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", reloaderTitle(w.id.Kind))))
+		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", reloaderTitle(w.ID.Kind))))
 	}
 }
 
@@ -126,8 +128,8 @@ func (m *reloaderMetrics) settled(ctx context.Context, change events.Change, too
 	m.processed.Add(ctx, 1, metric.WithAttributes(append(reloaderEvent(change), result)...))
 }
 
-func (m *reloaderMetrics) decided(ctx context.Context, reason Reason) {
-	if m != nil && reason.Action() == Skip {
+func (m *reloaderMetrics) decided(ctx context.Context, reason plan.Reason) {
+	if m != nil && reason.Action() == plan.Skip {
 		m.skips.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
 	}
 }
@@ -142,12 +144,12 @@ func (m *reloaderMetrics) reloaded(ctx context.Context, r *roll) {
 // patched measures the time that one of the causes of a patch took.
 func (m *reloaderMetrics) patched(ctx context.Context, r *roll, took time.Duration) {
 	if m != nil {
-		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(r.workload.id.Kind))))
+		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(r.workload.ID.Kind))))
 	}
 }
 
 // failed counts a patch that did not succeed.
-func (m *reloaderMetrics) failed(ctx context.Context, w *workload) {
+func (m *reloaderMetrics) failed(ctx context.Context, w *workload.Workload) {
 	if m == nil {
 		return
 	}
@@ -162,20 +164,20 @@ func (m *reloaderMetrics) retried(ctx context.Context) {
 	}
 }
 
-func (m *reloaderMetrics) count(ctx context.Context, w *workload, succeeded bool) {
+func (m *reloaderMetrics) count(ctx context.Context, w *workload.Workload, succeeded bool) {
 	success, result := attribute.String("success", "true"), attribute.String("result", "success")
 	if !succeeded {
 		success, result = attribute.String("success", "false"), attribute.String("result", "error")
 	}
 	m.reloads.Add(ctx, 1, metric.WithAttributes(success))
-	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", w.id.Namespace)))
-	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(w.id.Kind)), result))
+	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", w.ID.Namespace)))
+	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(w.ID.Kind)), result))
 }
 
 // reloaderTitle is how Reloader writes a kind of workload: Deployment.
 func reloaderTitle(name string) string {
-	k, _ := kindNamed(name)
-	return k.title
+	k, _ := workload.BuiltIn().Named(name)
+	return k.Title
 }
 
 // reloaderEvent is how Reloader describes an event.

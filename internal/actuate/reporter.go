@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -39,7 +40,7 @@ type reporter struct {
 	waiting []report
 	since   time.Time
 	// told are the problems of each workload that people were told of.
-	told map[workloadKey]string
+	told map[workload.Key]string
 
 	// batches is what run is given, and published what it gives back. Nobody takes it any more when closing is closed.
 	batches   chan []report
@@ -56,7 +57,7 @@ type report struct {
 
 func newReporter(a *Actuator, kube *kubeEvents) *reporter {
 	return &reporter{
-		options: a.options, bus: a.bus, log: a.log, metrics: a.metrics, kube: kube, told: make(map[workloadKey]string),
+		options: a.options, bus: a.bus, log: a.log, metrics: a.metrics, kube: kube, told: make(map[workload.Key]string),
 		batches: make(chan []report), published: make(chan []report), closing: make(chan struct{}),
 	}
 }
@@ -179,22 +180,22 @@ func (r *reporter) close(ctx context.Context) {
 }
 
 // problems tells people what is wrong with the annotations of a workload, once for each wording.
-func (r *reporter) problems(ctx context.Context, w *workload) {
-	texts := make([]string, 0, len(w.problems))
-	for _, problem := range w.problems {
+func (r *reporter) problems(ctx context.Context, w *workload.Workload) {
+	texts := make([]string, 0, len(w.Problems))
+	for _, problem := range w.Problems {
 		texts = append(texts, problem.Error())
 	}
 	text := strings.Join(texts, "; ")
-	if r.told[w.key()] == text {
+	if r.told[w.Key()] == text {
 		return
 	}
 	if text == "" {
-		delete(r.told, w.key())
+		delete(r.told, w.Key())
 		return
 	}
-	r.told[w.key()] = text
-	r.log.WarnContext(ctx, "an annotation cannot be read", "workload", w.id.String(), "namespace", w.id.Namespace, "err", text)
-	r.kube.problem(ctx, w.id, text)
+	r.told[w.Key()] = text
+	r.log.WarnContext(ctx, "an annotation cannot be read", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", text)
+	r.kube.problem(ctx, w.ID, text)
 }
 
 // tellAll has everything published that is not, for as long as one try may take.

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // pending is a workload with changes that are not decided yet. It becomes due when it has been quiet for a while.
 type pending struct {
-	key workloadKey
+	key workload.Key
 	// seen is the workload as it was when the newest change came. It may be gone since.
-	seen   *workload
+	seen   *workload.Workload
 	claims map[events.Source]*claim
 	// first is when the first change came.
 	first time.Time
@@ -19,27 +21,27 @@ type pending struct {
 	// attempts counts the patches that were tried in vain.
 	attempts int
 	// held is why it waits although it is due; zero where it does not.
-	held Reason
+	held plan.Reason
 	// said is the last reason for waiting that was told to people.
-	said Reason
+	said plan.Reason
 	// place is where it stands in the queue, -1 where it does not.
 	place int
 }
 
 // settleQueue holds the pending workloads, the one that is due first in front.
 type settleQueue struct {
-	byKey map[workloadKey]*pending
+	byKey map[workload.Key]*pending
 	// held are those that wait for something other than a time. They are in byKey too.
-	held  map[workloadKey]*pending
+	held  map[workload.Key]*pending
 	order dueOrder
 }
 
 func newSettleQueue() *settleQueue {
-	return &settleQueue{byKey: make(map[workloadKey]*pending), held: make(map[workloadKey]*pending)}
+	return &settleQueue{byKey: make(map[workload.Key]*pending), held: make(map[workload.Key]*pending)}
 }
 
 // want gives the pending entry of a workload, a new one where there is none.
-func (q *settleQueue) want(key workloadKey, now time.Time) *pending {
+func (q *settleQueue) want(key workload.Key, now time.Time) *pending {
 	p := q.byKey[key]
 	if p == nil {
 		p = &pending{key: key, claims: make(map[events.Source]*claim), first: now, place: -1}
@@ -87,20 +89,20 @@ func (q *settleQueue) drop(p *pending) {
 }
 
 // hold keeps a workload that was popped, until release.
-func (q *settleQueue) hold(p *pending, why Reason) {
+func (q *settleQueue) hold(p *pending, why plan.Reason) {
 	p.held = why
 	q.held[p.key] = p
 }
 
 // release puts a held workload back into the queue, due now.
 func (q *settleQueue) release(p *pending, now time.Time) {
-	p.held = ReasonUnknown
+	p.held = plan.None
 	delete(q.held, p.key)
 	q.schedule(p, now)
 }
 
 // isHeld tells whether a workload waits for something other than a time.
-func (p *pending) isHeld() bool { return p.held != ReasonUnknown }
+func (p *pending) isHeld() bool { return p.held != plan.None }
 
 // doubt forgets what was before the changes, after a patch that failed: it may have been made, and its answer lost. Then
 // the pods have more than what was before.

@@ -3,17 +3,20 @@ package actuate
 import (
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
 	q := newSettleQueue()
-	key := func(name string) workloadKey { return workloadKey{"deployment", "shop", name} }
+	key := func(name string) workload.Key { return workload.Key{Kind: "deployment", Namespace: "shop", Name: name} }
 	for name, wait := range map[string]time.Duration{"late": 3 * time.Second, "early": time.Second, "middle": 2 * time.Second} {
 		q.schedule(q.want(key(name), now), now.Add(wait))
 	}
 	if p := q.pop(now); p != nil {
-		t.Errorf("before any is due: got %s", p.key.name)
+		t.Errorf("before any is due: got %s", p.key.Name)
 	}
 	if due, ok := q.next(); !ok || !due.Equal(now.Add(time.Second)) {
 		t.Errorf("next: got %s, %t", due, ok)
@@ -22,7 +25,7 @@ func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 	q.schedule(q.want(key("early"), now), now.Add(4*time.Second))
 	for _, want := range []string{"middle", "late", "early"} {
 		p := q.pop(now.Add(5 * time.Second))
-		if p == nil || p.key.name != want {
+		if p == nil || p.key.Name != want {
 			t.Fatalf("got %v, want %s", p, want)
 		}
 		q.drop(p)
@@ -35,9 +38,9 @@ func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 func TestWhatIsHeldComesUpWhenItIsReleased(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
 	q := newSettleQueue()
-	q.schedule(q.want(workloadKey{"deployment", "shop", "web"}, now), now)
+	q.schedule(q.want(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, now), now)
 	p := q.pop(now)
-	q.hold(p, ReasonLimit)
+	q.hold(p, plan.Limit)
 	if again := q.pop(now.Add(time.Hour)); again != nil || !p.isHeld() {
 		t.Error("it came up while it was held")
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // deliver has the stream hand over the last event of a source.
@@ -35,16 +36,16 @@ func (s *simulation) take() {
 		c = s.pending.claims[change.Source]
 	}
 	if c == nil {
-		decision := plan(s.w, change, from)
+		decision := plan.Decide(s.w, change, from)
 		s.notef("  took %s %s: %s", change.Source, change.ID(), decision.Reason)
-		if s.inFlight == nil && decision.Reason.Action() == Skip {
+		if s.inFlight == nil && decision.Reason.Action() == plan.Skip {
 			s.conclude(change)
 			return
 		}
 		c = &claim{from: from}
 	}
 	if s.pending == nil {
-		s.pending = &pending{key: s.w.key(), claims: make(map[events.Source]*claim)}
+		s.pending = &pending{key: s.w.Key(), claims: make(map[events.Source]*claim)}
 	}
 	c.change = change
 	s.pending.claims[change.Source] = c
@@ -67,11 +68,11 @@ func (s *simulation) dispatch() {
 	}
 	p := s.pending
 	s.pending = nil
-	var doing []Decision
+	var doing []plan.Decision
 	for source, c := range p.claims {
-		decision := plan(s.w, c.change, c.from)
+		decision := plan.Decide(s.w, c.change, c.from)
 		s.notef("  decided %s %s: %s", source, c.change.ID(), decision.Reason)
-		if decision.Reason.Action() == Skip {
+		if decision.Reason.Action() == plan.Skip {
 			delete(p.claims, source)
 			s.conclude(c.change)
 			continue
@@ -126,16 +127,16 @@ func (s *simulation) apply(r *roll) {
 	var patch struct {
 		Metadata struct{ Annotations map[string]string }
 	}
-	if err := json.Unmarshal(r.body, &patch); err != nil {
-		s.failf("the patch %s: %v", r.body, err)
+	if err := json.Unmarshal(r.patch.Body, &patch); err != nil {
+		s.failf("the patch %s: %v", r.patch.Body, err)
 	}
 	after := *s.w
-	after.version = strconv.Itoa(s.version)
-	after.rolled = parseRolled(patch.Metadata.Annotations[annotationRolled])
-	s.notef("%d: patched (rolls: %t): %v", s.version, r.rolls, after.rolled)
+	after.Version = strconv.Itoa(s.version)
+	after.Rolled = recordOf(patch.Metadata.Annotations[annotationRolled])
+	s.notef("%d: patched (rolls: %t): %v", s.version, r.rolls, after.Rolled)
 	if r.rolls {
 		s.checkRoll(r)
-		after.templateVersion = after.version
+		after.TemplateVersion = after.Version
 		s.startPods()
 	}
 	s.w = &after
@@ -146,7 +147,7 @@ func (s *simulation) restart() {
 	s.engine.known = make(map[events.Source]events.Change)
 	s.pending, s.inFlight, s.buffer = nil, nil, nil
 	after := *s.w
-	after.templateVersion = ""
+	after.TemplateVersion = ""
 	s.w = &after
 	s.lose()
 	for _, source := range s.sources {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // simulation is a workload, the sources that it reads, a watcher, a stream and an actuator, in which anything may happen at
@@ -24,7 +26,7 @@ type simulation struct {
 	calm    bool
 	version int
 	sources []*simulatedSource
-	w       *workload
+	w       *workload.Workload
 	// waiting says that the pods cannot start. They do as soon as they can.
 	waiting bool
 	// startedAt is when they did.
@@ -41,7 +43,7 @@ type simulation struct {
 // simulatedSource is a source, what the stream says of it, and what the pods have of it.
 type simulatedSource struct {
 	events.Source
-	ref     Reference
+	ref     workload.Reference
 	uid     int
 	version int
 	data    map[string]string // nil: there is none
@@ -95,13 +97,13 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 		engine: &engine{known: make(map[events.Source]events.Change)}, log: []string{fmt.Sprintf("seed %d", seed)},
 	}
 	// Of the Secret a and b are read, and without a the pods do not start. The ConfigMap is read as a whole.
-	secret := Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"a", "b"}, Required: []string{"a"}}
-	config := Reference{Kind: events.KindConfigMap, Name: "app", Optional: true}
+	secret := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"a", "b"}, Required: []string{"a"}}
+	config := workload.Reference{Kind: events.KindConfigMap, Name: "app", Optional: true}
 	if s.calm {
 		secret.Required, secret.Optional = nil, true
 	}
-	s.w = workloadOf(t, "auto", config, func(w *workload) { w.refs = append(w.refs, secret) })
-	for _, ref := range s.w.refs {
+	s.w = workloadOf(t, "auto", config, func(w *workload.Workload) { w.Refs = append(w.Refs, secret) })
+	for _, ref := range s.w.Refs {
 		s.sources = append(s.sources, &simulatedSource{
 			Source: events.Source{Kind: ref.Kind, Namespace: "shop", Name: ref.Name}, ref: ref,
 			uid: 1, version: 90, data: map[string]string{"a": "0", "b": "0", "c": "0"},
@@ -249,10 +251,10 @@ func (s *simulation) watch(source *simulatedSource) {
 func (s *simulation) checkRoll(r *roll) {
 	needed := false
 	for _, decision := range r.decisions {
-		if decision.Reason.Action() != Roll {
+		if decision.Reason.Action() != plan.Roll {
 			continue
 		}
-		last, before := s.w.rolled[decision.Source.String()]
+		last, before := s.w.Rolled[decision.Source.String()]
 		if before && last.Fingerprint == decision.Record.Fingerprint {
 			s.failf("it is rolled for %s twice in a row", last)
 		}
@@ -269,14 +271,14 @@ func (s *simulation) checkRoll(r *roll) {
 // deploy has somebody else change the pod template.
 func (s *simulation) deploy() {
 	after := *s.w
-	after.version = strconv.Itoa(s.version)
-	after.templateVersion = after.version
+	after.Version = strconv.Itoa(s.version)
+	after.TemplateVersion = after.Version
 	if !s.calm && s.random.IntN(4) == 0 {
-		after.templateVersion = "" // It was seen in a list.
+		after.TemplateVersion = "" // It was seen in a list.
 	}
 	s.w = &after
 	s.startPods()
-	if after.templateVersion == "" || s.inFlight != nil {
+	if after.TemplateVersion == "" || s.inFlight != nil {
 		s.lose()
 	}
 	s.notef("%d: deployed", s.version)
@@ -309,14 +311,14 @@ func (s *simulation) settle() {
 // check checks that the pods have what they are to have, and that nothing more happens whatever comes again.
 func (s *simulation) check() {
 	for _, source := range s.sources {
-		decision := plan(s.w, source.event, nil)
-		if decision.Reason.Action() != Skip {
+		decision := plan.Decide(s.w, source.event, nil)
+		if decision.Reason.Action() != plan.Skip {
 			s.failf("%s: its last event comes again and would have it %s: %s", source, decision.Reason.Action(), decision.Reason)
 		}
 		content, complete := source.read()
 		switch {
 		case s.waiting || !complete || content == source.pods:
-		case content == "absent" || decision.Reason == ReasonKeyMissing:
+		case content == "absent" || decision.Reason == plan.KeyMissing:
 			// Running pods keep what they have.
 		case (source.strayed || !source.decided[source.podsEvent]) && source.publishedAt[content] < s.startedAt:
 			// They started with content that was superseded before the actuator decided about it, and by then it had gone back
@@ -324,7 +326,7 @@ func (s *simulation) check() {
 		case source.pods == "absent" && source.event.Verb == events.VerbObserved:
 			// They started without it, and it came back as it had been.
 		default:
-			s.failf("%s: the pods have %s, not %s: %s (%v)", source, source.pods, content, decision.Reason, s.w.rolled)
+			s.failf("%s: the pods have %s, not %s: %s (%v)", source, source.pods, content, decision.Reason, s.w.Rolled)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -89,7 +90,7 @@ func (y *syncer) consider(t *ticket, es *externalsecret.ExternalSecret, rotation
 	key := syncKey{t.delivery.Change.Source, nameOf(es)}
 	if s := y.syncs[key]; s != nil {
 		t.open++
-		if !newer(t.delivery.Change.ResourceVersion, s.change.ResourceVersion) {
+		if !workload.Newer(t.delivery.Change.ResourceVersion, s.change.ResourceVersion) {
 			s.tickets = slices.Insert(s.tickets, 0, t)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // syncIndex knows the ExternalSecrets and their stores, and for each path in a secret store which of them read it, without
@@ -101,7 +102,7 @@ func (x *syncIndex) put(obj any) {
 	case *externalsecret.ExternalSecret:
 		x.mu.Lock()
 		earlier := x.secrets[nameOf(o)]
-		fresh := earlier == nil || earlier.UID != o.UID || newer(o.ResourceVersion, earlier.ResourceVersion)
+		fresh := earlier == nil || earlier.UID != o.UID || workload.Newer(o.ResourceVersion, earlier.ResourceVersion)
 		if fresh {
 			x.add(o)
 		}
@@ -123,7 +124,7 @@ func (x *syncIndex) put(obj any) {
 func (x *syncIndex) answer(es *externalsecret.ExternalSecret) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && newer(es.ResourceVersion, earlier.ResourceVersion) {
+	if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && workload.Newer(es.ResourceVersion, earlier.ResourceVersion) {
 		x.add(es)
 	}
 }

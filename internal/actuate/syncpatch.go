@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // annotationSyncedFrom, on an ExternalSecret, is its status.syncedResourceVersion when it was asked to sync: it is synced
@@ -72,11 +73,11 @@ func newSyncAsk(target syncTarget, syncs []*forcedSync) (syncAsk, error) {
 	parent := s.change.Trace.Parent
 	annotations := map[string]any{
 		externalsecret.AnnotationForceSync: externalsecret.ForceSync{Event: s.change.ID(), Repeat: s.repeat, Traceparent: parent}.String(),
-		annotationCause:                    s.change.ID(),
-		annotationTraceparent:              nil,
+		workload.AnnotationCause:           s.change.ID(),
+		workload.AnnotationTraceparent:     nil,
 	}
 	if parent != "" {
-		annotations[annotationTraceparent] = parent
+		annotations[workload.AnnotationTraceparent] = parent
 	}
 	if !target.isCluster() {
 		annotations[annotationSyncedFrom] = s.seen.SyncedVersion
@@ -99,7 +100,7 @@ func (y *syncer) send(ctx context.Context, ask syncAsk) {
 	defer cancel()
 	answer := syncAnswer{ask: ask, at: options.Now()}
 	obj, err := options.Dynamic.Resource(ask.target.resource).Namespace(ask.target.namespace).Patch(callCtx, ask.target.name,
-		types.MergePatchType, ask.body, metav1.PatchOptions{FieldManager: fieldManager})
+		types.MergePatchType, ask.body, metav1.PatchOptions{FieldManager: workload.FieldManager})
 	switch {
 	case err != nil:
 		answer.err = fmt.Errorf("patching %s %s: %w", ask.target.resource.Resource, ask.target.name, err)

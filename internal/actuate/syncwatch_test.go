@@ -20,6 +20,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // dynamicOf is a client for the objects.
@@ -45,7 +46,7 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...
 	options := testOptions()
 	options.Dynamic, options.Namespaces = client, namespaces
 	index := newSyncIndex(func(types.NamespacedName) {})
-	r := newReflectors(options, newIndex(false, func(workloadKey) {}), options.Logger)
+	r := newReflectors(options, newIndex(false, func(workload.Key) {}), options.Logger)
 	clear(r.waiting)
 	w := newSyncWatch(options, index, r, options.Logger)
 	ctx, cancel := context.WithCancel(t.Context())

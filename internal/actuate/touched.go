@@ -1,19 +1,23 @@
 package actuate
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
 
 // touched gathers the workloads that have changed, for the engine to look at.
 type touched struct {
 	signal chan struct{}
 	mu     sync.Mutex
-	keys   map[workloadKey]struct{}
+	keys   map[workload.Key]struct{}
 }
 
 func newTouched() *touched {
-	return &touched{signal: make(chan struct{}, 1), keys: make(map[workloadKey]struct{})}
+	return &touched{signal: make(chan struct{}, 1), keys: make(map[workload.Key]struct{})}
 }
 
-func (t *touched) add(key workloadKey) {
+func (t *touched) add(key workload.Key) {
 	t.mu.Lock()
 	t.keys[key] = struct{}{}
 	t.mu.Unlock()
@@ -23,10 +27,10 @@ func (t *touched) add(key workloadKey) {
 	}
 }
 
-func (t *touched) take() map[workloadKey]struct{} {
+func (t *touched) take() map[workload.Key]struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keys := t.keys
-	t.keys = make(map[workloadKey]struct{})
+	t.keys = make(map[workload.Key]struct{})
 	return keys
 }

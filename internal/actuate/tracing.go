@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // newTicket begins the span of an event's processing. Its parent is the context in which the event was made, so that a
@@ -40,7 +42,7 @@ func (e *engine) newTicket(ctx context.Context, delivery *events.Delivery) *tick
 
 // startPlan begins the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the
 // others are linked to it, so that whoever looks at the trace of one of those finds what came of it.
-func (e *engine) startPlan(ctx context.Context, p *pending, w *workload) (context.Context, trace.Span) {
+func (e *engine) startPlan(ctx context.Context, p *pending, w *workload.Workload) (context.Context, trace.Span) {
 	var newest *ticket
 	var others []*ticket
 	for _, c := range p.claims {
@@ -48,7 +50,7 @@ func (e *engine) startPlan(ctx context.Context, p *pending, w *workload) (contex
 			switch {
 			case newest == nil:
 				newest = t
-			case newer(t.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
+			case workload.Newer(t.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
 				newest, others = t, append(others, newest)
 			default:
 				others = append(others, t)
@@ -63,7 +65,7 @@ func (e *engine) startPlan(ctx context.Context, p *pending, w *workload) (contex
 		links = append(links, trace.LinkFromContext(t.ctx))
 	}
 	ctx, span := e.options.Tracer.Start(context.WithoutCancel(ctx), "plan", trace.WithLinks(links...),
-		trace.WithAttributes(workloadAttributes(w.id)...))
+		trace.WithAttributes(workloadAttributes(w.ID)...))
 	for _, t := range others {
 		t.span.AddLink(trace.LinkFromContext(ctx))
 	}
@@ -138,7 +140,7 @@ func outcomeAttributes(outcome events.Outcome) []attribute.KeyValue {
 // reasonKey is the attribute of a reason.
 const reasonKey = attribute.Key("keyturn.reason")
 
-func decisionAttributes(decision Decision) []attribute.KeyValue {
+func decisionAttributes(decision plan.Decision) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("keyturn.source", decision.Source.String()),
 		reasonKey.String(decision.Reason.String()),

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // traced are options whose spans the recorder has.
@@ -46,7 +48,7 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 			w := workloadOf(t, "auto", wholeDB, nil)
 			e := engineOf(t, options, w)
 			var tickets []*ticket
-			p := &pending{key: w.key(), claims: make(map[events.Source]*claim)}
+			p := &pending{key: w.Key(), claims: make(map[events.Source]*claim)}
 			for _, change := range test.changes {
 				ticket := e.newTicket(t.Context(), &events.Delivery{Change: change})
 				tickets = append(tickets, ticket)
@@ -97,29 +99,29 @@ func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
 func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	options, recorder := traced()
 	options.MaxRollouts = 1
-	w := workloadOf(t, "auto", wholeDB, func(w *workload) { w.progress.pods = 1 })
-	busy := workloadOf(t, "auto", wholeDB, named("busy", func(w *workload) { w.progress.pods = 1 }))
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Progress.Pods = 1 })
+	busy := workloadOf(t, "auto", wholeDB, named("busy", func(w *workload.Workload) { w.Progress.Pods = 1 }))
 	e := engineOf(t, options, w, busy)
-	e.rollouts[busy.key()] = &rollout{}
+	e.rollouts[busy.Key()] = &rollout{}
 	change := changeIn('a', "100")
 	change.Source = db
 	p := e.pend(w, change)
 	p.claims[db].tickets = []*ticket{e.newTicket(t.Context(), &events.Delivery{Change: change})}
 	for range 3 {
 		e.act(t.Context(), p, w)
-		if p.held != ReasonLimit {
-			t.Fatalf("it is held for %s, want %s", p.held, ReasonLimit)
+		if p.held != plan.Limit {
+			t.Fatalf("it is held for %s, want %s", p.held, plan.Limit)
 		}
 	}
 	if ended := recorder.Ended(); len(ended) != 1 || ended[0].Name() != "plan" {
 		t.Errorf("got the spans %v, want one plan", ended)
 	}
 	// A decision that it has to wait for something else is another one.
-	e.failed[busy.key()] = struct{}{}
-	busy.rolled = map[string]RolledFor{db.String(): plan(w, change, nil).Record}
+	e.failed[busy.Key()] = struct{}{}
+	busy.Rolled = map[string]workload.RolledFor{db.String(): plan.Decide(w, change, nil).Record}
 	e.act(t.Context(), p, w)
-	if got := len(recorder.Ended()); p.held != ReasonPeerFailed || got != 2 {
-		t.Errorf("held for %s with %d plans, want %s and 2", p.held, got, ReasonPeerFailed)
+	if got := len(recorder.Ended()); p.held != plan.PeerFailed || got != 2 {
+		t.Errorf("held for %s with %d plans, want %s and 2", p.held, got, plan.PeerFailed)
 	}
 }
 

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"path"
@@ -38,14 +38,14 @@ const (
 
 // rollOn reads keyturn.dev/roll-on: the workload's, else its pod template's.
 func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
-	text, ok := workload[annotationRollOn]
+	text, ok := workload[AnnotationRollOn]
 	if !ok {
-		text, ok = template[annotationRollOn]
+		text, ok = template[AnnotationRollOn]
 	}
 	switch {
 	case !ok:
 		return rollOnSilent
-	case !p.fits(annotationRollOn, text):
+	case !p.fits(AnnotationRollOn, text):
 		return rollOnList
 	case strings.TrimSpace(text) == "none":
 		return rollOnNone
@@ -65,34 +65,34 @@ func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
 		p.rollOnItem(item)
 	}
 	if empty {
-		p.fail(annotationRollOn, "", "is empty: "+rollOnAllowed())
+		p.fail(AnnotationRollOn, "", "is empty: "+rollOnAllowed())
 		return rollOnList
 	}
 	return says
 }
 
 func (p *optInParser) rollOnItem(item string) {
-	r := rule{reason: ByName, annotation: annotationRollOn, item: item}
+	r := rule{reason: byName, annotation: AnnotationRollOn, item: item}
 	if item == "auto" {
-		r.reason = ByAuto
+		r.reason = byAuto
 		p.include = append(p.include, r)
 		return
 	}
 	for _, k := range rollOnKinds {
 		if item == k.word {
-			r.reason, r.kind = ByAuto, k.kind
+			r.reason, r.kind = byAuto, k.kind
 			p.include = append(p.include, r)
 			return
 		}
 	}
 	text, excluded := strings.CutPrefix(item, "!")
 	if problem := r.source(strings.TrimSpace(text)); problem != "" {
-		p.fail(annotationRollOn, item, problem+": "+rollOnAllowed())
+		p.fail(AnnotationRollOn, item, problem+": "+rollOnAllowed())
 		return
 	}
 	switch {
 	case excluded && r.key != "":
-		p.fail(annotationRollOn, item, "an exclusion is of all keys: "+rollOnAllowed())
+		p.fail(AnnotationRollOn, item, "an exclusion is of all keys: "+rollOnAllowed())
 	case excluded:
 		r.reason = Excluded
 		p.exclude = append(p.exclude, r)

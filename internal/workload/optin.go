@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationRollOn is the annotation, of a workload or of its pod template, that lists what the workload rolls on.
-const annotationRollOn = "keyturn.dev/roll-on"
+// AnnotationRollOn is the annotation, of a workload or of its pod template, that lists what the workload rolls on.
+const AnnotationRollOn = "keyturn.dev/roll-on"
 
 // maxAnnotation is how long an annotation may be, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
 const maxAnnotation = 16 << 10
@@ -20,11 +20,11 @@ type OptIn struct {
 	exclude []rule
 }
 
-// ParseOptIn reads the annotations of a workload and of its pod template. All is the operator's --roll-all: what the pod
+// parseOptIn reads the annotations of a workload and of its pod template. All is the operator's --roll-all: what the pod
 // spec references counts, unless the workload says otherwise.
 //
 // Each item that cannot be read is one *ItemError, and takes nothing away from the others.
-func ParseOptIn(workload, template map[string]string, all bool) (OptIn, []error) {
+func parseOptIn(workload, template map[string]string, all bool) (OptIn, []error) {
 	var p optInParser
 	own := p.rollOn(workload, template)
 	if own == rollOnNone {
@@ -43,7 +43,7 @@ type optInParser struct {
 }
 
 func (p *optInParser) fail(annotation, item, problem string) {
-	p.errs = append(p.errs, &ItemError{Annotation: annotation, Item: item, Problem: problem})
+	p.errs = append(p.errs, &itemError{Annotation: annotation, Item: item, Problem: problem})
 }
 
 // fits reports an annotation that is too long. Nothing of it is read.
@@ -51,15 +51,15 @@ func (p *optInParser) fits(annotation, text string) bool {
 	if len(text) <= maxAnnotation {
 		return true
 	}
-	p.errs = append(p.errs, &ItemError{
+	p.errs = append(p.errs, &itemError{
 		Annotation: annotation,
 		Problem:    fmt.Sprintf("is %d bytes long: at most %d are read", len(text), maxAnnotation),
 	})
 	return false
 }
 
-// ItemError says what is wrong with one item of an annotation, and what is allowed there.
-type ItemError struct {
+// itemError says what is wrong with one item of an annotation, and what is allowed there.
+type itemError struct {
 	// Annotation is the key of the annotation.
 	Annotation string
 	// Item is the item as it was written. Empty: it is about the whole annotation.
@@ -68,7 +68,7 @@ type ItemError struct {
 	Problem string
 }
 
-func (e *ItemError) Error() string {
+func (e *itemError) Error() string {
 	if e.Item == "" {
 		return e.Annotation + ": " + e.Problem
 	}
@@ -80,7 +80,7 @@ type rule struct {
 	reason     WantReason
 	annotation string
 	item       string
-	// kind is empty where the rule is for every kind.
+	// Kind is empty where the rule is for every kind.
 	kind events.Kind
 	// name is nil where the rule is for every name.
 	name matcher
@@ -105,12 +105,12 @@ func (r *rule) covers(source events.Source) bool {
 // Empty says that the workload can never roll, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
-// Names lists the sources that are named exactly, in order. The workload may want them without referencing them.
-func (o OptIn) Names(namespace string) []events.Source {
+// names lists the sources that are named exactly, in order. The workload may want them without referencing them.
+func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
 	for i := range o.include {
 		if name, ok := o.include[i].name.(exactly); ok {
-			list = append(list, sourceNamed(o.include[i].kind, namespace, string(name)))
+			list = append(list, SourceNamed(o.include[i].kind, namespace, string(name)))
 		}
 	}
 	slices.SortFunc(list, func(a, b events.Source) int {

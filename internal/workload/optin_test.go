@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ type wantTest struct {
 func runWantTests(t *testing.T, tests []wantTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := ParseOptIn(tt.workload, tt.template, tt.all)
+			optIn, errs := parseOptIn(tt.workload, tt.template, tt.all)
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
@@ -62,7 +62,7 @@ func source(t testing.TB, text string) events.Source {
 	return source
 }
 
-func rollOn(text string) map[string]string { return map[string]string{annotationRollOn: text} }
+func rollOn(text string) map[string]string { return map[string]string{AnnotationRollOn: text} }
 
 // reads is a reference that reads the keys, or all.
 func reads(keys ...string) *Reference { return &Reference{Keys: keys} }
@@ -78,56 +78,56 @@ func TestOptInOfBoth(t *testing.T) {
 		},
 		{
 			name:     "what roll-on includes and what Reloader's annotations include is joined: roll-on's",
-			workload: map[string]string{annotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
+			workload: map[string]string{AnnotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
 			source:   "secret/db",
-			want:     ByName, by: "keyturn.dev/roll-on: secret/db",
+			want:     byName, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
 			name:     "and Reloader's",
-			workload: map[string]string{annotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
+			workload: map[string]string{AnnotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
 			source:   "configmap/app",
-			want:     ByName, by: "configmap.reloader.stakater.com/reload: app",
+			want:     byName, by: "configmap.reloader.stakater.com/reload: app",
 		},
 		{
 			name:     "they are joined where one is on the workload and the other on the template",
 			workload: rollOn("secret/db"), template: map[string]string{"reloader.stakater.com/auto": "true"},
 			source: "configmap/app", ref: reads(),
-			want: ByAuto, by: "reloader.stakater.com/auto: true",
+			want: byAuto, by: "reloader.stakater.com/auto: true",
 		},
 		{
 			name:     "an exclusion of roll-on beats Reloader's names",
-			workload: map[string]string{annotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"},
+			workload: map[string]string{AnnotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"},
 			source:   "secret/db", ref: reads(),
 			want: Excluded, by: "keyturn.dev/roll-on: !secret/db",
 		},
 		{
 			name:     "an exclusion of Reloader beats the names of roll-on",
-			workload: map[string]string{annotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
+			workload: map[string]string{AnnotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
 			source:   "secret/db", ref: reads(),
 			want: Excluded, by: "secrets.exclude.reloader.stakater.com/reload: db",
 		},
 		{
 			name:     "none beats Reloader's annotations",
-			workload: map[string]string{annotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
+			workload: map[string]string{AnnotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
 			source:   "secret/db", ref: reads(),
 			want: NotWanted,
 		},
 		{
 			name:     "auto of roll-on counts where Reloader's auto is false",
-			workload: map[string]string{annotationRollOn: "auto", "reloader.stakater.com/auto": "false"},
+			workload: map[string]string{AnnotationRollOn: "auto", "reloader.stakater.com/auto": "false"},
 			source:   "secret/db", ref: reads("user"),
-			want: ByAuto, keys: []string{"user"},
+			want: byAuto, keys: []string{"user"},
 		},
 		{
 			name:     "a name says more than auto does",
-			workload: map[string]string{annotationRollOn: "auto", "secret.reloader.stakater.com/reload": "db"},
+			workload: map[string]string{AnnotationRollOn: "auto", "secret.reloader.stakater.com/reload": "db"},
 			source:   "secret/db", ref: reads(),
-			want: ByName, by: "secret.reloader.stakater.com/reload: db",
+			want: byName, by: "secret.reloader.stakater.com/reload: db",
 		},
 		{
 			name: "with roll-all a workload that says nothing wants what it references",
 			all:  true, source: "secret/db", ref: reads("user"),
-			want: ByAll, keys: []string{"user"},
+			want: byAll, keys: []string{"user"},
 		},
 		{
 			name: "with roll-all it does not want what it does not reference",
@@ -152,7 +152,7 @@ func TestOptInOfBoth(t *testing.T) {
 		{
 			name: "with roll-all a list of exclusions leaves the rest in",
 			all:  true, workload: rollOn("!configmap/noisy"), source: "secret/db", ref: reads(),
-			want: ByAll,
+			want: byAll,
 		},
 		{
 			name: "with roll-all a list of exclusions excludes",
@@ -180,7 +180,7 @@ func TestOptInIsEmpty(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := ParseOptIn(tt.workload, nil, tt.all)
+			optIn, errs := parseOptIn(tt.workload, nil, tt.all)
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
@@ -192,8 +192,8 @@ func TestOptInIsEmpty(t *testing.T) {
 }
 
 func TestOptInNames(t *testing.T) {
-	optIn, errs := ParseOptIn(map[string]string{
-		annotationRollOn:                      "secret/db#user, secret/db, configmap/app, secret/app-*, auto, !secret/noisy",
+	optIn, errs := parseOptIn(map[string]string{
+		AnnotationRollOn:                      "secret/db#user, secret/db, configmap/app, secret/app-*, auto, !secret/noisy",
 		"secret.reloader.stakater.com/reload": `zeta, db, a.b, c\.d, foo|bar`,
 	}, nil, true)
 	if len(errs) > 0 {
@@ -205,7 +205,7 @@ func TestOptInNames(t *testing.T) {
 		{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
 		{Kind: events.KindSecret, Namespace: "shop", Name: "zeta"},
 	}
-	if diff := cmp.Diff(want, optIn.Names("shop")); diff != "" {
+	if diff := cmp.Diff(want, optIn.names("shop")); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -225,7 +225,7 @@ func TestOptInHasPatterns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := ParseOptIn(tt.workload, nil, true)
+			optIn, errs := parseOptIn(tt.workload, nil, true)
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
@@ -241,34 +241,34 @@ func TestOptInHasPatterns(t *testing.T) {
 
 func TestAnnotationsThatAreTooLong(t *testing.T) {
 	for _, annotation := range []string{
-		annotationRollOn, "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload",
+		AnnotationRollOn, "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload",
 	} {
 		t.Run(annotation, func(t *testing.T) {
 			list := "db"
-			if annotation == annotationRollOn {
+			if annotation == AnnotationRollOn {
 				list = "secret/db"
 			}
 			list += strings.Repeat(",", maxAnnotation-len(list))
-			if _, errs := ParseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
+			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
 				t.Errorf("of %d bytes: errors %v", len(list), errs)
 			}
-			optIn, errs := ParseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
+			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
 			want := []string{annotation + ": is 16385 bytes long: at most 16384 are read"}
 			if diff := cmp.Diff(want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
-			if names := optIn.Names(""); len(names) > 0 {
+			if names := optIn.names(""); len(names) > 0 {
 				t.Errorf("names %v were read", names)
 			}
-			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != ByAuto {
-				t.Errorf("the other annotation says %s, want %s", got, ByAuto)
+			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != byAuto {
+				t.Errorf("the other annotation says %s, want %s", got, byAuto)
 			}
 		})
 	}
 }
 
 func TestItemErrorsShortenTheItem(t *testing.T) {
-	err := &ItemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
+	err := &itemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
 	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
@@ -277,7 +277,7 @@ func TestItemErrorsShortenTheItem(t *testing.T) {
 
 func TestWantReasonsHaveNames(t *testing.T) {
 	seen := make(map[string]bool)
-	for r := NotWanted; r <= ByAll; r++ {
+	for r := NotWanted; r <= byAll; r++ {
 		name := r.String()
 		if name == "unknown" || seen[name] {
 			t.Errorf("reason %d is called %q", r, name)
@@ -305,19 +305,19 @@ func FuzzParseOptIn(f *testing.F) {
 	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true)
 	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all bool) {
 		workload := map[string]string{
-			annotationRollOn:                               "secret/canary," + rollOn,
+			AnnotationRollOn:                               "secret/canary," + rollOn,
 			"secret.reloader.stakater.com/reload":          named + ",canary",
 			"reloader.stakater.com/auto":                   auto,
 			"secrets.exclude.reloader.stakater.com/reload": exclude,
 		}
-		template := map[string]string{"configmap.reloader.stakater.com/reload": named, annotationRollOn: rollOn}
-		optIn, errs := ParseOptIn(workload, template, all)
+		template := map[string]string{"configmap.reloader.stakater.com/reload": named, AnnotationRollOn: rollOn}
+		optIn, errs := parseOptIn(workload, template, all)
 		for _, err := range errs {
-			if item, ok := errors.AsType[*ItemError](err); !ok || item.Annotation == "" || item.Problem == "" || len(err.Error()) > 2000 {
+			if item, ok := errors.AsType[*itemError](err); !ok || item.Annotation == "" || item.Problem == "" || len(err.Error()) > 2000 {
 				t.Errorf("error %q is not a short line about one item", err)
 			}
 		}
-		again, _ := ParseOptIn(workload, template, all)
+		again, _ := parseOptIn(workload, template, all)
 		for _, text := range []string{"secret/canary", "configmap/canary", "configmap/app-a.b", "secret/x" + named} {
 			source := source(t, text)
 			for _, ref := range []*Reference{nil, reads(), reads("a", "password"), pulls()} {
@@ -329,7 +329,7 @@ func FuzzParseOptIn(f *testing.F) {
 					if want.Keys != nil && (!want.Wanted() || len(want.Keys) == 0 || !slices.IsSorted(want.Keys)) {
 						t.Errorf("keys %q do not fit %s", want.Keys, want.Reason)
 					}
-					named := want.Reason == ByName && (slices.Contains(optIn.Names("shop"), source) || optIn.HasPatterns(source.Kind))
+					named := want.Reason == byName && (slices.Contains(optIn.names("shop"), source) || optIn.HasPatterns(source.Kind))
 					if want.Wanted() && ref == nil && !named {
 						t.Errorf("%s is wanted %s, is not referenced, and an index would not find it", text, want.Reason)
 					}
@@ -339,8 +339,8 @@ func FuzzParseOptIn(f *testing.F) {
 		if strings.Contains(rollOn, "!") || slices.Contains(strings.FieldsFunc(exclude, func(r rune) bool { return r == ',' || r <= ' ' }), "canary") {
 			return
 		}
-		if len(workload[annotationRollOn]) <= maxAnnotation {
-			if want := optIn.Wants(source(t, "secret/canary"), nil, false); want.Reason != ByName || want.Keys != nil {
+		if len(workload[AnnotationRollOn]) <= maxAnnotation {
+			if want := optIn.Wants(source(t, "secret/canary"), nil, false); want.Reason != byName || want.Keys != nil {
 				t.Errorf("among others the valid item is %+v", want)
 			}
 		}
@@ -349,27 +349,27 @@ func FuzzParseOptIn(f *testing.F) {
 
 func BenchmarkParseOptIn(b *testing.B) {
 	workload := map[string]string{
-		annotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
+		AnnotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
 		"configmap.reloader.stakater.com/reload": "app,foo-.*",
 		"reloader.stakater.com/search":           "true",
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, errs := ParseOptIn(workload, nil, false); len(errs) > 0 {
+		if _, errs := parseOptIn(workload, nil, false); len(errs) > 0 {
 			b.Fatal(errs)
 		}
 	}
 }
 
 func BenchmarkOptInWants(b *testing.B) {
-	optIn, _ := ParseOptIn(map[string]string{
-		annotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
+	optIn, _ := parseOptIn(map[string]string{
+		AnnotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
 		"configmap.reloader.stakater.com/reload": "app,foo-.*",
 	}, nil, false)
 	source, ref := source(b, "configmap/web"), reads("a", "b")
 	b.ReportAllocs()
 	for b.Loop() {
-		if optIn.Wants(source, ref, false).Reason != ByAuto {
+		if optIn.Wants(source, ref, false).Reason != byAuto {
 			b.Fatal("not wanted by auto")
 		}
 	}

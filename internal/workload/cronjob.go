@@ -1,18 +1,17 @@
-package actuate
+package workload
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 )
 
 // cronJobs: the template is changed, so that it can be seen what the next job runs with. No job is run, and none that runs
 // is touched.
-var cronJobs = kind{
-	name: "cronjob", apiVersion: "batch/v1", title: "CronJob", resource: "cronjobs",
-	example: &batchv1.CronJob{},
-	client: func(client kubernetes.Interface, namespace string) objectClient {
-		return objects(client.BatchV1().CronJobs(namespace))
+var cronJobs = Kind{
+	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
+	Example: &batchv1.CronJob{},
+	client: func(c Clients, namespace string) Objects {
+		return typed(c.Typed.BatchV1().CronJobs(namespace))
 	},
 	read: func(obj runtime.Object) (parts, bool) {
 		cronJob, ok := obj.(*batchv1.CronJob)
@@ -21,10 +20,11 @@ var cronJobs = kind{
 		}
 		return parts{
 			&cronJob.ObjectMeta, &cronJob.Spec.JobTemplate.Spec.Template,
-			progress{stateComplete, "the next job starts with the new content", 0},
+			Progress{Complete, "the next job starts with the new content", 0},
 		}, true
 	},
 	template: func(podTemplate map[string]any) map[string]any {
 		return map[string]any{"jobTemplate": map[string]any{"spec": specTemplate(podTemplate)}}
 	},
+	strategy: annotating,
 }

@@ -1,4 +1,6 @@
-package actuate
+// Package plan decides what a change of a source means to a workload. It is pure: the same input gives the same decision, and it
+// knows no clock, no API server, no stream and no telemetry.
+package plan
 
 import (
 	"crypto/sha256"
@@ -9,13 +11,14 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // bornAfterMargin is by how much a workload must be younger than a write, by the clocks of the API servers, to be sure
 // that it was made after it. Their times have one second's precision, and several servers have several clocks.
 const bornAfterMargin = 10 * time.Second
 
-// plan decides what a change of a source does to a workload. It is a pure function of what is known:
+// Decide decides what a change of a source does to a workload. It is a pure function of what is known:
 //
 //	w     the workload as last seen
 //	now   the last event of the source
@@ -23,9 +26,9 @@ const bornAfterMargin = 10 * time.Second
 //
 // It looks at states, not at steps: an event that comes twice, late, or in place of others that it superseded on the
 // stream, leads to the same end.
-func plan(w *workload, now events.Change, from *events.Change) Decision {
-	ref := w.reference(now.Source)
-	want := w.optIn.Wants(now.Source, ref, now.Match)
+func Decide(w *workload.Workload, now events.Change, from *events.Change) Decision {
+	ref := w.Reference(now.Source)
+	want := w.OptIn.Wants(now.Source, ref, now.Match)
 	decision := Decision{Source: now.Source, Want: want}
 	if !want.Wanted() {
 		decision.Reason = unwanted[want.Reason]
@@ -36,64 +39,64 @@ func plan(w *workload, now events.Change, from *events.Change) Decision {
 		seen.changedAt = now.CreatedAt
 	}
 	decision.Keys = seen.changed
-	decision.Record = RolledFor{Fingerprint: seen.fingerprint, Version: seen.changedAt, UID: now.UID}
+	decision.Record = workload.RolledFor{Fingerprint: seen.fingerprint, Version: seen.changedAt, UID: now.UID}
 	decision.Reason = reason(w, ref, seen, now, from, want.Keys)
 	return decision
 }
 
-var unwanted = map[WantReason]Reason{
-	NotWanted:  ReasonNotOptedIn,
-	Excluded:   ReasonExcluded,
-	OnlyPulled: ReasonPulledOnly,
-	KeyNotRead: ReasonKeysNotConsumed,
+var unwanted = map[workload.WantReason]Reason{
+	workload.NotWanted:  NotOptedIn,
+	workload.Excluded:   Excluded,
+	workload.OnlyPulled: PulledOnly,
+	workload.KeyNotRead: KeysNotConsumed,
 }
 
-func reason(w *workload, ref *Reference, seen glimpse, now events.Change, from *events.Change, keys []string) Reason {
+func reason(w *workload.Workload, ref *workload.Reference, seen glimpse, now events.Change, from *events.Change, keys []string) Reason {
 	switch {
 	case now.Ignore:
-		return ReasonSourceIgnored
+		return SourceIgnored
 	case now.Verb == events.VerbDeleted:
-		return ReasonSourceDeleted
+		return SourceDeleted
 	case now.ChangedAt == "":
-		return ReasonFirstSeen
+		return FirstSeen
 	case seen.changedAt == "":
-		return ReasonKeysNotConsumed
+		return KeysNotConsumed
 	}
-	last, rolledBefore := w.rolled[now.Source.String()]
+	last, rolledBefore := w.Rolled[now.Source.String()]
 	if rolledBefore {
 		// The resourceVersions of another object of this name may be of another cluster, as after a restore from a backup.
 		same := last.UID == now.UID
 		switch {
-		case same && newer(last.Version, seen.changedAt):
-			return ReasonStale
+		case same && workload.Newer(last.Version, seen.changedAt):
+			return Stale
 		case same && last.Version == seen.changedAt && seen.changedAt != now.ResourceVersion:
-			return ReasonKeysNotConsumed
+			return KeysNotConsumed
 		case same && last.Version == seen.changedAt:
-			return ReasonAlreadyRolled
+			return AlreadyRolled
 		case last.Fingerprint == seen.fingerprint:
-			return ReasonSameContent
+			return SameContent
 		}
 	} else if from != nil && view(*from, keys).fingerprint == seen.fingerprint {
-		return ReasonChangedBack
+		return ChangedBack
 	}
 	appeared := now.CreatedAt != "" && seen.changedAt == now.CreatedAt
 	switch {
 	case ref != nil && !now.Truncated && lacks(now, ref.Required):
-		return ReasonKeyMissing
-	case newer(w.templateVersion, seen.changedAt):
-		return ReasonPodsNewer
-	case !now.WrittenAt.IsZero() && w.created.After(now.WrittenAt.Add(bornAfterMargin)):
-		return ReasonPodsNewer
+		return KeyMissing
+	case workload.Newer(w.TemplateVersion, seen.changedAt):
+		return PodsNewer
+	case !now.WrittenAt.IsZero() && w.Created.After(now.WrittenAt.Add(bornAfterMargin)):
+		return PodsNewer
 	case appeared && needs(ref) && !rolledBefore:
-		return ReasonPodsWaited
+		return PodsWaited
 	case appeared && !needs(ref):
-		return ReasonAppeared
+		return Appeared
 	}
-	return ReasonChanged
+	return Changed
 }
 
 // needs tells whether the pods cannot start without the source: they have read it as it was created.
-func needs(ref *Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
+func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
 
 // lacks tells whether one of the keys is not there.
 func lacks(change events.Change, keys []string) bool {
@@ -120,7 +123,7 @@ func view(change events.Change, keys []string) glimpse {
 	digest := sha256.New()
 	for _, name := range keys {
 		key := change.Keys[name]
-		if key.ChangedAt != "" && (seen.changedAt == "" || newer(key.ChangedAt, seen.changedAt)) {
+		if key.ChangedAt != "" && (seen.changedAt == "" || workload.Newer(key.ChangedAt, seen.changedAt)) {
 			seen.changedAt = key.ChangedAt
 		}
 		if key.ChangedAt == change.ResourceVersion {

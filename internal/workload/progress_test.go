@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"testing"
@@ -19,98 +19,98 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "too slow",
 	}}
 	onDelete := appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-	deployment := func(spec appsv1.DeploymentSpec, status appsv1.DeploymentStatus) progress {
+	deployment := func(spec appsv1.DeploymentSpec, status appsv1.DeploymentStatus) Progress {
 		return deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: spec, Status: status})
 	}
-	set := func(spec appsv1.StatefulSetSpec, status appsv1.StatefulSetStatus) progress {
+	set := func(spec appsv1.StatefulSetSpec, status appsv1.StatefulSetStatus) Progress {
 		return statefulSetProgress(&appsv1.StatefulSet{ObjectMeta: meta, Spec: spec, Status: status})
 	}
-	daemons := func(strategy appsv1.DaemonSetUpdateStrategyType, status appsv1.DaemonSetStatus) progress {
+	daemons := func(strategy appsv1.DaemonSetUpdateStrategyType, status appsv1.DaemonSetStatus) Progress {
 		return daemonSetProgress(&appsv1.DaemonSet{
 			ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}}, Status: status,
 		})
 	}
 	tests := []struct {
 		name string
-		got  progress
-		want state
+		got  Progress
+		want State
 	}{
 		{
 			"a Deployment whose controller has not looked",
 			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}),
-			stateProgressing,
+			Progressing,
 		},
 		{
 			"a Deployment with old pods",
 			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 4, UpdatedReplicas: 3, AvailableReplicas: 4}),
-			stateProgressing,
+			Progressing,
 		},
 		{
 			"a Deployment with new pods that are not available",
 			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2}),
-			stateProgressing,
+			Progressing,
 		},
 		{
 			"a Deployment that is done",
 			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}),
-			stateComplete,
+			Complete,
 		},
-		{"a Deployment without pods", deployment(appsv1.DeploymentSpec{Replicas: &none}, appsv1.DeploymentStatus{ObservedGeneration: 2}), stateComplete},
+		{"a Deployment without pods", deployment(appsv1.DeploymentSpec{Replicas: &none}, appsv1.DeploymentStatus{ObservedGeneration: 2}), Complete},
 		{
 			"a Deployment that does not say how many pods, and has none yet",
-			deployment(appsv1.DeploymentSpec{}, appsv1.DeploymentStatus{ObservedGeneration: 2}), stateProgressing,
+			deployment(appsv1.DeploymentSpec{}, appsv1.DeploymentStatus{ObservedGeneration: 2}), Progressing,
 		},
 		{
 			"a Deployment whose controller has given up",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: failed}), stateFailed,
+			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: failed}), Failed,
 		},
 		{
 			"a Deployment whose controller had given up, before it looked again",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 1, Conditions: failed}), stateProgressing,
+			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 1, Conditions: failed}), Progressing,
 		},
-		{"a Deployment that is paused", deployment(appsv1.DeploymentSpec{Replicas: &three, Paused: true}, appsv1.DeploymentStatus{}), stateWaiting},
+		{"a Deployment that is paused", deployment(appsv1.DeploymentSpec{Replicas: &three, Paused: true}, appsv1.DeploymentStatus{}), Waiting},
 		{
 			"a StatefulSet with old pods",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 3}), stateProgressing,
+			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 3}), Progressing,
 		},
 		{
 			"a StatefulSet that is done",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, ReadyReplicas: 3}), stateComplete,
+			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, ReadyReplicas: 3}), Complete,
 		},
 		{
 			"a StatefulSet that is done above its partition",
 			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&partition)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 1, ReadyReplicas: 3}),
-			stateComplete,
+			Complete,
 		},
 		{
 			"a StatefulSet whose pods are replaced when they are deleted",
 			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 3}),
-			stateWaiting,
+			Waiting,
 		},
 		{
 			"a StatefulSet whose pods were all deleted and replaced",
 			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, ReadyReplicas: 3}),
-			stateComplete,
+			Complete,
 		},
 		{
 			"a DaemonSet with old pods",
 			daemons(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}),
-			stateProgressing,
+			Progressing,
 		},
 		{
 			"a DaemonSet that is done",
 			daemons(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}),
-			stateComplete,
+			Complete,
 		},
 		{
 			"a DaemonSet whose pods are replaced when they are deleted",
-			daemons(appsv1.OnDeleteDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2}), stateWaiting,
+			daemons(appsv1.OnDeleteDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2}), Waiting,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if test.got.state != test.want {
-				t.Errorf("got state %d (%s), want %d", test.got.state, test.got.message, test.want)
+			if test.got.State != test.want {
+				t.Errorf("got state %d (%s), want %d", test.got.State, test.got.Message, test.want)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"errors"
@@ -51,7 +51,7 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 		p.reloaderNamed(k, from[k.named])
 		// Reloader takes no other spelling here, though it does for auto.
 		if text := from[reloaderSearch]; text == "true" {
-			p.include = append(p.include, rule{reason: BySearch, annotation: reloaderSearch, item: text, kind: k.kind})
+			p.include = append(p.include, rule{reason: bySearch, annotation: reloaderSearch, item: text, kind: k.kind})
 		}
 		auto, typed := from[reloaderAuto], from[k.auto]
 		if !p.reloaderAuto(k, reloaderAuto, auto) {
@@ -61,7 +61,7 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 			p.fail(k.auto, typed, reloaderBool)
 		}
 		if all && auto == "" && typed == "" {
-			p.include = append(p.include, rule{reason: ByAll, kind: k.kind})
+			p.include = append(p.include, rule{reason: byAll, kind: k.kind})
 		}
 	}
 	if badAuto != "" {
@@ -69,7 +69,7 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 	}
 	if all && workload[reloaderAuto] == "" && template[reloaderAuto] == "" {
 		// Reloader knows no secret stores, so that nothing else of its annotations is about them.
-		p.include = append(p.include, rule{reason: ByAll, kind: events.KindOpenBao})
+		p.include = append(p.include, rule{reason: byAll, kind: events.KindOpenBao})
 	}
 }
 
@@ -89,7 +89,7 @@ const reloaderBool = `read as "false": allowed are "true" and "false"`
 func (p *optInParser) reloaderAuto(k reloaderKind, annotation, text string) bool {
 	on, err := strconv.ParseBool(text)
 	if on {
-		p.include = append(p.include, rule{reason: ByAuto, annotation: annotation, item: text, kind: k.kind})
+		p.include = append(p.include, rule{reason: byAuto, annotation: annotation, item: text, kind: k.kind})
 	}
 	return err == nil || text == ""
 }
@@ -128,7 +128,7 @@ func (p *optInParser) reloaderNamed(k reloaderKind, text string) {
 			continue
 		}
 		left -= size
-		p.include = append(p.include, rule{reason: ByName, annotation: k.named, item: item, kind: k.kind, name: name})
+		p.include = append(p.include, rule{reason: byName, annotation: k.named, item: item, kind: k.kind, name: name})
 	}
 }
 

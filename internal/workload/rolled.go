@@ -1,11 +1,9 @@
-package actuate
+package workload
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // The annotations that the actuator writes.
@@ -14,10 +12,10 @@ const (
 	annotationRolled = "keyturn.dev/rolled"
 	// annotationRevision, on the pod template, is a digest of annotationRolled. Its change is what rolls.
 	annotationRevision = "keyturn.dev/revision"
-	// annotationCause, on the pod template, says for people what the last roll was for.
-	annotationCause = "keyturn.dev/cause"
-	// annotationTraceparent, on the pod template, is the trace of the last roll.
-	annotationTraceparent = "keyturn.dev/traceparent"
+	// AnnotationCause, on the pod template, says for people what the last roll was for.
+	AnnotationCause = "keyturn.dev/cause"
+	// AnnotationTraceparent, on the pod template, is the trace of the last roll.
+	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
 // RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the
@@ -32,8 +30,8 @@ type RolledFor struct {
 // String gives the text form.
 func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
 
-// isOf tells whether both are of the same change, whichever keys of the source they are about.
-func (r RolledFor) isOf(change RolledFor) bool {
+// IsOf tells whether both are of the same change, whichever keys of the source they are about.
+func (r RolledFor) IsOf(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
 
@@ -76,11 +74,4 @@ func formatRolled(rolled map[string]RolledFor) (string, error) {
 		return "", fmt.Errorf("writing %s: %w", annotationRolled, err)
 	}
 	return string(text), nil
-}
-
-// newer tells whether resourceVersion a is later than b. Within one cluster they are comparable (KEP-5504). Where one of
-// the two is not a resourceVersion nothing is known, and the answer is false.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"cmp"
@@ -25,12 +25,12 @@ type Reference struct {
 	ByPull bool
 }
 
-// References lists what the pods of a template read, by kind and name. It looks at all containers (also init and ephemeral
+// references lists what the pods of a template read, by kind and name. It looks at all containers (also init and ephemeral
 // ones), at volumes of every type and at imagePullSecrets, and at the annotations by which pods read a secret store.
 //
 // It errs on the side of reading: a volume that no container mounts is read like one that is mounted as a whole. An
 // image pull adds nothing to a source that has another use.
-func References(template *corev1.PodTemplateSpec) []Reference {
+func references(template *corev1.PodTemplateSpec) []Reference {
 	spec := &template.Spec
 	found := make(uses)
 	mounted := make(mounts)

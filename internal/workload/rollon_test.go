@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"strings"
@@ -12,12 +12,12 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "auto wants what is referenced, of every kind: secrets",
 			workload: rollOn("auto"), source: "secret/db", ref: reads("user"),
-			want: ByAuto, keys: []string{"user"}, by: "keyturn.dev/roll-on: auto",
+			want: byAuto, keys: []string{"user"}, by: "keyturn.dev/roll-on: auto",
 		},
 		{
 			name:     "and ConfigMaps",
 			workload: rollOn("auto"), source: "configmap/app", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "auto does not want what is not referenced",
@@ -32,12 +32,12 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "a name wants also what is only used to pull",
 			workload: rollOn("auto,secret/registry"), source: "secret/registry", ref: pulls(),
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "secrets wants Secrets that are referenced",
 			workload: rollOn("secrets"), source: "secret/db", ref: reads(),
-			want: ByAuto, by: "keyturn.dev/roll-on: secrets",
+			want: byAuto, by: "keyturn.dev/roll-on: secrets",
 		},
 		{
 			name:     "secrets does not want ConfigMaps",
@@ -47,7 +47,7 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "configmaps wants ConfigMaps that are referenced",
 			workload: rollOn("configmaps"), source: "configmap/app", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "configmaps does not want Secrets",
@@ -57,12 +57,12 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "a name wants the source without a reference, with all keys",
 			workload: rollOn("secret/db"), source: "secret/db",
-			want: ByName, by: "keyturn.dev/roll-on: secret/db",
+			want: byName, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
 			name:     "a name wants the keys that are read, where there is a reference",
 			workload: rollOn("secret/db"), source: "secret/db", ref: reads("password", "user"),
-			want: ByName, keys: []string{"password", "user"},
+			want: byName, keys: []string{"password", "user"},
 		},
 		{
 			name:     "a name is of one kind",
@@ -82,12 +82,12 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "a star is any characters",
 			workload: rollOn("configmap/app-*"), source: "configmap/app-web.v2",
-			want: ByName, by: "keyturn.dev/roll-on: configmap/app-*",
+			want: byName, by: "keyturn.dev/roll-on: configmap/app-*",
 		},
 		{
 			name:     "a star is also no character",
 			workload: rollOn("configmap/app*"), source: "configmap/app",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "a pattern is for the whole name",
@@ -97,7 +97,7 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "a question mark is one character",
 			workload: rollOn("configmap/app-?"), source: "configmap/app-1",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "a question mark is not two",
@@ -107,17 +107,17 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "one key of a source that is not referenced",
 			workload: rollOn("secret/db#password"), source: "secret/db",
-			want: ByName, keys: []string{"password"}, by: "keyturn.dev/roll-on: secret/db#password",
+			want: byName, keys: []string{"password"}, by: "keyturn.dev/roll-on: secret/db#password",
 		},
 		{
 			name:     "one key of a source that is read as a whole",
 			workload: rollOn("secret/db#password"), source: "secret/db", ref: reads(),
-			want: ByName, keys: []string{"password"},
+			want: byName, keys: []string{"password"},
 		},
 		{
 			name:     "one key of those that are read",
 			workload: rollOn("secret/db#password"), source: "secret/db", ref: reads("password", "user"),
-			want: ByName, keys: []string{"password"},
+			want: byName, keys: []string{"password"},
 		},
 		{
 			name:     "a key that is not read, of a source that is, is not wanted",
@@ -127,37 +127,37 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "several keys are joined, in order and once",
 			workload: rollOn("secret/db#user, secret/db#password, secret/d?#user"), source: "secret/db",
-			want: ByName, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: secret/db#user",
+			want: byName, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: secret/db#user",
 		},
 		{
 			name:     "a key that is not read takes nothing away from one that is",
 			workload: rollOn("secret/db#password, secret/db#user"), source: "secret/db", ref: reads("user"),
-			want: ByName, keys: []string{"user"}, by: "keyturn.dev/roll-on: secret/db#user",
+			want: byName, keys: []string{"user"}, by: "keyturn.dev/roll-on: secret/db#user",
 		},
 		{
 			name:     "a key of every name that a pattern matches",
 			workload: rollOn("secret/*-tls#tls.crt"), source: "secret/web-tls", ref: reads(),
-			want: ByName, keys: []string{"tls.crt"},
+			want: byName, keys: []string{"tls.crt"},
 		},
 		{
 			name:     "the whole source beats one key of it",
 			workload: rollOn("secret/db#password, secret/db"), source: "secret/db", ref: reads("user"),
-			want: ByName, keys: []string{"user"}, by: "keyturn.dev/roll-on: secret/db",
+			want: byName, keys: []string{"user"}, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
 			name:     "auto beats one key of a source that is referenced",
 			workload: rollOn("secret/db#password, auto"), source: "secret/db", ref: reads("password", "user"),
-			want: ByAuto, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: auto",
+			want: byAuto, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: auto",
 		},
 		{
 			name:     "auto adds nothing to one key of a source that is not referenced",
 			workload: rollOn("secret/db#password, auto"), source: "secret/db",
-			want: ByName, keys: []string{"password"},
+			want: byName, keys: []string{"password"},
 		},
 		{
 			name:     "one key of a Secret that is used to pull",
 			workload: rollOn("secret/registry#.dockerconfigjson"), source: "secret/registry", ref: pulls(),
-			want: ByName, keys: []string{".dockerconfigjson"},
+			want: byName, keys: []string{".dockerconfigjson"},
 		},
 		{
 			name:     "an exclusion beats auto",
@@ -177,17 +177,17 @@ func TestRollOn(t *testing.T) {
 		{
 			name:     "an exclusion is of one kind",
 			workload: rollOn("auto, !configmap/db"), source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "spaces, new lines and empty items do not matter",
 			workload: rollOn(" secret/a ,\n\tsecret/db,,\n"), source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "the template's is read where the workload has none",
 			template: rollOn("secret/db"), source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "the template's is not read where the workload has one",
@@ -246,16 +246,16 @@ func TestRollOnErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := ParseOptIn(rollOn("secret/a,"+tt.item+",secret/z"), nil, true)
+			optIn, errs := parseOptIn(rollOn("secret/a,"+tt.item+",secret/z"), nil, true)
 			if len(errs) != 1 {
 				t.Fatalf("%d errors, want one: %v", len(errs), errs)
 			}
 			item, problem := tt.item, tt.want+allowed
-			if diff := cmp.Diff(error(&ItemError{annotationRollOn, item, problem}), errs[0]); diff != "" {
+			if diff := cmp.Diff(error(&itemError{AnnotationRollOn, item, problem}), errs[0]); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			for _, text := range []string{"secret/a", "secret/z"} {
-				if got := optIn.Wants(source(t, text), nil, false).Reason; got != ByName {
+				if got := optIn.Wants(source(t, text), nil, false).Reason; got != byName {
 					t.Errorf("the valid neighbour %s is %s", text, got)
 				}
 			}
@@ -268,7 +268,7 @@ func TestRollOnErrors(t *testing.T) {
 
 func TestRollOnThatCannotBeReadIsAList(t *testing.T) {
 	for _, text := range []string{"", " ", ",\n,", "everything"} {
-		optIn, errs := ParseOptIn(rollOn(text), rollOn("auto"), true)
+		optIn, errs := parseOptIn(rollOn(text), rollOn("auto"), true)
 		if len(errs) != 1 {
 			t.Errorf("%q: errors %v, want one", text, errs)
 		}
@@ -279,7 +279,7 @@ func TestRollOnThatCannotBeReadIsAList(t *testing.T) {
 }
 
 func TestRollOnSaysThatItIsEmpty(t *testing.T) {
-	_, errs := ParseOptIn(rollOn(""), nil, false)
+	_, errs := parseOptIn(rollOn(""), nil, false)
 	if got := lines(errs); len(got) != 1 || !strings.HasPrefix(got[0], "keyturn.dev/roll-on: is empty: allowed are none, or any of auto, ") {
 		t.Errorf("errors %q", got)
 	}

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"testing"
@@ -89,7 +89,7 @@ func TestReferencesToASecretStore(t *testing.T) {
 			}
 			template.Spec.Containers = []corev1.Container{{Env: env}}
 			var got []string
-			for _, ref := range References(&template) {
+			for _, ref := range references(&template) {
 				if ref.Kind != events.KindOpenBao || ref.Keys != nil || ref.Optional {
 					t.Errorf("reference %+v is not to all of a secret in a store", ref)
 				}
@@ -97,65 +97,6 @@ func TestReferencesToASecretStore(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("paths (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
-	db := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
-	inTeam := db
-	inTeam.Namespace = "team-a"
-	agent := func(path string) map[string]string {
-		return map[string]string{"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-inject-secret-a": path}
-	}
-	tests := []struct {
-		name     string
-		workload map[string]string
-		template map[string]string
-		rollAll  bool
-		path     events.StorePath
-		want     bool
-	}{
-		{name: "a path that roll-on names", workload: rollOn("openbao:secret/shop/db"), path: db, want: true},
-		{name: "a path that roll-on names as the API does", workload: rollOn("openbao:secret/data/shop/db"), path: db, want: true},
-		{name: "a path with a key", workload: rollOn("openbao:secret/shop/db#password"), path: db, want: true},
-		{name: "another path", workload: rollOn("openbao:secret/shop/mail"), path: db},
-		{name: "the path in another namespace", workload: rollOn("openbao:secret/shop/db"), path: inTeam},
-		{name: "a path in a namespace", workload: rollOn("openbao:team-a/secret/shop/db"), path: inTeam, want: true},
-		{name: "a pattern, whose star goes over slashes", workload: rollOn("openbao:secret/*"), path: db, want: true},
-		{name: "a pattern of another mount", workload: rollOn("openbao:kv/*"), path: db},
-		{name: "an exclusion from a pattern", workload: rollOn("openbao:secret/*, !openbao:secret/shop/db"), path: db},
-		{name: "what an agent injects, with auto", workload: rollOn("auto"), template: agent("secret/data/shop/db"), path: db, want: true},
-		{name: "what an agent injects, with openbao", workload: rollOn("openbao"), template: agent("secret/data/shop/db"), path: db, want: true},
-		{name: "what an agent injects, with secrets", workload: rollOn("secrets"), template: agent("secret/data/shop/db"), path: db},
-		{name: "what an agent injects, with Reloader's auto", workload: map[string]string{reloaderAuto: "true"}, template: agent("secret/data/shop/db"), path: db},
-		{name: "what an agent injects, with all", rollAll: true, template: agent("secret/data/shop/db"), path: db, want: true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			x := newIndex(tt.rollAll, func(workloadKey) {})
-			w := &workload{id: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "u"}, version: "1"}
-			w.refs = References(&corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: tt.template}})
-			w.optIn, w.problems = ParseOptIn(tt.workload, tt.template, tt.rollAll)
-			if len(w.problems) > 0 {
-				t.Fatal(w.problems)
-			}
-			x.observe(w, true)
-			change := events.Change{
-				Source: tt.path.Source(), Verb: events.VerbRotated, UID: "bao", ResourceVersion: "1794796013000000000",
-				ChangedAt: "1794796013000000000", Fingerprint: "k0:7", Truncated: true,
-			}
-			rolls := false
-			for _, dependent := range x.dependents(change.Source) {
-				rolls = plan(dependent, change, nil).Reason == ReasonChanged
-			}
-			if rolls != tt.want {
-				t.Errorf("rolls: %t, want %t", rolls, tt.want)
-			}
-			x.forget(w.key(), "u")
-			if len(x.dependents(change.Source)) > 0 || len(x.bySource) > 0 || len(x.byPattern) > 0 {
-				t.Error("the index keeps a workload that is gone")
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"slices"
@@ -19,14 +19,14 @@ const (
 	OnlyPulled
 	// KeyNotRead: only keys of the source are named, and the pod spec reads others.
 	KeyNotRead
-	// ByName: the workload names the source, exactly or by a pattern.
-	ByName
-	// BySearch: the workload searches for sources that say match, and references this one, which does.
-	BySearch
-	// ByAuto: the workload rolls on what its pod spec references.
-	ByAuto
-	// ByAll: the operator has every workload roll on what its pod spec references.
-	ByAll
+	// byName: the workload names the source, exactly or by a pattern.
+	byName
+	// bySearch: the workload searches for sources that say match, and references this one, which does.
+	bySearch
+	// byAuto: the workload rolls on what its pod spec references.
+	byAuto
+	// byAll: the operator has every workload roll on what its pod spec references.
+	byAll
 )
 
 func (r WantReason) String() string {
@@ -39,13 +39,13 @@ func (r WantReason) String() string {
 		return "pulled-only"
 	case KeyNotRead:
 		return "key-not-read"
-	case ByName:
+	case byName:
 		return "by-name"
-	case BySearch:
+	case bySearch:
 		return "by-search"
-	case ByAuto:
+	case byAuto:
 		return "by-auto"
-	case ByAll:
+	case byAll:
 		return "by-all"
 	}
 	return "unknown"
@@ -62,7 +62,7 @@ type Want struct {
 }
 
 // Wanted says that the workload rolls on the source.
-func (w Want) Wanted() bool { return w.Reason >= ByName }
+func (w Want) Wanted() bool { return w.Reason >= byName }
 
 // Wants says whether the workload rolls on a source. Ref is the pod spec's reference to it, nil where there is none. Match
 // says that the source carries Reloader's match annotation.
@@ -81,9 +81,9 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 		}
 		want := Want{Reason: r.reason, Annotation: r.annotation, Item: r.item}
 		switch {
-		case r.reason == BySearch && !match:
-		case r.reason != ByName && ref == nil:
-		case r.reason != ByName && ref.ByPull:
+		case r.reason == bySearch && !match:
+		case r.reason != byName && ref == nil:
+		case r.reason != byName && ref.ByPull:
 			want.Reason = OnlyPulled
 			passed = want
 		case r.key == "":

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"bytes"
@@ -354,7 +354,7 @@ imagePullSecrets: [{name: ""}]`,
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := References(&corev1.PodTemplateSpec{Spec: *podSpec(t, tt.spec)})
+			got := references(&corev1.PodTemplateSpec{Spec: *podSpec(t, tt.spec)})
 			if len(got) == 0 {
 				got = nil
 			}
@@ -366,7 +366,7 @@ imagePullSecrets: [{name: ""}]`,
 }
 
 func TestReferencesOfAnEmptyTemplate(t *testing.T) {
-	if got := References(&corev1.PodTemplateSpec{}); len(got) != 0 {
+	if got := references(&corev1.PodTemplateSpec{}); len(got) != 0 {
 		t.Errorf("references of an empty template: %v, want none", got)
 	}
 }
@@ -380,7 +380,7 @@ func TestReferencesSeesEveryField(t *testing.T) {
 		paths = append(paths, text)
 		value := reflect.New(spec)
 		setName(value.Elem(), path)
-		got := References(&corev1.PodTemplateSpec{Spec: *value.Interface().(*corev1.PodSpec)})
+		got := references(&corev1.PodTemplateSpec{Spec: *value.Interface().(*corev1.PodSpec)})
 		if len(got) != 1 || got[0].Name != "found" {
 			t.Errorf("with %s: references %v, want the one", text, got)
 		}
@@ -444,7 +444,7 @@ func FuzzReferences(f *testing.F) {
 			t.Skip("not a pod spec")
 		}
 		before, _ := json.Marshal(spec)
-		refs := References(&corev1.PodTemplateSpec{Spec: spec})
+		refs := references(&corev1.PodTemplateSpec{Spec: spec})
 		if after, _ := json.Marshal(spec); !bytes.Equal(before, after) {
 			t.Error("References changed the pod spec")
 		}
@@ -471,7 +471,7 @@ func FuzzReferences(f *testing.F) {
 		slices.Reverse(spec.Containers)
 		slices.Reverse(spec.InitContainers)
 		slices.Reverse(spec.ImagePullSecrets)
-		if diff := cmp.Diff(refs, References(&corev1.PodTemplateSpec{Spec: spec})); diff != "" {
+		if diff := cmp.Diff(refs, references(&corev1.PodTemplateSpec{Spec: spec})); diff != "" {
 			t.Errorf("in another order (-first +second):\n%s", diff)
 		}
 	})
@@ -499,7 +499,7 @@ imagePullSecrets: [{name: registry}]`)
 	template := &corev1.PodTemplateSpec{Spec: *spec}
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(References(template)) != 7 {
+		if len(references(template)) != 7 {
 			b.Fatal("not seven references")
 		}
 	}

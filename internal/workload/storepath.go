@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"regexp"
@@ -113,8 +113,8 @@ func (u uses) storePath(namespace, text string) {
 	u.add(Reference{Kind: events.KindOpenBao, Name: full}, nil)
 }
 
-// spellings gives the names under which workloads refer to a source. It is one, but for a secret in a store.
-func spellings(source events.Source) []string {
+// Spellings gives the names under which workloads refer to a source. It is one, but for a secret in a store.
+func Spellings(source events.Source) []string {
 	if source.Kind != events.KindOpenBao {
 		return []string{source.Name}
 	}
@@ -127,8 +127,8 @@ func spellings(source events.Source) []string {
 	return []string{full, mount + "data/" + path.Path}
 }
 
-// refersTo tells whether a reference, or the name in an annotation, means the source.
-func refersTo(kind events.Kind, name string, source events.Source) bool {
+// RefersTo tells whether a reference, or the name in an annotation, means the source.
+func RefersTo(kind events.Kind, name string, source events.Source) bool {
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
@@ -138,11 +138,11 @@ func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
 		return name.match(source.Name)
 	}
-	return slices.ContainsFunc(spellings(source), name.match)
+	return slices.ContainsFunc(Spellings(source), name.match)
 }
 
-// sourceNamed gives the source that stands in the index for a name in a workload of the namespace.
-func sourceNamed(kind events.Kind, namespace, name string) events.Source {
+// SourceNamed gives the source that stands in the index for a name in a workload of the namespace.
+func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
 		namespace = ""
 	}

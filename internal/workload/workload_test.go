@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"testing"
@@ -34,55 +34,55 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 	}
 	meta := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Generation: 3, CreationTimestamp: metav1.NewTime(written),
-		Annotations: map[string]string{annotationRollOn: "secrets", annotationRolled: text, annotationWave: "-2"},
+		Annotations: map[string]string{AnnotationRollOn: "secrets", annotationRolled: text, annotationWave: "-2"},
 	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationRevision: "r1"}},
 		Spec:       corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}}},
 	}
 	objects := everyKind(meta, template)
-	if len(objects) != len(kinds) {
-		t.Fatalf("%d objects for %d kinds", len(objects), len(kinds))
+	if len(objects) != len(BuiltIn()) {
+		t.Fatalf("%d objects for %d kinds", len(objects), len(BuiltIn()))
 	}
-	for _, name := range Kinds() {
+	for _, name := range BuiltIn().Names() {
 		t.Run(name, func(t *testing.T) {
-			k, ok := kindNamed(name)
+			k, ok := BuiltIn().Named(name)
 			if !ok {
 				t.Fatal("there is no such kind")
 			}
-			w, ok := readWorkload(k, objects[name], false)
+			w, ok := Read(k, objects[name], false)
 			if !ok {
 				t.Fatal("it cannot be read")
 			}
 			id := events.Workload{Kind: name, Namespace: "shop", Name: "web", UID: "w"}
-			if w.id != id || w.version != "50" || w.generation != 3 || !w.created.Equal(written) || w.wave != -2 || w.revision != "r1" {
+			if w.ID != id || w.Version != "50" || w.Generation != 3 || !w.Created.Equal(written) || w.Wave != -2 || w.Revision != "r1" {
 				t.Errorf("got %+v", w)
 			}
-			if diff := cmp.Diff(record, w.rolled); diff != "" {
+			if diff := cmp.Diff(record, w.Rolled); diff != "" {
 				t.Errorf("the record (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]events.Source{db}, w.sources()); diff != "" {
+			if diff := cmp.Diff([]events.Source{db}, w.Sources()); diff != "" {
 				t.Errorf("its sources (-want +got):\n%s", diff)
 			}
-			if decision := plan(w, changeOf(nil), nil); decision.Reason != ReasonChanged {
-				t.Errorf("a change of db: got %s", decision.Reason)
+			if want := w.OptIn.Wants(db, w.Reference(db), false); want.Reason != byAuto {
+				t.Errorf("it wants db for the reason %s, want %s", want.Reason, byAuto)
 			}
 			for other, object := range objects {
-				if _, ok := readWorkload(k, object, false); ok != (other == name) {
+				if _, ok := Read(k, object, false); ok != (other == name) {
 					t.Errorf("a %s is read as one: %t", other, ok)
 				}
 			}
 		})
 	}
-	if _, ok := kindNamed("pod"); ok {
+	if _, ok := BuiltIn().Named("pod"); ok {
 		t.Error("there is a kind of pods")
 	}
 }
 
 func TestACronJobRollsNothingThatRuns(t *testing.T) {
-	w, _ := readWorkload(cronJobs, everyKind(metav1.ObjectMeta{}, corev1.PodTemplateSpec{})["cronjob"], false)
-	if w.progress.state != stateComplete || w.progress.pods != 0 {
-		t.Errorf("got state %d with %d pods, want one that is complete at once and takes no place", w.progress.state, w.progress.pods)
+	w, _ := Read(cronJobs, everyKind(metav1.ObjectMeta{}, corev1.PodTemplateSpec{})["cronjob"], false)
+	if w.Progress.State != Complete || w.Progress.Pods != 0 {
+		t.Errorf("got state %d with %d pods, want one that is complete at once and takes no place", w.Progress.State, w.Progress.Pods)
 	}
 }
 
@@ -101,25 +101,44 @@ func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w, ok := readWorkload(deployments, webDeployment("50", test.annotations), false)
+			w, ok := Read(deployments, webDeployment("50", test.annotations), false)
 			if !ok {
 				t.Fatal("it cannot be read")
 			}
-			if diff := cmp.Diff(test.want, lines(w.problems)); diff != "" {
+			if diff := cmp.Diff(test.want, lines(w.Problems)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if w.wave != test.wave {
-				t.Errorf("wave %d, want %d", w.wave, test.wave)
+			if w.Wave != test.wave {
+				t.Errorf("wave %d, want %d", w.Wave, test.wave)
 			}
 		})
 	}
 }
 
+// webDeployment is a Deployment that reads all of the Secret db.
+func webDeployment(version string, annotations map[string]string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
+		}}}}},
+	}
+}
+
+var (
+	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	app     = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+)
+
+// fp returns a fingerprint that differs with the letter.
+func fp(letter string) string { return "k0a1b2c3d:" + "0000000000000000000000000000000" + letter }
+
 func TestTemplatesAreToldApart(t *testing.T) {
-	read := func(mutate func(*appsv1.Deployment)) *workload {
+	read := func(mutate func(*appsv1.Deployment)) *Workload {
 		deployment := webDeployment("50", nil)
 		mutate(deployment)
-		w, _ := readWorkload(deployments, deployment, false)
+		w, _ := Read(deployments, deployment, false)
 		return w
 	}
 	before := read(func(*appsv1.Deployment) {})
@@ -144,11 +163,21 @@ func TestTemplatesAreToldApart(t *testing.T) {
 	}
 }
 
+// workloadThat is a workload in the namespace shop with an annotation and references.
+func workloadThat(t *testing.T, annotation string, refs ...Reference) *Workload {
+	t.Helper()
+	optIn, problems := parseOptIn(rollOn(annotation), nil, false)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return &Workload{ID: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "w"}, OptIn: optIn, Refs: refs}
+}
+
 func TestAWorkloadIsConcernedByItsOwnNamespaceAlone(t *testing.T) {
-	w := workloadOf(t, "auto, secret/named", wholeDB, nil)
+	w := workloadThat(t, "auto, secret/named", Reference{Kind: events.KindSecret, Name: "db"})
 	elsewhere := db
 	elsewhere.Namespace = "bank"
-	if w.reference(db) == nil || w.reference(elsewhere) != nil || w.reference(app) != nil {
+	if w.Reference(db) == nil || w.Reference(elsewhere) != nil || w.Reference(app) != nil {
 		t.Error("it references what it does not, or not what it does")
 	}
 	named := db
@@ -156,15 +185,8 @@ func TestAWorkloadIsConcernedByItsOwnNamespaceAlone(t *testing.T) {
 	if !w.concerns(db) || !w.concerns(named) || w.concerns(elsewhere) || w.concerns(app) {
 		t.Error("it is concerned by what is not its own, or not by what is")
 	}
-	patterns := workloadOf(t, "secret/d*", Reference{}, nil)
+	patterns := workloadThat(t, "secret/d*")
 	if !patterns.concerns(named) || patterns.concerns(app) {
 		t.Error("a pattern may concern every source of its kind, and none of another")
-	}
-}
-
-func TestATimeThatIsNotKnownMakesNoWorkloadNewer(t *testing.T) {
-	w := workloadOf(t, "auto", wholeDB, func(w *workload) { w.created = written.Add(time.Hour) })
-	if got := plan(w, changeOf(func(c *events.Change) { c.WrittenAt = time.Time{} }), nil).Reason; got != ReasonChanged {
-		t.Errorf("got %s, want %s", got, ReasonChanged)
 	}
 }

@@ -1,4 +1,4 @@
-package actuate
+package workload
 
 import (
 	"strings"
@@ -23,12 +23,12 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "auto wants what is referenced, of every kind: secrets",
 			workload: a{auto: "true"}, source: "secret/db", ref: reads("user"),
-			want: ByAuto, keys: []string{"user"}, by: auto + ": true",
+			want: byAuto, keys: []string{"user"}, by: auto + ": true",
 		},
 		{
 			name:     "and ConfigMaps",
 			workload: a{auto: "true"}, source: "configmap/app", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "auto does not want what is not referenced",
@@ -43,7 +43,7 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "auto of one kind wants that kind",
 			workload: a{secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: ByAuto, by: secretAuto + ": true",
+			want: byAuto, by: secretAuto + ": true",
 		},
 		{
 			name:     "auto of one kind does not want another",
@@ -53,7 +53,7 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "auto of ConfigMaps wants ConfigMaps",
 			workload: a{configMapAuto: "true"}, source: "configmap/app", ref: reads(),
-			want: ByAuto, by: configMapAuto + ": true",
+			want: byAuto, by: configMapAuto + ": true",
 		},
 		{
 			name:     "auto of ConfigMaps does not want Secrets",
@@ -63,22 +63,22 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "auto of one kind counts where auto is false",
 			workload: a{auto: "false", secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "auto counts where auto of the kind is false",
 			workload: a{auto: "true", secretAuto: "false"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "a name wants the source without a reference",
 			workload: a{secretReload: "db"}, source: "secret/db",
-			want: ByName, by: secretReload + ": db",
+			want: byName, by: secretReload + ": db",
 		},
 		{
 			name:     "a name wants the keys that are read, where there is a reference",
 			workload: a{secretReload: "db"}, source: "secret/db", ref: reads("user"),
-			want: ByName, keys: []string{"user"},
+			want: byName, keys: []string{"user"},
 		},
 		{
 			name:     "a name is of one kind",
@@ -88,17 +88,17 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "a name of a ConfigMap wants the ConfigMap",
 			workload: a{configMapReload: "app"}, source: "configmap/app",
-			want: ByName, by: configMapReload + ": app",
+			want: byName, by: configMapReload + ": app",
 		},
 		{
 			name:     "names are a list whose items are trimmed",
 			workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
-			want: ByName, by: secretReload + ": db",
+			want: byName, by: secretReload + ": db",
 		},
 		{
 			name:     "a name is an expression",
 			workload: a{secretReload: "db-.*"}, source: "secret/db-main",
-			want: ByName, by: secretReload + ": db-.*",
+			want: byName, by: secretReload + ": db-.*",
 		},
 		{
 			name:     "an expression is for the whole name: not its end",
@@ -113,7 +113,7 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "a dot in a name is any character, as it is for Reloader",
 			workload: a{secretReload: "a.b"}, source: "secret/a-b",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "an escaped dot is a dot",
@@ -123,17 +123,17 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "an escaped dot matches a dot",
 			workload: a{secretReload: `a\.b`}, source: "secret/a.b",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "each alternative is for the whole name: the first",
 			workload: a{secretReload: "foo|bar"}, source: "secret/foo",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "the second",
 			workload: a{secretReload: "foo|bar"}, source: "secret/bar",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "unlike Reloader, which takes the first as a beginning",
@@ -148,12 +148,12 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "anchors that somebody wrote do no harm",
 			workload: a{secretReload: "^db$"}, source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "an expression may ignore the case",
 			workload: a{secretReload: "(?i)DB"}, source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "an exclusion beats auto",
@@ -173,22 +173,22 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "an exclusion is of one kind",
 			workload: a{auto: "true", secretExclude: "db"}, source: "configmap/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "an exclusion is an exact name, and no expression",
 			workload: a{auto: "true", secretExclude: "a.b"}, source: "secret/a-b", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "an exclusion of the template is not read",
 			workload: a{auto: "true"}, template: a{secretExclude: "db"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "nor where auto is of the template",
 			template: a{auto: "true", secretExclude: "db"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "an exclusion of the workload counts where auto is of the template",
@@ -198,7 +198,7 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "search wants what is referenced and matches",
 			workload: a{search: "true"}, source: "secret/db", ref: reads("user"), match: true,
-			want: BySearch, keys: []string{"user"}, by: search + ": true",
+			want: bySearch, keys: []string{"user"}, by: search + ": true",
 		},
 		{
 			name:     "search does not want what does not match",
@@ -228,12 +228,12 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "auto that is false does not stop names",
 			workload: a{auto: "false", secretReload: "db"}, source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "auto that is false does not stop search",
 			workload: a{auto: "false", search: "true"}, source: "secret/db", ref: reads(), match: true,
-			want: BySearch,
+			want: bySearch,
 		},
 		{
 			name:     "auto that is false opts out of roll-all",
@@ -248,17 +248,17 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "and not for another",
 			workload: a{secretAuto: "false"}, all: true, source: "configmap/app", ref: reads(),
-			want: ByAll,
+			want: byAll,
 		},
 		{
 			name:     "auto that is empty does not opt out of roll-all",
 			workload: a{auto: ""}, all: true, source: "secret/db", ref: reads(),
-			want: ByAll,
+			want: byAll,
 		},
 		{
 			name:     "names do not opt out of roll-all",
 			workload: a{secretReload: "db"}, all: true, source: "secret/other", ref: reads(),
-			want: ByAll,
+			want: byAll,
 		},
 		{
 			name:     "the template's auto that is false opts out of roll-all",
@@ -273,22 +273,22 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "the template's auto is read where the workload says nothing",
 			template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "the template's names are read where the workload says nothing",
 			template: a{secretReload: "db"}, source: "secret/db",
-			want: ByName,
+			want: byName,
 		},
 		{
 			name:     "the template's search is read where the workload says nothing",
 			template: a{search: "true"}, source: "secret/db", ref: reads(), match: true,
-			want: BySearch,
+			want: bySearch,
 		},
 		{
 			name:     "the template's auto of one kind is read where the workload says nothing",
 			template: a{secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "the template's names are not read where the workload says auto, whatever it says",
@@ -313,12 +313,12 @@ func TestReloader(t *testing.T) {
 		{
 			name:     "what the workload says of one kind leaves the template's of another",
 			workload: a{secretReload: "other"}, template: a{auto: "true"}, source: "configmap/app", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "an exclusion of the workload leaves the template's",
 			workload: a{secretExclude: "other"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		},
 		{
 			name:     "keys of SecretProviderClasses are passed over",
@@ -331,7 +331,7 @@ func TestReloader(t *testing.T) {
 		tests = append(tests, wantTest{
 			name:     "auto is on as " + yes,
 			workload: a{auto: yes}, source: "secret/db", ref: reads(),
-			want: ByAuto,
+			want: byAuto,
 		})
 	}
 	for _, no := range []string{"0", "f", "F", "FALSE", "false", "False"} {
@@ -388,18 +388,18 @@ func TestReloaderErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			workload := map[string]string{annotationRollOn: "secret/other", tt.annotation: tt.value}
-			optIn, errs := ParseOptIn(workload, nil, true)
+			workload := map[string]string{AnnotationRollOn: "secret/other", tt.annotation: tt.value}
+			optIn, errs := parseOptIn(workload, nil, true)
 			if diff := cmp.Diff(tt.want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
-			if strings.Contains(tt.value, "db") && optIn.Wants(source(t, "secret/db"), nil, false).Reason != ByName {
+			if strings.Contains(tt.value, "db") && optIn.Wants(source(t, "secret/db"), nil, false).Reason != byName {
 				t.Error("the valid item of the list is not wanted")
 			}
 			if strings.Contains(tt.value, "noisy") && optIn.Wants(source(t, "configmap/noisy"), nil, false).Reason != Excluded {
 				t.Error("the valid exclusion of the list does not exclude")
 			}
-			if got := optIn.Wants(source(t, "secret/other"), nil, false).Reason; got != ByName {
+			if got := optIn.Wants(source(t, "secret/other"), nil, false).Reason; got != byName {
 				t.Errorf("the other annotation says %s", got)
 			}
 		})
@@ -407,7 +407,7 @@ func TestReloaderErrors(t *testing.T) {
 }
 
 func TestReloaderAutoThatCannotBeReadOptsOutOfAll(t *testing.T) {
-	optIn, _ := ParseOptIn(map[string]string{"reloader.stakater.com/auto": "no"}, nil, true)
+	optIn, _ := parseOptIn(map[string]string{"reloader.stakater.com/auto": "no"}, nil, true)
 	if !optIn.Empty() {
 		t.Error("roll-all counted")
 	}
@@ -416,18 +416,18 @@ func TestReloaderAutoThatCannotBeReadOptsOutOfAll(t *testing.T) {
 // TestReloaderBoundsAllExpressions has many expressions each of which is allowed.
 func TestReloaderBoundsAllExpressions(t *testing.T) {
 	annotation := "secret.reloader.stakater.com/reload"
-	optIn, errs := ParseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, false)
+	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, false)
 	if len(errs) != 92 {
 		t.Errorf("%d errors, want 92 for those of 100 that do not fit", len(errs))
 	}
-	if got := optIn.Wants(source(t, "secret/db"), nil, false).Reason; got != ByName {
+	if got := optIn.Wants(source(t, "secret/db"), nil, false).Reason; got != byName {
 		t.Errorf("the valid item is %s", got)
 	}
 }
 
 func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
 	names := strings.Repeat("my.config-1,", maxAnnotation/len("my.config-1,"))
-	if _, errs := ParseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, false); len(errs) > 0 {
+	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, false); len(errs) > 0 {
 		t.Errorf("%d errors, the first %v", len(errs), errs[0])
 	}
 }

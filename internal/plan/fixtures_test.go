@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+var (
+	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+)
+
+// fp returns a fingerprint that differs with the letter.
+func fp(letter string) string {
+	const digits = "0000000000000000000000000000000"
+	return "k0a1b2c3d:" + digits + letter
+}
+
+// changeOf is a change of the Secret db at resourceVersion 100: its key password, which has changed before, changed, and its
+// key user did not.
+func changeOf(mutate func(*events.Change)) events.Change {
+	change := events.Change{
+		Cluster: "demo", Source: db, Verb: events.VerbChanged, UID: "uid", ResourceVersion: "100", ChangedAt: "100",
+		Fingerprint: fp("b"), Previous: fp("a"), Changed: []string{"password"}, WrittenAt: written,
+		Keys: map[string]events.Key{
+			"password": {Fingerprint: fp("2"), ChangedAt: "100"},
+			"user":     {Fingerprint: fp("3")},
+		},
+	}
+	if mutate != nil {
+		mutate(&change)
+	}
+	return change
+}
+
+// workloadOf is a Deployment that rolls on all that it references, and references db by one key or as a whole.
+func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
+	t.Helper()
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
+		Annotations: map[string]string{workload.AnnotationRollOn: annotation},
+	}}, false)
+	if !ok || len(w.Problems) > 0 {
+		t.Fatal(w.Problems)
+	}
+	w.Progress = workload.Progress{}
+	if ref.Kind != "" {
+		w.Refs = []workload.Reference{ref}
+	}
+	if mutate != nil {
+		mutate(w)
+	}
+	return w
+}

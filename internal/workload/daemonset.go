@@ -1,0 +1,41 @@
+package workload
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var daemonSets = Kind{
+	Name: "daemonset", APIVersion: "apps/v1", Title: "DaemonSet", Resource: "daemonsets",
+	Example: &appsv1.DaemonSet{},
+	client: func(c Clients, namespace string) Objects {
+		return typed(c.Typed.AppsV1().DaemonSets(namespace))
+	},
+	read: func(obj runtime.Object) (parts, bool) {
+		set, ok := obj.(*appsv1.DaemonSet)
+		if !ok {
+			return parts{}, false
+		}
+		return parts{&set.ObjectMeta, &set.Spec.Template, daemonSetProgress(set)}, true
+	},
+	template: specTemplate, strategy: annotating,
+}
+
+// daemonSetProgress asks what `kubectl rollout status` asks. A DaemonSet has no deadline of its own.
+func daemonSetProgress(set *appsv1.DaemonSet) Progress {
+	status, pods := set.Status, set.Status.DesiredNumberScheduled
+	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType && status.UpdatedNumberScheduled < pods {
+		return Progress{Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted", pods}
+	}
+	switch {
+	case status.ObservedGeneration < set.Generation:
+		return Progress{Progressing, "the controller has not seen the change yet", pods}
+	case status.UpdatedNumberScheduled < pods:
+		return Progress{Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedNumberScheduled, pods), pods}
+	case status.NumberAvailable < pods:
+		return Progress{Progressing, fmt.Sprintf("%d of %d pods are available", status.NumberAvailable, pods), pods}
+	}
+	return Progress{Complete, "", pods}
+}

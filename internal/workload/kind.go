@@ -1,0 +1,141 @@
+package workload
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Kind is a kind of workload. A new one is one more file with one more of these, and a line in kinds.
+type Kind struct {
+	// Name is the lower-case singular, as kubectl takes it and as outcomes and annotations say it.
+	Name string
+	// APIVersion and title are those of the object, for Kubernetes Events.
+	APIVersion, Title string
+	// Resource is the plural in the API, for messages about rights.
+	Resource string
+	Example  runtime.Object
+	client   func(Clients, string) Objects
+	// read gives what is common to all workloads of an object of this kind; false for an object of another.
+	read func(runtime.Object) (parts, bool)
+	// template wraps a change of the pod template for a merge patch of the object's spec.
+	template func(podTemplate map[string]any) map[string]any
+	strategy strategy
+}
+
+// Clients are what the kinds talk to the API server with.
+type Clients struct {
+	Typed kubernetes.Interface
+}
+
+// Objects returns the client of the workloads of this kind in a namespace.
+func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
+
+// parts are what is common to all workloads.
+type parts struct {
+	meta     *metav1.ObjectMeta
+	template *corev1.PodTemplateSpec
+	progress Progress
+}
+
+// Kinds is a list of kinds.
+type Kinds []Kind
+
+// BuiltIn returns the kinds that Kubernetes itself has.
+func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
+
+// Names lists the names of the kinds.
+func (t Kinds) Names() []string {
+	names := make([]string, 0, len(t))
+	for _, k := range t {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Named returns the kind of the name, and false if there is none.
+func (t Kinds) Named(name string) (Kind, bool) {
+	for _, k := range t {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// State is how far a rollout is.
+type State int
+
+const (
+	// Progressing: pods are still to be replaced.
+	Progressing State = iota
+	// Complete: all pods are of the current template, and ready.
+	Complete
+	// Failed: the workload's controller has given up.
+	Failed
+	// Waiting: somebody has told the workload's controller to wait, and nothing happens until it is told otherwise.
+	Waiting
+)
+
+// Progress is how far the rollout of a workload's current template is, by its own status.
+type Progress struct {
+	State State
+	// Message says more, for people.
+	Message string
+	// Pods is how many pods the workload is to have. A rollout of none takes no place among the rollouts in progress.
+	Pods int32
+}
+
+// Objects reads and patches the workloads of one kind in one namespace.
+type Objects interface {
+	Get(ctx context.Context, name string) (runtime.Object, error)
+	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
+}
+
+// typedClient is what the clients of client-go have in common.
+type typedClient[Object, List runtime.Object] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
+	List(ctx context.Context, options metav1.ListOptions) (List, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (Object, error)
+}
+
+// FieldManager is the name under which the actuator's annotations stand in managedFields.
+const FieldManager = "keyturn"
+
+type typedObjects[Object, List runtime.Object] struct {
+	client typedClient[Object, List]
+}
+
+// typed makes objects of a client of client-go.
+func typed[Object, List runtime.Object](client typedClient[Object, List]) Objects {
+	return typedObjects[Object, List]{client: client}
+}
+
+func (o typedObjects[Object, List]) Get(ctx context.Context, name string) (runtime.Object, error) {
+	return o.client.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (o typedObjects[Object, List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return o.client.List(ctx, options)
+}
+
+func (o typedObjects[Object, List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return o.client.Watch(ctx, options)
+}
+
+func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
+}
+
+// specTemplate is the place of the pod template in most kinds.
+func specTemplate(podTemplate map[string]any) map[string]any {
+	return map[string]any{"template": podTemplate}
+}
