@@ -18,55 +18,26 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
-// issued are an authority, a certificate of it with a keystore, and one that is made up for as long as the authority does not
+// issued returns an authority, a certificate of it with a keystore, and one that is temporary for as long as the authority does not
 // answer.
-const issued = `
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: self, namespace: NAMESPACE}
-spec: {selfSigned: {}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: authority, namespace: NAMESPACE}
-spec:
-  isCA: true
-  commonName: authority
-  secretName: authority
-  privateKey: {algorithm: ECDSA, size: 256}
-  issuerRef: {kind: Issuer, name: self}
----
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: authority, namespace: NAMESPACE}
-spec: {ca: {secretName: authority}}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: keystore, namespace: NAMESPACE}
-stringData: {password: of-a-test}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: web, namespace: NAMESPACE}
-spec:
-  dnsNames: [web.test]
-  secretName: web
-  privateKey: {algorithm: ECDSA, size: 256}
-  keystores: {pkcs12: {create: true, passwordSecretRef: {name: keystore, key: password}}}
-  issuerRef: {kind: Issuer, name: authority}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: early, namespace: NAMESPACE, annotations: {cert-manager.io/issue-temporary-certificate: "true"}}
-spec:
-  dnsNames: [early.test]
-  secretName: early
-  privateKey: {algorithm: ECDSA, size: 256}
-  issuerRef: {kind: Issuer, name: authority}
-`
+func issued(namespace string) string {
+	return manifests.Join(
+		manifests.SelfSigned(namespace, "self"),
+		manifests.Authority(namespace, "authority", "Issuer", "self"),
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: keystore, namespace: "+namespace+"}\nstringData: {password: of-a-test}\n",
+		manifests.Certificate{
+			Namespace: namespace, Name: "web", Issuer: "authority",
+			Spec: "dnsNames: [web.test]\n  keystores: {pkcs12: {create: true, passwordSecretRef: {name: keystore, key: password}}}",
+		}.YAML(),
+		manifests.Certificate{
+			Namespace: namespace, Name: "early", Issuer: "authority",
+			Annotations: `{cert-manager.io/issue-temporary-certificate: "true"}`,
+		}.YAML(),
+	)
+}
 
 var (
 	certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
@@ -91,7 +62,7 @@ func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *tes
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(issued, "NAMESPACE", c.namespace))); err != nil {
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(issued(c.namespace))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"web", "early"} {

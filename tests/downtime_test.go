@@ -2,21 +2,17 @@ package tests
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // fleet creates Deployments without pods, each of which reads the Secret that secretOf names, and another that reads one
@@ -146,57 +142,16 @@ func (r *rig) quiet() {
 	})
 }
 
-// outsideNATS is a NATS server that the test can stop and start again on the same port and store.
-type outsideNATS struct {
-	*testing.T
-	options server.Options
-	server  *server.Server
-}
-
-func startOutsideNATS(t *testing.T) *outsideNATS {
+// startOutsideNATS starts a NATS server with the streams, which the test can stop and start again on the same port and store.
+func startOutsideNATS(t *testing.T) *natstest.Server {
 	t.Helper()
 	port, err := testbed.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &outsideNATS{T: t, options: server.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-	}}
-	n.start()
-	t.Cleanup(n.stop)
-	connection, err := nats.Connect(n.url())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	js, err := jetstream.New(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	n := natstest.Start(t, natstest.Options{Port: port})
+	n.Declare()
 	return n
-}
-
-func (n *outsideNATS) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", n.options.Port) }
-
-func (n *outsideNATS) start() {
-	n.Helper()
-	options := n.options
-	var err error
-	if n.server, err = server.NewServer(&options); err != nil {
-		n.Fatal(err)
-	}
-	n.server.Start()
-	if !n.server.ReadyForConnections(patience) {
-		n.Fatal("the outside NATS server is not ready")
-	}
-}
-
-func (n *outsideNATS) stop() {
-	n.server.Shutdown()
-	n.server.WaitForShutdown()
 }
 
 func (r *rig) rotate(size int, secretOf func(int) string) {
@@ -210,47 +165,64 @@ func (r *rig) rotate(size int, secretOf func(int) string) {
 	}
 }
 
-func TestChangesMadeWhileTheWatcherIsDownAreFound(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.fleet(100, ownSecret)
-	r.start()
-	before := r.generations()
-	if err := r.watcher.Stop(20 * time.Second); err != nil {
-		t.Fatalf("stopping the watcher: %v", err)
+func TestChangesMadeWhileAPartIsDownAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// outside is whether NATS is a server of its own, and not the one embedded in the actuator.
+		outside    bool
+		stop       func(*rig, *natstest.Server)
+		startAgain func(*rig, *natstest.Server)
+		// told is whether the actuator that starts again must also report the end of each rollout, once.
+		told bool
+	}{
+		{
+			name:       "ChangesMadeWhileTheWatcherIsDownAreFound",
+			stop:       func(r *rig, _ *natstest.Server) { r.stop(r.watcher) },
+			startAgain: func(r *rig, _ *natstest.Server) { r.startWatcher() },
+		},
+		{
+			name:       "ChangesMadeWhileTheActuatorIsDownAreFound",
+			outside:    true,
+			stop:       func(r *rig, _ *natstest.Server) { r.stop(r.actuator) },
+			startAgain: func(r *rig, _ *natstest.Server) { r.startActuator() },
+			told:       true,
+		},
+		{
+			name:       "ChangesMadeWhileNATSIsDownAreFound",
+			outside:    true,
+			stop:       func(_ *rig, n *natstest.Server) { n.Stop() },
+			startAgain: func(_ *rig, n *natstest.Server) { n.Start() },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			options := programs.Options{ActuatorArgs: []string{"--settle", "50ms"}}
+			var n *natstest.Server
+			if tt.outside {
+				n = startOutsideNATS(t)
+				options.NATSURL = n.URL()
+			}
+			r := newRig(t, options)
+			r.fleet(100, ownSecret)
+			r.start()
+			before := r.generations()
+			tt.stop(r, n)
+			r.rotate(100, ownSecret)
+			tt.startAgain(r, n)
+			r.eachRolledOnce(before)
+			if tt.told {
+				r.eachToldOnce(before)
+			}
+		})
 	}
-	r.rotate(100, ownSecret)
-	r.startWatcher()
-	r.eachRolledOnce(before)
 }
 
-func TestChangesMadeWhileTheActuatorIsDownAreFound(t *testing.T) {
-	t.Parallel()
-	n := startOutsideNATS(t)
-	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
-	r.fleet(100, ownSecret)
-	r.start()
-	before := r.generations()
-	if err := r.actuator.Stop(20 * time.Second); err != nil {
-		t.Fatalf("stopping the actuator: %v", err)
+// stop stops a program as its pod is stopped.
+func (r *rig) stop(program *programs.Program) {
+	r.Helper()
+	if err := program.Stop(20 * time.Second); err != nil {
+		r.Fatalf("stopping the %s: %v", program.Name(), err)
 	}
-	r.rotate(100, ownSecret)
-	r.startActuator()
-	r.eachRolledOnce(before)
-	r.eachToldOnce(before)
-}
-
-func TestChangesMadeWhileNATSIsDownAreFound(t *testing.T) {
-	t.Parallel()
-	n := startOutsideNATS(t)
-	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
-	r.fleet(100, ownSecret)
-	r.start()
-	before := r.generations()
-	n.stop()
-	r.rotate(100, ownSecret)
-	n.start()
-	r.eachRolledOnce(before)
 }
 
 func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T) {
@@ -288,11 +260,11 @@ func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64
 func TestTheStandbyTakesOverFromALeaderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
-	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
+	r := newRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
 	r.fleet(500, oneSecret)
 	r.startActuator()
 	leader := r.actuator
-	r.eventually("the first actuator leads", func(context.Context) bool { return leads(leader) })
+	r.eventually("the first actuator leads", func(context.Context) bool { return leader.Leads() })
 	r.startActuator()
 	r.startWatcher()
 	r.startWatcher()
@@ -301,12 +273,7 @@ func TestTheStandbyTakesOverFromALeaderThatIsKilled(t *testing.T) {
 	r.killInTheMiddle(leader, before)
 	r.eachRolledOnce(before)
 	r.eachToldOnce(before)
-	if !leads(r.actuator) {
+	if !r.actuator.Leads() {
 		t.Error("the standby rolled without being the leader")
 	}
-}
-
-// leads tells whether an actuator has said that it leads.
-func leads(actuator *programs.Program) bool {
-	return strings.Contains(actuator.Output(), "this actuator is the leader now")
 }

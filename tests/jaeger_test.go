@@ -210,7 +210,7 @@ func TestJaegerShowsARolloutOnceAlsoWhenTheActuatorIsAnother(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := startOutsideNATS(t)
-			r := newTracedRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+			r := newTracedRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms"}})
 			r.secret("db", map[string]string{"password": "one"})
 			r.deploy(r.reading("web", "db", 1, nil))
 			selectNode := func(selector string) {

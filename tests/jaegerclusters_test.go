@@ -43,7 +43,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	t.Cleanup(jaeger.Stop)
 	options := func(cluster string) programs.Options {
 		return programs.Options{
-			Cluster: cluster, NATSURL: n.url(),
+			Cluster: cluster, NATSURL: n.URL(),
 			Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + jaeger.OTLPHTTP(), "OTEL_BSP_SCHEDULE_DELAY=100"},
 		}
 	}

@@ -6,25 +6,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 	n := startOutsideNATS(t)
-	n.stop()
-	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	n.Stop()
+	r := newRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 1, nil))
 	r.launchActuator()
 	r.launchWatcher()
 	for _, program := range []*programs.Program{r.actuator, r.watcher} {
 		r.eventually("the "+program.Name()+" says what it waits for", func(context.Context) bool {
-			return strings.Contains(program.Output(), `"nats is unreachable","url":"`+n.url()+`"`)
+			return strings.Contains(program.Output(), `"nats is unreachable","url":"`+n.URL()+`"`)
 		})
 		r.eventually("the "+program.Name()+" is alive and not ready", func(ctx context.Context) bool {
 			alive, _, err := program.Get(ctx, "health", "/livez")
@@ -34,7 +33,7 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 		})
 	}
 	before := r.generations()
-	n.start()
+	n.Start()
 	r.awaitReady(r.actuator)
 	r.awaitReady(r.watcher)
 	r.secret("db", map[string]string{"password": "two"})
@@ -94,41 +93,12 @@ func TestTheProgramsRefuseANATSThatIsNotConfiguredForThem(t *testing.T) {
 	common := []string{"--cluster", "demo", "--kubeconfig", plane.Kubeconfig(), "--metrics-addr=", "--health-addr=", "--log-level", "error"}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			url := serveNATS(t, tt.declare)
-			args := append([]string{"--nats-url", url}, common...)
+			n := natstest.Start(t, natstest.Options{})
+			n.JetStream(func(js jetstream.JetStream) { tt.declare(t, js) })
+			args := append([]string{"--nats-url", n.URL()}, common...)
 			command{binary: r.programs.ActuatorBinary(), args: args}.run(t).refused(t, tt.want...)
 			args = append(args, "--fingerprint-key-file", r.programs.KeyFile())
 			command{binary: r.programs.WatcherBinary(), args: args}.run(t).refused(t, tt.want...)
 		})
 	}
-}
-
-// serveNATS runs a server on which streams are declared in some way.
-func serveNATS(t *testing.T, declare func(*testing.T, jetstream.JetStream)) string {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the NATS server is not ready")
-	}
-	connection, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	js, err := jetstream.New(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	declare(t, js)
-	return s.ClientURL()
 }

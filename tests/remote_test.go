@@ -40,14 +40,14 @@ func newRemoteRig(t *testing.T, options programs.Options) *rig {
 func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
-	hub := newRig(t, programs.Options{Cluster: "hub", NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
-	remote := newRemoteRig(t, programs.Options{Cluster: "remote", NATSURL: n.url()})
+	hub := newRig(t, programs.Options{Cluster: "hub", NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms"}})
+	remote := newRemoteRig(t, programs.Options{Cluster: "remote", NATSURL: n.URL()})
 	hub.fleet(1, oneSecret)
 	remote.fleet(3, oneSecret)
 	hub.start()
 	remote.startActuator()
 	leader := remote.actuator
-	remote.eventually("the first actuator of the remote cluster leads", func(context.Context) bool { return leads(leader) })
+	remote.eventually("the first actuator of the remote cluster leads", func(context.Context) bool { return leader.Leads() })
 	remote.startActuator()
 	remote.startWatcher()
 
@@ -75,7 +75,7 @@ func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 	remote.sub("neither program of one cluster runs under the name of the other", func(r *rig) {
 		const want = `cluster "remote" is the one with UID `
 		common := []string{
-			"--cluster", "remote", "--nats-url", n.url(), "--kubeconfig", plane.Kubeconfig(),
+			"--cluster", "remote", "--nats-url", n.URL(), "--kubeconfig", plane.Kubeconfig(),
 			"--metrics-addr=", "--health-addr=", "--log-level", "error",
 		}
 		command{binary: hub.programs.ActuatorBinary(), args: append([]string{"--leader-elect=false"}, common...)}.run(r.T).refused(r.T, want)

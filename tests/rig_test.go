@@ -7,10 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // rig is one test's namespace and programs.
@@ -170,13 +170,8 @@ func (r *rig) deployment(name string) *appsv1.Deployment {
 	return deployment
 }
 
-// eventually waits until a condition holds, and fails the test where it never does.
+// eventually waits for a condition.
 func (r *rig) eventually(what string, condition func(context.Context) bool) {
 	r.Helper()
-	err := wait.PollUntilContextTimeout(r.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return condition(ctx), nil
-	})
-	if err != nil {
-		r.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
-	}
+	testkit.Await(r.T, what, condition)
 }

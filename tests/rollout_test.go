@@ -193,7 +193,7 @@ func TestAFailedRolloutHoldsTheWorkloadsThatHaveNotRolledForTheSameChange(t *tes
 func TestARolloutIsFollowedToItsEndByTheNextActuator(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
-	r := newRig(t, programs.Options{NATSURL: n.url(), ActuatorArgs: []string{"--settle", "50ms"}})
+	r := newRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	web := r.reading("web", "db", 1, nil)
 	r.deploy(web)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 // TestARotationInTheStoreReachesThePods is the main job of the secret store chain, by each of the ways in: nobody waits for
@@ -102,17 +103,9 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 func TestAnExternalSecretThatCannotBeForcedIsToldAbout(t *testing.T) {
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/db", "one")
-	s.apply(`
-apiVersion: external-secrets.io/v1
-kind: ExternalSecret
-metadata: {name: db, namespace: NAMESPACE}
-spec:
-  refreshPolicy: CreatedOnce
-  secretStoreRef: {kind: SecretStore, name: bao}
-  data:
-  - secretKey: password
-    remoteRef: {key: shop/db, property: password}
-`)
+	s.apply(manifests.ExternalSecret{
+		Namespace: s.namespace, Name: "db", Store: "bao", Path: "shop/db", Refresh: "refreshPolicy: CreatedOnce",
+	}.YAML())
 	s.awaitContent("db", "one")
 	s.start()
 	s.put("shop/db", "two")

@@ -29,7 +29,7 @@ type fault struct {
 
 func failEach(t *testing.T, w way) {
 	n := startOutsideNATS(t)
-	s := newStoreRig(t, w, programs.Options{NATSURL: n.url()})
+	s := newStoreRig(t, w, programs.Options{NATSURL: n.URL()})
 	s.put("shop/db", "value-0")
 	s.externalSecret("db", "shop/db")
 	s.deploy(s.reading("web", "db", 0, nil))
@@ -68,14 +68,14 @@ func failEach(t *testing.T, w way) {
 			s.startActuator()
 		}},
 		{"NATS is down", true, func(write func()) {
-			n.stop()
+			n.Stop()
 			write()
-			n.start()
+			n.Start()
 		}},
 		{"NATS is restarted right after the write", false, func(write func()) {
 			write()
-			n.stop()
-			n.start()
+			n.Stop()
+			n.Start()
 		}},
 		{"the operator is down", false, func(write func()) {
 			stopOperator()
@@ -95,10 +95,10 @@ func failEach(t *testing.T, w way) {
 		{"everything of ours is down, and two are written", true, func(write func()) {
 			stop(s.watcher)
 			stop(s.actuator)
-			n.stop()
+			n.Stop()
 			s.put("shop/db", "never read")
 			write()
-			n.start()
+			n.Start()
 			s.startActuator()
 			s.startWatcher()
 		}},

@@ -21,6 +21,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 // operator is the External Secrets Operator that the tests share. The first test that needs it starts it.
@@ -161,23 +162,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 // applyStore makes the SecretStore through which External Secrets reads the store.
 func (s *storeRig) applyStore() {
 	s.Helper()
-	s.apply(`
-apiVersion: v1
-kind: Secret
-metadata: {name: store-token, namespace: NAMESPACE}
-stringData: {token: TOKEN}
----
-apiVersion: external-secrets.io/v1
-kind: SecretStore
-metadata: {name: bao, namespace: NAMESPACE}
-spec:
-  provider:
-    vault:
-      server: ADDRESS
-      path: secret
-      version: v2
-      auth: {tokenSecretRef: {name: store-token, key: token}}
-`)
+	s.apply(manifests.SecretStore{Namespace: s.namespace, Name: "bao", Address: s.store.Address(), Token: s.store.Token()}.YAML())
 	// One that is not is looked at again after a while only, and so is what reads it.
 	s.eventually("the SecretStore is ready", func(ctx context.Context) bool {
 		store, err := s.custom.Resource(secretStores).Namespace(s.namespace).Get(ctx, "bao", metav1.GetOptions{})
@@ -247,17 +232,7 @@ func (s *storeRig) put(path, value string) int {
 // applyExternalSecret makes an ExternalSecret that reads a path, once an hour by itself.
 func (s *storeRig) applyExternalSecret(name, path string) {
 	s.Helper()
-	s.apply(`
-apiVersion: external-secrets.io/v1
-kind: ExternalSecret
-metadata: {name: ` + name + `, namespace: NAMESPACE}
-spec:
-  refreshInterval: 1h
-  secretStoreRef: {kind: SecretStore, name: bao}
-  data:
-  - secretKey: password
-    remoteRef: {key: ` + path + `, property: password}
-`)
+	s.apply(manifests.ExternalSecret{Namespace: s.namespace, Name: name, Store: "bao", Path: path}.YAML())
 }
 
 // externalSecret is the same, and waits for its Secret.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 const (
@@ -41,24 +41,17 @@ func TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther(t *testing.T) {
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/shared", "one")
 	s.put("shop/other", "one")
-	var manifests strings.Builder
+	var shared []string
 	for i := range size {
-		fmt.Fprintf(&manifests, `
-apiVersion: external-secrets.io/v1
-kind: ExternalSecret
-metadata: {name: shared-%d, namespace: NAMESPACE}
-spec:
-  refreshInterval: 1h
-  secretStoreRef: {kind: SecretStore, name: bao}
-  data: [{secretKey: password, remoteRef: {key: shop/shared, property: password}}]
----`, i)
-		deployment := s.reading("app-"+strconv.Itoa(i), "shared-"+strconv.Itoa(i), 0, nil)
+		name := "shared-" + strconv.Itoa(i)
+		shared = append(shared, manifests.ExternalSecret{Namespace: s.namespace, Name: name, Store: "bao", Path: "shop/shared"}.YAML())
+		deployment := s.reading("app-"+strconv.Itoa(i), name, 0, nil)
 		if _, err := s.client.AppsV1().Deployments(s.namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start := time.Now()
-	s.apply(strings.TrimSuffix(manifests.String(), "---"))
+	s.apply(manifests.Join(shared...))
 	s.externalSecret("other", "shop/other")
 	s.awaitMany(size, "one")
 	t.Logf("%d ExternalSecrets are there after %v", size, time.Since(start).Round(time.Millisecond))

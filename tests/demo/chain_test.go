@@ -21,14 +21,14 @@ func TestAVersionIsNamedAsItsEventIs(t *testing.T) {
 }
 
 func TestChainManifestsAreComplete(t *testing.T) {
-	manifests := chainManifests("http://127.0.0.1:8200", "a-token")
-	for _, word := range regexp.MustCompile(`\b[A-Z]{3,}\b`).FindAllString(manifests, -1) {
+	objects := chainManifests("http://127.0.0.1:8200", "a-token")
+	for _, word := range regexp.MustCompile(`\b[A-Z]{3,}\b`).FindAllString(objects, -1) {
 		if word != "ECDSA" {
 			t.Errorf("%s was not replaced", word)
 		}
 	}
 	var kinds []string
-	for document := range strings.SplitSeq(manifests, "---\n") {
+	for document := range strings.SplitSeq(objects, "---\n") {
 		var object unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			t.Fatal(err)

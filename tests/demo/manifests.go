@@ -2,20 +2,19 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 const (
 	// mount is where the secrets engine of the store is.
-	mount = "secret"
+	mount = manifests.Engine
 	// secretKey is the one key that each secret in the store has, and each Secret that is made of one.
 	secretKey = "password"
 )
@@ -49,56 +48,19 @@ func (s *stage) createAll(ctx context.Context, deployments []*appsv1.Deployment)
 	return nil
 }
 
-// chainManifests are what External Secrets and cert-manager are told, for a store at an address with a token.
+// chainManifests returns the objects of External Secrets and cert-manager, for a store at an address with a token.
 func chainManifests(address, token string) string {
-	manifests := []string{`
-apiVersion: v1
-kind: Secret
-metadata: {name: store-token, namespace: NAMESPACE}
-stringData: {token: TOKEN}
----
-apiVersion: external-secrets.io/v1
-kind: SecretStore
-metadata: {name: main, namespace: NAMESPACE}
-spec:
-  provider:
-    vault:
-      server: ADDRESS
-      path: MOUNT
-      version: v2
-      auth: {tokenSecretRef: {name: store-token, key: token}}
-`, `
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: self, namespace: NAMESPACE}
-spec: {selfSigned: {}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: gateway, namespace: NAMESPACE}
-spec:
-  dnsNames: [gateway.test]
-  secretName: gateway-tls
-  privateKey: {algorithm: ECDSA, size: 256}
-  issuerRef: {kind: Issuer, name: self}
-`}
-	for _, name := range slices.Sorted(maps.Keys(storePaths)) {
-		policy := "refreshInterval: 1h"
-		if name == "license" {
-			policy = "refreshPolicy: CreatedOnce"
-		}
-		manifests = append(manifests, fmt.Sprintf(`
-apiVersion: external-secrets.io/v1
-kind: ExternalSecret
-metadata: {name: %s, namespace: NAMESPACE}
-spec:
-  %s
-  secretStoreRef: {kind: SecretStore, name: main}
-  data:
-  - secretKey: KEY
-    remoteRef: {key: %s, property: KEY}
-`, name, policy, storePaths[name]))
+	objects := []string{
+		manifests.SecretStore{Namespace: namespace, Name: "main", Address: address, Token: token}.YAML(),
+		manifests.SelfSigned(namespace, "self"),
+		manifests.Certificate{Namespace: namespace, Name: "gateway", Secret: "gateway-tls", Issuer: "self"}.YAML(),
 	}
-	values := strings.NewReplacer("NAMESPACE", namespace, "TOKEN", token, "ADDRESS", address, "MOUNT", mount, "KEY", secretKey)
-	return values.Replace(strings.Join(manifests, "---"))
+	for _, name := range slices.Sorted(maps.Keys(storePaths)) {
+		object := manifests.ExternalSecret{Namespace: namespace, Name: name, Store: "main", Path: storePaths[name], Property: secretKey}
+		if name == "license" {
+			object.Refresh = "refreshPolicy: CreatedOnce"
+		}
+		objects = append(objects, object.YAML())
+	}
+	return manifests.Join(objects...)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // patience is how long anything may take that is expected to happen.
@@ -178,16 +178,5 @@ func (c *cluster) fence(want map[string]int64) {
 
 func (c *cluster) eventually(what string, condition func(context.Context) bool) {
 	c.Helper()
-	eventually(c.T, what+" in "+c.name, condition)
-}
-
-// eventually waits until a condition holds, and fails the test where it never does.
-func eventually(t *testing.T, what string, condition func(context.Context) bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return condition(ctx), nil
-	})
-	if err != nil {
-		t.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
-	}
+	testkit.Await(c.T, what+" in "+c.name, condition)
 }

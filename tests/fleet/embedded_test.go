@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestClustersOnTheirOwn(t *testing.T) {
@@ -13,7 +13,7 @@ func TestClustersOnTheirOwn(t *testing.T) {
 	clusters := startAll(t, func(string) programs.Options {
 		dir := t.TempDir()
 		return programs.Options{
-			Env:          []string{"NATS_WATCHER_KEY=" + testbed.NewNATSUser(t, dir, "watcher"), "NATS_ACTUATOR_KEY=" + testbed.NewNATSUser(t, dir, "actuator")},
+			Env:          []string{"NATS_WATCHER_KEY=" + testkit.NewNATSUser(t, dir, "watcher"), "NATS_ACTUATOR_KEY=" + testkit.NewNATSUser(t, dir, "actuator")},
 			WatcherArgs:  []string{"--nats-creds", filepath.Join(dir, "watcher.nk")},
 			ActuatorArgs: []string{"--nats-creds", filepath.Join(dir, "actuator.nk"), "--nats-config", "../../deploy/programs/nats.conf"},
 		}

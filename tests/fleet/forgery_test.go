@@ -12,14 +12,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // letIn adds a user without limits to the NATS of a cluster, before it is started: someone has taken it over.
 func (h *hub) letIn(cluster string) (user string) {
 	h.Helper()
 	user = cluster + "-intruder"
-	public := testbed.NewNATSUser(h.T, filepath.Join(h.Dir, "keys"), user)
+	public := testkit.NewNATSUser(h.T, filepath.Join(h.Dir, "keys"), user)
 	substitute(h.T, filepath.Join(h.Dir, cluster, "users.conf"), "\nusers: [", "\nusers: [\n  { nkey: "+public+" }")
 	return user
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestOneMoreClusterDisturbsNobody adds clusters to a hub that is running, one that connects to it and one with a leaf node.
@@ -32,7 +34,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the server has read its files", func(context.Context) bool {
+		testkit.Await(t, "the server has read its files", func(context.Context) bool {
 			return strings.Contains(server.Process().Output(), "Reloaded server configuration")
 		})
 	}

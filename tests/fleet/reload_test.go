@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestKeysAndCertificatesAreReplacedWithoutARestart replaces all that a server and a program prove their identity with
@@ -44,7 +45,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	t.Cleanup(connection.Close)
 	connectsAgain := func(times uint64) {
 		t.Helper()
-		eventually(t, "the program is connected again", func(context.Context) bool {
+		testkit.Await(t, "the program is connected again", func(context.Context) bool {
 			return connection.Stats().Reconnects >= times && connection.IsConnected()
 		})
 	}
@@ -54,7 +55,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		public := testbed.NewNATSUser(t, filepath.Join(h.Dir, "keys"), "eu-watcher")
+		public := testkit.NewNATSUser(t, filepath.Join(h.Dir, "keys"), "eu-watcher")
 		substitute(t, filepath.Join(h.Dir, "eu", "users.conf"), strings.TrimSpace(string(old)), public)
 		// The server throws out whom it does not know any more.
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
@@ -73,7 +74,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the server has read its files", func(context.Context) bool {
+		testkit.Await(t, "the server has read its files", func(context.Context) bool {
 			return strings.Count(server.Process().Output(), "Reloaded server configuration") > reloads
 		})
 		before := connection.Stats().Reconnects

@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // deployed is the folder with the files that operators apply.
@@ -237,7 +238,7 @@ func (h *hub) caughtUp(clusters ...string) {
 		own := h.jetstream(cluster + "-actuator")
 		filter := "keyturn.v1." + cluster + ".>"
 		var missing []message
-		eventually(h.T, "FLEET has all of "+cluster, func(context.Context) bool {
+		testkit.Await(h.T, "FLEET has all of "+cluster, func(context.Context) bool {
 			last := map[string]string{}
 			for _, msg := range messages(h.T, reader, "FLEET", filter) {
 				last[msg.subject] = msg.id

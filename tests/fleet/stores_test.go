@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestOneClusterWatchesTheStoresForAll has what the watcher of one cluster says of secret stores reach the streams of the
@@ -30,7 +31,7 @@ func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 		t.Helper()
 		for _, name := range []string{"us", "eu"} {
 			js := h.jetstream(name + "-actuator")
-			eventually(t, name+" has the last state of the path", func(context.Context) bool {
+			testkit.Await(t, name+" has the last state of the path", func(context.Context) bool {
 				got := messages(t, js, events.StreamChanges, "keyturn.v1.hub.>")
 				return len(got) == 1 && got[0] == message{subject: path, id: "hub/" + id}
 			})

@@ -201,9 +201,7 @@ func (b *bench) hasEvents() bool {
 	return err == nil && len(list.Items) > 0
 }
 
-func (b *bench) leads() bool {
-	return strings.Contains(b.running[actuatorAccount].Output(), "this actuator is the leader now")
-}
+func (b *bench) leads() bool { return b.running[actuatorAccount].Leads() }
 
 func (b *bench) renews() bool {
 	lease, err := b.kube.CoordinationV1().Leases(b.namespace).Get(b.Context(), "keyturn-actuator", metav1.GetOptions{})

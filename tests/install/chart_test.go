@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // What is done by hand here is what docs/install.md and docs/upgrade.md say.
@@ -139,7 +140,7 @@ func (r *release) uninstalls() {
 			r.Errorf("what is left (-want +got):\n%s", diff)
 		}
 	}()
-	eventually(r.T, "the rest is gone", func(ctx context.Context) bool {
+	testkit.Await(r.T, "the rest is gone", func(ctx context.Context) bool {
 		left, err := r.left(ctx)
 		if err != nil {
 			return false

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // componentsOverlay is deploy/base in a namespace of the test, with components that another program talks to, or is talked to by. The
@@ -108,7 +109,7 @@ func newComponents(t *testing.T, names ...string) *components {
 	}
 	c.policies = list.Items
 	for _, program := range []string{"keys", "watcher", "actuator"} {
-		eventually(t, "there is a pod of the "+program, func(context.Context) bool { return len(c.pods(program)) == 1 })
+		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(c.pods(program)) == 1 })
 	}
 	return c
 }
@@ -149,7 +150,7 @@ func (c *components) awaitRotated(path events.StorePath) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	eventually(c.T, "the write is on the stream", func(ctx context.Context) bool {
+	testkit.Await(c.T, "the write is on the stream", func(ctx context.Context) bool {
 		last, err := reader.Last(ctx, events.Subject("prod-eu", path.Source()))
 		if err != nil {
 			return false
@@ -167,7 +168,7 @@ func (c *components) awaitTrace(jaeger *testbed.Jaeger, subject string) {
 	c.Helper()
 	var found []testbed.Trace
 	by := map[string]bool{}
-	eventually(c.T, "Jaeger has spans of both programs about the write", func(ctx context.Context) bool {
+	testkit.Await(c.T, "Jaeger has spans of both programs about the write", func(ctx context.Context) bool {
 		var err error
 		if found, err = jaeger.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject}); err != nil {
 			c.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var (
@@ -209,18 +210,8 @@ func (f *fleet) status(ctx context.Context, name string) map[string]any {
 	return status
 }
 
-// eventually waits until a condition holds, and fails the test where it never does.
+// eventually waits for a condition.
 func (f *fleet) eventually(what string, condition func(context.Context) bool) {
 	f.Helper()
-	eventually(f.T, what, condition)
-}
-
-func eventually(t *testing.T, what string, condition func(context.Context) bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return condition(ctx), nil
-	})
-	if err != nil {
-		t.Fatalf("it did not come to be within %s that %s: %v", patience, what, err)
-	}
+	testkit.Await(f.T, what, condition)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // hub is the NATS of an operator of many clusters.
@@ -49,7 +50,7 @@ func (h *hub) start(cluster string) {
 	if err := testbed.LaunchNATS(h.Context(), h.Servers...); err != nil {
 		h.Fatal(err)
 	}
-	eventually(h.T, "the leaf node of "+cluster+" is connected", func(ctx context.Context) bool {
+	testkit.Await(h.T, "the leaf node of "+cluster+" is connected", func(ctx context.Context) bool {
 		return slices.ContainsFunc(h.Servers, func(server *testbed.NATSServer) bool {
 			accounts, err := server.LeafAccounts(ctx)
 			return err == nil && slices.Contains(accounts, cluster)
@@ -98,7 +99,7 @@ func (h *hub) ask(command ...string) []string {
 func (h *hub) tells(namespace string, want ...string) []string {
 	h.Helper()
 	var got []string
-	eventually(h.T, "FLEET tells of "+strings.Join(want, ", "), func(context.Context) bool {
+	testkit.Await(h.T, "FLEET tells of "+strings.Join(want, ", "), func(context.Context) bool {
 		got = nil
 		for _, line := range h.ask("history", "--all-clusters", "--namespace="+namespace) {
 			if fields := strings.Fields(line); len(fields) >= 5 && fields[2] == namespace {

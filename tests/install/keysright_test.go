@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The account of the Job of deploy/keys, and the one right that it has.
@@ -36,7 +37,7 @@ func TestWithoutItsRightTheJobOfTheKeysFailsAndMakesNone(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(plane.Config())
 	k := newKubelet(t, plane.Namespace(t))
 	applyOverlay(t, k.namespace, keysOverlay)
-	eventually(t, "there is a pod of the Job", func(context.Context) bool { return len(k.pods("keys")) == 1 })
+	testkit.Await(t, "there is a pod of the Job", func(context.Context) bool { return len(k.pods("keys")) == 1 })
 	begin, err := plane.AuditEnd()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestWithoutItsRightTheJobOfTheKeysFailsAndMakesNone(t *testing.T) {
 	if !strings.Contains(refused.Output(), want) {
 		t.Errorf("the Job says: %s\nwant: %s", refused.Output(), want)
 	}
-	eventually(t, "the API server has refused it", func(context.Context) bool {
+	testkit.Await(t, "the API server has refused it", func(context.Context) bool {
 		entries, _, err := plane.AuditSince(begin)
 		return err == nil && slices.ContainsFunc(testbed.Requests(entries, user), func(entry testbed.AuditEntry) bool {
 			return entry.Code == 403 && right(entry.Verb, entry.Group, entry.Resource) == keysRight
@@ -71,7 +72,7 @@ func TestWithoutItsRightTheJobOfTheKeysFailsAndMakesNone(t *testing.T) {
 	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a further try of the Job succeeds", func(context.Context) bool { return k.run("keys").Wait() == nil })
+	testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return k.run("keys").Wait() == nil })
 	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"} {
 		if len(k.secret(name)) == 0 {
 			t.Errorf("the Secret %s is empty", name)

@@ -7,19 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // ownNATSOverlay is deploy/namespaced with a NATS of the operator's, with all of it in the namespace that is served.
@@ -57,7 +54,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	w.configMap("app", "one")
 	w.apply()
 	for program, count := range map[string]int{"keys": 1, "watcher": 1, "actuator": 2} {
-		eventually(t, fmt.Sprintf("there are %d pods of the %s", count, program), func(context.Context) bool { return len(k.pods(program)) == count })
+		testkit.Await(t, fmt.Sprintf("there are %d pods of the %s", count, program), func(context.Context) bool { return len(k.pods(program)) == count })
 	}
 
 	k.await(k.run("keys"))
@@ -70,12 +67,11 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	w.secret("db", "two")
 	w.rolled(before, readers...)
 	// The one that leads is stopped, and gives up its Lease.
-	leads := func(p *programs.Program) bool { return strings.Contains(p.Output(), "this actuator is the leader now") }
 	leader, standby := actuators[0], actuators[1]
-	if leads(standby) {
+	if standby.Leads() {
 		leader, standby = standby, leader
 	}
-	if !leads(leader) || leads(standby) {
+	if !leader.Leads() || standby.Leads() {
 		t.Fatal("it is not so that one of two actuators leads")
 	}
 	if err := leader.Stop(patience); err != nil {
@@ -84,7 +80,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	before = w.revisions()
 	w.secret("db", "three")
 	w.rolled(before, readers...)
-	if !leads(standby) {
+	if !standby.Leads() {
 		t.Error("the other actuator does not lead")
 	}
 }
@@ -97,14 +93,14 @@ func startNATS(t *testing.T, k *kubelet, names ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := &server.Options{Host: host, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	options := natstest.Options{Host: host}
 	if options.Port, err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
 	var file string
 	for _, name := range names {
 		dir := t.TempDir()
-		options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: testbed.NewNATSUser(t, dir, name)})
+		options.Users = append(options.Users, testkit.NewNATSUser(t, dir, name))
 		file = filepath.Join(dir, name+".nk")
 		seed, err := os.ReadFile(file)
 		if err != nil {
@@ -115,29 +111,9 @@ func startNATS(t *testing.T, k *kubelet, names ...string) {
 			t.Fatal(err)
 		}
 	}
-	s, err := server.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
 	credentials, err := nats.NkeyOptionFromSeed(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	connection, err := nats.Connect("nats://"+k.nats, credentials, nats.RetryOnFailedConnect(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	js, err := jetstream.New(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Start(t, options).Declare(credentials)
 }

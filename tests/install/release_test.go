@@ -17,6 +17,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const chart = "../../deploy/chart"
@@ -88,7 +89,7 @@ func (r *release) stop() {
 // eventuallyPods waits until there are so many pods of a program, and all of them have an image with the tag.
 func (r *release) eventuallyPods(program string, count int, tag string) {
 	r.Helper()
-	eventually(r.T, fmt.Sprintf("there are %d pods of the %s, of %q", count, program, tag), func(context.Context) bool {
+	testkit.Await(r.T, fmt.Sprintf("there are %d pods of the %s, of %q", count, program, tag), func(context.Context) bool {
 		pods := r.kubelet.pods(program)
 		return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 			return pod.Spec.Containers[0].Image != "registry.example.com/keyturn:"+tag

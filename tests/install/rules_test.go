@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // need says what breaks without a right.
@@ -109,7 +110,7 @@ func eachIsNeeded(t *testing.T, scene scene, needs []need, rules map[string][]rb
 			b := newBench(t, scene, rules, env)
 			b.run()
 			for _, need := range needs {
-				eventually(t, need.breaks+" ("+need.right+")", func(context.Context) bool { return need.done(b) })
+				testkit.Await(t, need.breaks+" ("+need.right+")", func(context.Context) bool { return need.done(b) })
 			}
 		})
 	}
@@ -124,12 +125,12 @@ func eachIsNeeded(t *testing.T, scene scene, needs []need, rules map[string][]rb
 				need.account: without(rules[need.account], need.right),
 			}, need.env)
 			b.run()
-			eventually(t, "the API server has refused it", func(context.Context) bool { return b.answered(need.account, need.right, 403) })
+			testkit.Await(t, "the API server has refused it", func(context.Context) bool { return b.answered(need.account, need.right, 403) })
 			if resource, isList := strings.CutPrefix(need.right, "list "); isList {
-				eventually(t, "the program is not ready, and says why", func(context.Context) bool { return b.isUnready(need.account, resource) })
+				testkit.Await(t, "the program is not ready, and says why", func(context.Context) bool { return b.isUnready(need.account, resource) })
 			}
 			if need.beside != nil {
-				eventually(t, "what needs other rights happens", func(context.Context) bool { return need.beside(b) })
+				testkit.Await(t, "what needs other rights happens", func(context.Context) bool { return need.beside(b) })
 			}
 			if need.done(b) {
 				t.Errorf("without the right to %s, it is all the same so that %s", need.right, need.breaks)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // scenarios are what an installation must do, in this order.
@@ -25,7 +27,7 @@ func (i *installation) scenarios() []scenario {
 			i.untouched(before, readers...)
 		}},
 		{"what became of it is told as Kubernetes Events and in the history", func() {
-			eventually(i.T, "the Event of web is there", func(ctx context.Context) bool {
+			testkit.Await(i.T, "the Event of web is there", func(ctx context.Context) bool {
 				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
 				return err == nil && len(list.Items) > 0
 			})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // startStore starts a secret store and External Secrets, and has the API server know cert-manager's kinds, until the test ends.
@@ -74,11 +75,11 @@ func (b *bench) prepareStore(store *testbed.Store) {
 	b.applyFile("testdata/stores.yaml", "TOKEN", store.Token(), "ADDRESS", store.Address())
 	// A store that is not ready is looked at again after a while only, and so is what reads it.
 	for resource, name := range map[string]string{"secretstores": "bao", "clustersecretstores": b.namespace} {
-		eventually(b.T, "one of the "+resource+" is ready", func(ctx context.Context) bool { return b.isReady(ctx, resource, name) })
+		testkit.Await(b.T, "one of the "+resource+" is ready", func(ctx context.Context) bool { return b.isReady(ctx, resource, name) })
 	}
 	b.applyFile("testdata/readers.yaml")
 	for _, secret := range []string{"plain", "fanned-out"} {
-		eventually(b.T, "the Secret "+secret+" is there", func(ctx context.Context) bool {
+		testkit.Await(b.T, "the Secret "+secret+" is there", func(ctx context.Context) bool {
 			value, ok := b.value(ctx, secret)
 			return ok && value == "one"
 		})

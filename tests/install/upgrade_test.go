@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -53,10 +54,10 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	u.ready(released.StartActuator())
 	u.await(written, upgraded)
 
-	eventually(t, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
+	testkit.Await(t, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
 	// What is done twice is done by then: it was on the stream before this.
 	u.write("last")
-	eventually(t, "the last Deployment is rolled", func(context.Context) bool { return u.generations()["last"] > 1 })
+	testkit.Await(t, "the last Deployment is rolled", func(context.Context) bool { return u.generations()["last"] > 1 })
 	for name, generation := range u.generations() {
 		if generation != 2 {
 			t.Errorf("%s was rolled %d times, want once", name, generation-1)
@@ -130,7 +131,7 @@ func (u *upgrade) change(ctx context.Context) <-chan struct{} {
 // await waits until so many Secrets in all have changed.
 func (u *upgrade) await(written <-chan struct{}, count int) {
 	u.Helper()
-	eventually(u.T, fmt.Sprintf("%d secrets have changed", count), func(context.Context) bool { return len(written) >= count })
+	testkit.Await(u.T, fmt.Sprintf("%d secrets have changed", count), func(context.Context) bool { return len(written) >= count })
 }
 
 func (u *upgrade) ready(program *programs.Program, err error) *programs.Program {

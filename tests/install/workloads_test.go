@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // readers are the workloads of testdata/shop.yaml that read the Secret db, one of each kind. The Deployment api reads the
@@ -102,6 +103,6 @@ func (w workloads) revisions() map[string]string {
 func (w workloads) rolled(before map[string]string, names ...string) {
 	w.t.Helper()
 	for _, name := range names {
-		eventually(w.t, name+" is rolled", func(context.Context) bool { return w.revisions()[name] != before[name] })
+		testkit.Await(w.t, name+" is rolled", func(context.Context) bool { return w.revisions()[name] != before[name] })
 	}
 }

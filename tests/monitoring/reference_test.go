@@ -2,10 +2,7 @@ package monitoring
 
 import (
 	"bytes"
-	"os"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/notify"
@@ -13,6 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // section is one table of the reference.
@@ -46,7 +44,6 @@ and alerts, which [alerts](alerts.md) explains.
 `
 
 func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
-	const path = "../../docs/metrics.md"
 	var doc bytes.Buffer
 	doc.WriteString(introduction)
 	for _, s := range sections() {
@@ -54,18 +51,7 @@ func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(path, doc.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), doc.String()); diff != "" {
-		t.Errorf("%s is not what the code says; make generate writes it (-file +code):\n%s", path, diff)
-	}
+	testkit.Golden(t, "../../docs/metrics.md", doc.Bytes())
 }
 
 func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {

@@ -213,6 +213,11 @@ func (p *Program) Ready(ctx context.Context) error {
 	return nil
 }
 
+// Leads reports whether an actuator has logged that it was elected leader.
+func (p *Program) Leads() bool {
+	return strings.Contains(p.Output(), "this actuator is the leader now")
+}
+
 // client asks the programs for their health and metrics.
 var client = &http.Client{Timeout: 10 * time.Second}
 

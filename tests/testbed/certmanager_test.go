@@ -12,39 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
-// certificates are an authority that has signed itself and a certificate of its.
-const certificates = `
-apiVersion: cert-manager.io/v1
-kind: ClusterIssuer
-metadata: {name: NAMESPACE}
-spec: {selfSigned: {}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: authority, namespace: NAMESPACE}
-spec:
-  isCA: true
-  commonName: authority
-  secretName: authority
-  privateKey: {algorithm: ECDSA, size: 256}
-  issuerRef: {kind: ClusterIssuer, name: NAMESPACE}
----
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: authority, namespace: NAMESPACE}
-spec: {ca: {secretName: authority}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: web, namespace: NAMESPACE}
-spec:
-  dnsNames: [web.test]
-  secretName: web
-  privateKey: {algorithm: ECDSA, size: 256}
-  issuerRef: {kind: Issuer, name: authority}
-`
+// certificates returns an authority that a ClusterIssuer of the namespace's name has signed, and a certificate of it.
+func certificates(namespace string) string {
+	return manifests.Join(
+		manifests.SelfSigned("", namespace),
+		manifests.Authority(namespace, "authority", "ClusterIssuer", namespace),
+		manifests.Certificate{Namespace: namespace, Name: "web", Issuer: "authority"}.YAML(),
+	)
+}
 
 func TestCertManagerIssues(t *testing.T) {
 	start := time.Now()
@@ -52,9 +31,8 @@ func TestCertManagerIssues(t *testing.T) {
 	t.Logf("start of cert-manager: %v", time.Since(start))
 
 	namespace := bed.Namespace(t)
-	objects := strings.NewReader(strings.ReplaceAll(certificates, "NAMESPACE", namespace))
 	start = time.Now()
-	if err := bed.ApplyYAML(t.Context(), objects); err != nil {
+	if err := bed.ApplyYAML(t.Context(), strings.NewReader(certificates(namespace))); err != nil {
 		t.Fatal(err)
 	}
 	issued := waitSecret(t, namespace, "web", hasCertificate)

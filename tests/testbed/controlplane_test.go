@@ -44,7 +44,7 @@ func TestDeploymentRolls(t *testing.T) {
 
 func TestServiceAccountHasOnlyItsRights(t *testing.T) {
 	namespace := bed.Namespace(t)
-	err := bed.ApplyYAML(t.Context(), manifests(namespace), RBACKinds()...)
+	err := bed.ApplyYAML(t.Context(), unordered(namespace), RBACKinds()...)
 	if err != nil {
 		t.Fatal(err)
 	}

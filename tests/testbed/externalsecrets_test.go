@@ -12,36 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-)
 
-// externalSecret reads one key of a secret in a store, and by itself only once an hour.
-const externalSecret = `
-apiVersion: v1
-kind: Secret
-metadata: {name: store-token, namespace: NAMESPACE}
-stringData: {token: TOKEN}
----
-apiVersion: external-secrets.io/v1
-kind: SecretStore
-metadata: {name: store, namespace: NAMESPACE}
-spec:
-  provider:
-    vault:
-      server: ADDRESS
-      path: secret
-      version: v2
-      auth: {tokenSecretRef: {name: store-token, key: token}}
----
-apiVersion: external-secrets.io/v1
-kind: ExternalSecret
-metadata: {name: db, namespace: NAMESPACE}
-spec:
-  refreshInterval: 1h
-  secretStoreRef: {kind: SecretStore, name: store}
-  data:
-  - secretKey: color
-    remoteRef: {key: app/db, property: color}
-`
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
+)
 
 func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
 	store := startStore(t, StoreOptions{})
@@ -57,8 +30,11 @@ func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
 	t.Logf("start of External Secrets: %v", time.Since(start))
 
 	namespace := bed.Namespace(t)
-	values := strings.NewReplacer("NAMESPACE", namespace, "TOKEN", store.Token(), "ADDRESS", store.Address())
-	if err := bed.ApplyYAML(t.Context(), strings.NewReader(values.Replace(externalSecret))); err != nil {
+	objects := manifests.Join(
+		manifests.SecretStore{Namespace: namespace, Name: "store", Address: store.Address(), Token: store.Token()}.YAML(),
+		manifests.ExternalSecret{Namespace: namespace, Name: "db", Store: "store", Path: "app/db", Property: "color"}.YAML(),
+	)
+	if err := bed.ApplyYAML(t.Context(), strings.NewReader(objects)); err != nil {
 		t.Fatal(err)
 	}
 	waitSecret(t, namespace, "db", func(data map[string][]byte) bool { return string(data["color"]) == "blue" })

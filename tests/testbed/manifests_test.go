@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// manifests are an account with its rights, and a ConfigMap, in an order in which they cannot be applied as they come.
-func manifests(namespace string) io.Reader {
+// unordered returns an account with its rights, and a ConfigMap, in an order in which they cannot be applied as they come.
+func unordered(namespace string) io.Reader {
 	return strings.NewReader(strings.ReplaceAll(`
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -46,14 +46,14 @@ metadata: {name: NAMESPACE}
 func TestApply(t *testing.T) {
 	const namespace = "applied"
 	configMaps := bed.client.CoreV1().ConfigMaps(namespace)
-	if err := bed.ApplyYAML(t.Context(), manifests(namespace), RBACKinds()...); err != nil {
+	if err := bed.ApplyYAML(t.Context(), unordered(namespace), RBACKinds()...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("%v, want not found: its kind was not asked for", err)
 	}
 	for range 2 { // To apply again changes nothing.
-		if err := bed.ApplyYAML(t.Context(), manifests(namespace)); err != nil {
+		if err := bed.ApplyYAML(t.Context(), unordered(namespace)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package testbed
+package testkit
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NewNATSUser makes the seed of a user, as the file <name>.nk in the folder, and returns the user's public key.
+// NewNATSUser writes the seed of a new NATS user to the file <name>.nk in a folder, and returns the user's public key.
 func NewNATSUser(t testing.TB, dir, name string) string {
 	t.Helper()
 	pair, err := nkeys.CreateUser()

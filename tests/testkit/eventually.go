@@ -1,0 +1,41 @@
+package testkit
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for something that must happen. Test machines are slow at times.
+const Patience = time.Minute
+
+// Eventually polls until a condition holds, and fails the test if it does not hold within [Patience]. The failure message names the
+// condition and ends with what each detail returns, such as a log.
+func Eventually(t testing.TB, what string, condition func() bool, details ...func() string) {
+	t.Helper()
+	await(t, 5*time.Millisecond, what, func(context.Context) bool { return condition() }, details...)
+}
+
+// Await is [Eventually] for a condition that asks a server: it polls less often, and its requests end when the wait does.
+func Await(t testing.TB, what string, condition func(context.Context) bool, details ...func() string) {
+	t.Helper()
+	await(t, 50*time.Millisecond, what, condition, details...)
+}
+
+func await(t testing.TB, every time.Duration, what string, condition func(context.Context) bool, details ...func() string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !condition(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			for _, detail := range details {
+				t.Log(detail())
+			}
+			t.Fatalf("timed out after %s, still waiting for: %s", Patience, what)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Package natstest runs a NATS server with JetStream in the process of a test.
+package natstest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// startTimeout is how long a server may take until it accepts connections. Test machines are slow at times.
+const startTimeout = time.Minute
+
+// Options configure a server. The zero value listens on a free port and lets every client in.
+type Options struct {
+	// Host is where it listens. Empty means 127.0.0.1.
+	Host string
+	// Port is the port it listens on. Zero means any free port, which may be another one after a restart.
+	Port int
+	// Users are the public keys of the only users that may connect. Empty means everyone.
+	Users []string
+}
+
+// Server is a NATS server of one test, on a store of its own. It ends with the test.
+type Server struct {
+	t       testing.TB
+	options server.Options
+	server  *server.Server
+}
+
+// Start starts a server without streams.
+func Start(t testing.TB, options Options) *Server {
+	t.Helper()
+	s := &Server{t: t, options: server.Options{
+		Host: options.Host, Port: options.Port, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	}}
+	if s.options.Host == "" {
+		s.options.Host = "127.0.0.1"
+	}
+	if s.options.Port == 0 {
+		s.options.Port = server.RANDOM_PORT
+	}
+	for _, user := range options.Users {
+		s.options.Nkeys = append(s.options.Nkeys, &server.NkeyUser{Nkey: user})
+	}
+	s.Start()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts the server again after [Server.Stop], on the same store and, if [Options] name one, the same port.
+func (s *Server) Start() {
+	s.t.Helper()
+	options := s.options // The server changes its options.
+	var err error
+	if s.server, err = server.NewServer(&options); err != nil {
+		s.t.Fatal(err)
+	}
+	s.server.Start()
+	if !s.server.ReadyForConnections(startTimeout) {
+		s.t.Fatal("the NATS server is not ready")
+	}
+}
+
+// Stop stops the server and waits for it. It may be called more than once.
+func (s *Server) Stop() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}
+
+// URL returns the address that clients connect to.
+func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Declare declares the project's streams, without replicas.
+func (s *Server) Declare(credentials ...nats.Option) {
+	s.t.Helper()
+	s.JetStream(func(js jetstream.JetStream) {
+		if err := events.Declare(s.t.Context(), js, 1); err != nil {
+			s.t.Fatal(err)
+		}
+	}, credentials...)
+}
+
+// JetStream connects to the server, calls use, and closes the connection again.
+func (s *Server) JetStream(use func(jetstream.JetStream), credentials ...nats.Option) {
+	s.t.Helper()
+	connection, err := nats.Connect(s.URL(), credentials...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	use(js)
+}
