@@ -1,32 +1,26 @@
-# What there is to do here. `make` alone lists it.
+# Run `make` to list the targets.
 MAKEFLAGS += --no-print-directory
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 IMAGE ?= keyturn:$(VERSION)
 IMAGE_DIR ?= bin/image
-# How long `make fuzz` gives each target.
+# How long `make fuzz` fuzzes each target.
 FUZZTIME ?= 30s
-# For example BENCH_FLAGS="-write docs/benchmarks.md".
-BENCH_FLAGS ?=
-# For example SCALE_FLAGS="-write docs/scale.md".
-SCALE_FLAGS ?=
-# Runs tests, and those that failed once more, on their own: at most three of them, and none after a data race. Many servers run side by
-# side, on machines of any speed: one test that lost a race against the clock does not void all the others. It is named at the end.
-RETRIED = bin/retried-$@.txt
-GO_TEST = rm -f '$(RETRIED)'; mkdir -p '$(dir $(RETRIED))'; $(GOTESTSUM) --format standard-quiet --hide-summary skipped \
-	--rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)'
-NAME_RETRIED = if [ -s '$(RETRIED)' ]; then \
-	printf '\n==> $@: these failed at first, which is a bug of the test or of the code:\n' && cat '$(RETRIED)'; fi
-# Tests that compare a file of the repository with what the code says, and write it anew with -update.
+# Tests that compare a file of the repository with the code, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
 GENERATED_PACKAGES := ./internal/events ./cmd/watcher ./cmd/actuator ./tests/monitoring
 
-# The tools that `make test` runs are built once per version, of themselves and of Go, into the user's cache.
+# The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
-tool_version = $(shell sed -n 's|^require $1 ||p' tests/tools/$2/go.mod)
-LINT_VERSION := $(call tool_version,github.com/golangci/golangci-lint/v2,golangci-lint)
-LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)-$(shell go env GOVERSION)/golangci-lint
-GOTESTSUM := $(TOOLS)/gotestsum-$(call tool_version,gotest.tools/gotestsum,gotestsum)-$(shell go env GOVERSION)/gotestsum
+version = $(shell sed -n 's|^require $1 ||p' tests/tools/$2/go.mod)
+tool = $(TOOLS)/$2-$(call version,$1,$2)-$(shell go env GOVERSION)/$2
+LINT := $(call tool,github.com/golangci/golangci-lint/v2,golangci-lint)
+GOTESTSUM := $(call tool,gotest.tools/gotestsum,gotestsum)
+GO_TEST := $(GOTESTSUM) --format standard-quiet --hide-summary skipped
+# e2e runs failed tests once more, unless there are more than three or there was a data race: many servers share the machine, and a test
+# that loses a race against the clock should not hide what the others show. Unit tests are never run again.
+RETRIED := bin/retried-e2e.txt
+RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)'
 
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
@@ -37,52 +31,39 @@ say = @printf '\n==> %s %s\n' "$$(date +%T)"
 help:
 	@sed -n 's/^#? \([a-z0-9-]*\): /  make \1\t/p' Makefile | expand -t 26
 
-#? demo: show it at work: a control plane, both programs, changes and what came of them
-demo:
-	$(say) 'demo: a real control plane on this machine, both programs, and what they do about changes'
-	@go run ./tests/demo
+#? demo: show rollouts on a local control plane
+#? demo-secrets: show a rotation in Vault, or the OpenBao that BAO_BIN names, reach the pods
+#? demo-trace: show the trace of a change in Jaeger, which stays up until you press Enter
+demo demo-secrets demo-trace:
+	$(say) '$@: starting a control plane and both programs on this machine'
+	@go run ./tests/demo $(patsubst demo%,%,$@)
 
-#? demo-secrets: show a rotation in a secret store reach the pods: Vault (or BAO_BIN), External Secrets, cert-manager
-demo-secrets:
-	$(say) 'demo-secrets: a real secret store, External Secrets, cert-manager and both programs on a real control plane'
-	@go run ./tests/demo -secrets
-
-#? demo-trace: show the trace of a change in a real Jaeger, and leave that up until Enter is pressed
-demo-trace:
-	$(say) 'demo-trace: both programs on a real control plane, and the trace of one change in a real Jaeger'
-	@go run ./tests/demo -trace
-
-#? test: all that must pass before a change is merged
+#? test: run everything that must pass before a change is merged
 test: lint generate-check unit e2e
 	$(say) 'test: passed'
 
-#? unit: the tests of the packages, with the race detector
+#? unit: run the unit tests with the race detector
 unit: $(GOTESTSUM)
-	$(say) 'unit: the tests of the packages, with the race detector'
+	$(say) 'unit: testing the packages with the race detector'
 	@$(GO_TEST) --packages './internal/... ./cmd/... ./docs/...' -- -race -vet=off
-	@$(NAME_RETRIED)
 
-#? e2e: the tests on a real control plane, whose servers the first run builds (a quarter of an hour)
+#? e2e: run the tests on a control plane; the first run spends 15 minutes building its servers
 e2e: $(GOTESTSUM)
-	$(say) 'e2e: building the servers of the test bed, unless they are in the cache'
+	$(say) 'e2e: building the test servers that are not in the cache yet'
 	@go run ./tests/testbed/cmd/build
-	$(say) 'e2e: the tests on a real control plane, with the race detector'
-	@$(GO_TEST) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
-	@$(NAME_RETRIED)
+	$(say) 'e2e: testing on a control plane with the race detector'
+	@mkdir -p bin && rm -f '$(RETRIED)'
+	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
+	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
 
-$(GOTESTSUM):
-	$(say) 'building gotestsum into the cache, once'
-	@mkdir -p $(@D)
-	@cd tests/tools/gotestsum && CGO_ENABLED=0 go build -trimpath -o $@.$$$$ gotest.tools/gotestsum && mv $@.$$$$ $@
-
-#? bench: measure against the floor (BENCH_FLAGS)
+#? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-write docs/benchmarks.md")
 bench:
-	$(say) 'bench: the programs against a bare watch and one patch, on a real control plane'
+	$(say) 'bench: measuring the programs against a bare watch and patch'
 	@go run ./tests/bench $(BENCH_FLAGS)
 
-#? scale: measure a NATS of three servers with the events of 50 and of 200 clusters, some minutes (SCALE_FLAGS)
+#? scale: measure a three-server NATS under the events of 50 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
 scale:
-	$(say) 'scale: what the watchers of many clusters would say, against a NATS of three servers'
+	$(say) 'scale: measuring a three-server NATS under the events of many clusters'
 	@go run ./tests/scale $(SCALE_FLAGS)
 
 #? fuzz: fuzz each decoder for FUZZTIME
@@ -96,42 +77,43 @@ lint: $(LINT)
 	$(say) 'lint: checking the code against .golangci.yml'
 	@$(LINT) run --allow-parallel-runners
 
-#? fmt: format the code as lint wants it
+#? fmt: format the code
 fmt: $(LINT)
 	@$(LINT) fmt
 
-$(LINT):
-	$(say) 'lint: building golangci-lint $(LINT_VERSION) into the cache, once: some minutes on two cores'
+$(LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(LINT): LDFLAGS := -X main.version=$(call version,github.com/golangci/golangci-lint/v2,golangci-lint)
+$(GOTESTSUM): PACKAGE := gotest.tools/gotestsum
+$(LINT) $(GOTESTSUM):
+	$(say) 'building $(@F) in the cache, once; golangci-lint takes some minutes'
 	@mkdir -p $(@D)
-	@cd tests/tools/golangci-lint && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.version=$(LINT_VERSION)' \
-		-o $@.$$$$ github.com/golangci/golangci-lint/v2/cmd/golangci-lint && mv $@.$$$$ $@
+	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
 
-#? generate: write the files that are made from code: the references of flags and metrics, the stream manifests, the golden events
+#? generate: write the generated files: flag and metric references, stream manifests, golden events
 generate:
 	@go test $(GENERATED_PACKAGES) -run '$(GENERATED)' -count 1 -update
 
-#? generate-check: check that those files are what the code says
+#? generate-check: check that the generated files are up to date
 generate-check:
 	$(say) 'generate-check: comparing the generated files with the code; `make generate` writes them'
 	@go test -race $(GENERATED_PACKAGES) -run '$(GENERATED)'
 
-# Without the tag, gRPC's request traces bring text/template in, and with it every method of every type of the Kubernetes API,
-# for it calls methods by name: a third of the binary, and of what of it is in memory.
+# Without the tag, gRPC's request traces import text/template, which calls methods by name: the linker then keeps every method of every
+# Kubernetes type, a third of the binary and of its memory.
 BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldflags='-s -w -X main.version=$(VERSION)'
 
-#? build: static binaries of both programs in bin/
+#? build: build static binaries of both programs in bin/
 build:
 	$(say) 'build: bin/watcher and bin/actuator, $(VERSION)'
 	@$(BUILD) -o bin/ ./cmd/...
 
-#? image: a container image for amd64 and arm64 as an OCI archive (IMAGE, IMAGE_DIR), without a daemon
+#? image: build the container image for amd64 and arm64 as an OCI archive, without a daemon (IMAGE, IMAGE_DIR)
 image:
 	$(say) 'image: $(IMAGE_DIR)/keyturn.tar, $(IMAGE) for linux/amd64 and linux/arm64'
-	@for arch in amd64 arm64; do \
-		GOOS=linux GOARCH=$$arch $(BUILD) -o '$(IMAGE_DIR)'/linux_$$arch/ ./cmd/... || exit 1; done
+	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(BUILD) -o '$(IMAGE_DIR)'/linux_$$arch/ ./cmd/... || exit 1; done
 	@go run -C tests/tools/image . -version '$(VERSION)' -name '$(IMAGE)' -license '$(CURDIR)/LICENSE' \
 		-binaries '$(abspath $(IMAGE_DIR))' -out '$(abspath $(IMAGE_DIR))/keyturn.tar'
 
-#? clean: remove what was built here; the caches stay
+#? clean: remove bin/; the caches stay
 clean:
 	@rm -rf bin
