@@ -22,7 +22,7 @@ func newExplainCommand(s *settings) *cobra.Command {
 			if err := s.validateTraceURL(); err != nil {
 				return err
 			}
-			client, err := s.kube.Client()
+			client, err := s.process.Kube.Client()
 			if err != nil {
 				return err
 			}

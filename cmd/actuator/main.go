@@ -1,46 +1,44 @@
-// The actuator rolls the workloads that depend on what changed in its cluster.
+// The actuator rolls the workloads that depend on a changed source in its cluster.
 package main
 
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
-	"sync/atomic"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/notify"
-	"github.com/keyturn/keyturn/internal/telemetry"
+	"github.com/keyturn/keyturn/internal/process"
 )
 
 // version is set when a release is built.
 var version = "dev"
 
-// stepLimit is how long the actuator may be busy with one step before the liveness probe fails.
-const stepLimit = time.Minute
-
-// smallHeap is what the actuator of a small cluster may take before it collects garbage, in bytes: see telemetry.KeepSmall. A
-// third of it are buffers of the embedded NATS.
+// smallHeap is the heap of the actuator of a small cluster, in bytes: see process.Program. A third of it are buffers of the embedded NATS.
 const smallHeap = 48 << 20
 
+const short = "Roll the workloads that depend on a changed Secret, ConfigMap or store secret."
+
 func main() {
-	os.Exit(telemetry.Main(func(ctx context.Context) error { return newCommand().ExecuteContext(ctx) }))
+	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-func newCommand() *cobra.Command {
+// newCommand returns the command. smallHeap is that of process.Program.
+func newCommand(smallHeap uint64) *cobra.Command {
 	s := newSettings()
 	cmd := &cobra.Command{
-		Use:   "actuator",
-		Short: "Roll the workloads that depend on what changed.",
-		Long:  "Roll the workloads that depend on what changed.\n\n" + telemetry.EnvironmentUsage,
-		Args:  cobra.NoArgs, Version: telemetry.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return telemetry.Environment(cmd.Flags()) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
+		Use: "actuator", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
+		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			err := process.Environment(cmd.Flags())
+			s.actuator.Cluster = s.process.Cluster
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.ErrOrStderr(), smallHeap) },
 	}
 	s.addCommonFlags(cmd.PersistentFlags())
 	s.addRunFlags(cmd.Flags())
@@ -48,73 +46,39 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *settings) run(ctx context.Context) (err error) {
-	if err := errors.Join(s.telemetry.Validate(), s.actuator.Validate(), s.validateNATS()); err != nil {
+func (s *settings) run(ctx context.Context, log io.Writer, smallHeap uint64) error {
+	if err := errors.Join(s.process.Validate(), s.actuator.Validate(), s.validateNATS()); err != nil {
 		return err
 	}
-	logger := telemetry.NewLogger(os.Stderr, s.telemetry)
-	telemetry.Bridge(logger)
-	observed, err := telemetry.Setup(ctx, telemetry.Service{Name: "keyturn-actuator", Version: version, Cluster: s.actuator.Cluster}, logger, s.telemetry)
-	if err != nil {
-		return err
-	}
-	stack := telemetry.NewStack(logger, 10*time.Second)
-	defer func() {
-		if stopErr := stack.Stop(context.WithoutCancel(ctx)); err == nil {
-			err = stopErr
-		}
-	}()
-	stack.OnStop("telemetry", observed.Shutdown)
-	stack.OnStop("memory", telemetry.KeepSmall(smallHeap))
-	if err := telemetry.CountRequests(observed.MeterProvider); err != nil {
-		return err
-	}
+	return process.Run(ctx, process.Program{
+		Name: "actuator", Version: version, Options: s.process, Log: log, SmallHeap: smallHeap,
+		Prepare: s.prepare, Connect: s.connect, Identify: identity.Check,
+	})
+}
 
-	if s.actuator.Client, err = s.kube.Client(); err != nil {
-		return err
+func (s *settings) prepare(r *process.Runtime) (process.Work, error) {
+	var err error
+	if s.actuator.Client, err = s.process.Kube.Client(); err != nil {
+		return process.Work{}, err
 	}
 	if s.actuator.ForceSync {
-		if s.actuator.Dynamic, err = s.kube.Dynamic(); err != nil {
-			return err
+		if s.actuator.Dynamic, err = s.process.Kube.Dynamic(); err != nil {
+			return process.Work{}, err
 		}
 	}
-	health := &telemetry.Health{}
-	progress := telemetry.NewProgress(time.Now, stepLimit)
-	health.AddLiveness("deciding", progress.Check)
-	s.actuator.Progress = progress
-	s.actuator.Identity = os.Getenv("POD_NAME")
-	s.actuator.Logger = logger
-	s.actuator.Tracer = observed.TracerProvider.Tracer("github.com/keyturn/keyturn/internal/actuate")
-	s.actuator.Meter = observed.MeterProvider.Meter("github.com/keyturn/keyturn/internal/actuate")
-	s.notify.Logger, s.notify.Meter = logger, observed.MeterProvider.Meter("github.com/keyturn/keyturn/internal/notify")
+	s.notify.Logger, s.notify.Meter = r.Logger, r.Meter("notify")
 	notifier, err := notify.New(s.notify)
 	if err != nil {
-		return err
+		return process.Work{}, err
 	}
 	s.actuator.WhileLeading = notifier.Run
+	s.actuator.Identity = os.Getenv("POD_NAME")
+	s.actuator.Logger, s.actuator.Tracer, s.actuator.Meter = r.Logger, r.Tracer("actuate"), r.Meter("actuate")
+	s.actuator.Progress = r.Progress("deciding")
 	actuator, err := actuate.New(s.actuator)
 	if err != nil {
-		return err
+		return process.Work{}, err
 	}
-	health.AddReadiness("workloads", actuator.Ready)
-	var connected atomic.Pointer[nats.Conn]
-	health.AddReadiness("nats", func() error { return events.Connected(connected.Load()) })
-	// Before NATS is reached, which can take as long as it likes: a program that waits is alive.
-	if err := observed.Listen(ctx, health); err != nil {
-		return err
-	}
-	connection, err := s.connectNATS(ctx, logger, stack)
-	if err != nil {
-		return err
-	}
-	connected.Store(connection)
-	bus, err := events.Open(ctx, connection, s.actuator.Cluster, logger)
-	if err != nil {
-		return err
-	}
-	s.identity.Client, s.identity.Logger = s.actuator.Client, logger
-	if err := identity.Check(ctx, s.identity, bus); err != nil {
-		return err
-	}
-	return actuator.Run(ctx, bus)
+	r.Health.AddReadiness("workloads", actuator.Ready)
+	return process.Work{Client: s.actuator.Client, Run: actuator.Run}, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
@@ -33,20 +32,20 @@ func (s *settings) openReader(ctx context.Context) (*events.Reader, func(), erro
 // openBus connects for a command that looks and goes.
 func (s *settings) openBus(ctx context.Context) (*events.Bus, func(), error) {
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
-		return events.Open(ctx, connection, s.actuator.Cluster, s.connect.Logger)
+		return events.Open(ctx, connection, s.process.Cluster, nil)
 	})
 }
 
 // open connects and opens something over the connection.
 func open[T any](ctx context.Context, s *settings, over func(context.Context, *nats.Conn) (*T, error)) (*T, func(), error) {
-	if err := events.ValidateCluster(s.actuator.Cluster); err != nil {
+	if err := events.ValidateCluster(s.process.Cluster); err != nil {
 		return nil, nil, fmt.Errorf("--cluster: %w", err)
 	}
-	s.connect.Cluster, s.connect.Role, s.connect.Name = s.actuator.Cluster, "actuator", "keyturn-cli"
-	s.connect.Logger = slog.New(slog.DiscardHandler)
+	options := s.process.NATS
+	options.Cluster, options.Role, options.Name = s.process.Cluster, "actuator", "keyturn-cli"
 	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	connection, err := events.Connect(bounded, s.connect)
+	connection, err := events.Connect(bounded, options)
 	if err != nil {
 		return nil, nil, err
 	}

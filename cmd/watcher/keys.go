@@ -3,30 +3,30 @@ package main
 import (
 	"crypto/rand"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/keys"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// keysTimeout is how long one request may take before the command gives up, to be run again.
+// keysTimeout bounds each request. The command then fails, and can be run again.
 const keysTimeout = 30 * time.Second
 
 func newKeysCommand() *cobra.Command {
-	var namespace string
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
+	logging := telemetry.DefaultLogOptions()
+	var namespace string
 	var natsUsers bool
-	logging := telemetry.DefaultOptions()
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make the keys of an installation that are not there yet, as Secrets, and leave the others as they are.",
+		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(telemetry.Environment(cmd.Flags()), logging.Validate()); err != nil {
+			if err := errors.Join(process.Environment(cmd.Flags()), logging.Validate()); err != nil {
 				return err
 			}
 			client, err := api.Client()
@@ -34,7 +34,7 @@ func newKeysCommand() *cobra.Command {
 				return err
 			}
 			options := keys.Options{
-				Secrets: client.CoreV1().Secrets(namespace), Random: rand.Reader, Logger: telemetry.NewLogger(os.Stderr, logging),
+				Secrets: client.CoreV1().Secrets(namespace), Random: rand.Reader, Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
 			}
 			if natsUsers {
 				options.NATSUsers = []string{"watcher", "actuator"}
@@ -44,9 +44,8 @@ func newKeysCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	api.AddFlags(flags)
+	logging.AddFlags(flags)
 	flags.StringVar(&namespace, "namespace", "keyturn-system", "`namespace` of the Secrets")
-	flags.StringVar(&logging.LogFormat, "log-format", logging.LogFormat, "`format` of the log: json or text")
-	flags.StringVar(&logging.LogLevel, "log-level", logging.LogLevel, "least severe `level` that is logged: debug, info, warn or error")
-	flags.BoolVar(&natsUsers, "nats-users", true, "make a NATS user for each program, for the NATS that the actuator embeds")
+	flags.BoolVar(&natsUsers, "nats-users", true, "also create a NATS user for each program, for the NATS that the actuator embeds")
 	return cmd
 }

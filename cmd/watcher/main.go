@@ -4,44 +4,39 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
-	"sync/atomic"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/sources"
-	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // version is set when a release is built.
 var version = "dev"
 
-// stepLimit is how long the watcher may be busy with one source before the liveness probe fails.
-const stepLimit = time.Minute
-
-// smallHeap is what the watcher of a small cluster may take before it collects garbage, in bytes: see telemetry.KeepSmall.
+// smallHeap is the heap of the watcher of a small cluster, in bytes: see process.Program.
 const smallHeap = 24 << 20
 
+const short = "Publish an event for each change of a source: a Secret, a ConfigMap, or an object that writes them."
+
 func main() {
-	os.Exit(telemetry.Main(func(ctx context.Context) error { return newCommand().ExecuteContext(ctx) }))
+	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-func newCommand() *cobra.Command {
+// newCommand returns the command. smallHeap is that of process.Program.
+func newCommand(smallHeap uint64) *cobra.Command {
 	s := newSettings()
 	cmd := &cobra.Command{
-		Use:   "watcher",
-		Short: "Publish an event for each change of a source: a Secret, a ConfigMap, and what writes them.",
-		Long:  "Publish an event for each change of a source: a Secret, a ConfigMap, and what writes them.\n\n" + telemetry.EnvironmentUsage,
-		Args:  cobra.NoArgs, Version: telemetry.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		Use: "watcher", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
+		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := telemetry.Environment(cmd.Flags()); err != nil {
+			if err := process.Environment(cmd.Flags()); err != nil {
 				return err
 			}
-			return s.run(cmd.Context())
+			return s.run(cmd.Context(), cmd.ErrOrStderr(), smallHeap)
 		},
 	}
 	s.addFlags(cmd.Flags())
@@ -49,66 +44,33 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *settings) run(ctx context.Context) (err error) {
-	if err := errors.Join(s.telemetry.Validate(), s.watcher.Validate()); err != nil {
+func (s *settings) run(ctx context.Context, log io.Writer, smallHeap uint64) error {
+	s.watcher.Cluster = s.process.Cluster
+	if err := errors.Join(s.process.Validate(), s.watcher.Validate()); err != nil {
 		return err
 	}
-	logger := telemetry.NewLogger(os.Stderr, s.telemetry)
-	telemetry.Bridge(logger)
-	observed, err := telemetry.Setup(ctx, telemetry.Service{Name: "keyturn-watcher", Version: version, Cluster: s.watcher.Cluster}, logger, s.telemetry)
-	if err != nil {
-		return err
-	}
-	stack := telemetry.NewStack(logger, 10*time.Second)
-	defer func() {
-		if stopErr := stack.Stop(context.WithoutCancel(ctx)); err == nil {
-			err = stopErr
+	return process.Run(ctx, process.Program{
+		Name: "watcher", Version: version, Options: s.process, Log: log, SmallHeap: smallHeap,
+		Prepare: s.prepare, Identify: identity.Claim,
+	})
+}
+
+func (s *settings) prepare(r *process.Runtime) (process.Work, error) {
+	var err error
+	if !s.watcher.StoresAlone() {
+		if s.watcher.Dynamic, err = s.process.Kube.Dynamic(); err != nil {
+			return process.Work{}, err
 		}
-	}()
-	stack.OnStop("telemetry", observed.Shutdown)
-	stack.OnStop("memory", telemetry.KeepSmall(smallHeap))
-	if err := telemetry.CountRequests(observed.MeterProvider); err != nil {
-		return err
+		if s.watcher.Client, err = s.process.Kube.Client(); err != nil {
+			return process.Work{}, err
+		}
 	}
-
-	if err := s.connectKubernetes(); err != nil {
-		return err
-	}
-
-	health := &telemetry.Health{}
-	s.watcher.Logger = logger
-	s.watcher.Tracer = observed.TracerProvider.Tracer("github.com/keyturn/keyturn/internal/sources")
-	s.watcher.Meter = observed.MeterProvider.Meter("github.com/keyturn/keyturn/internal/sources")
-	s.watcher.Progress = func() sources.Progress {
-		progress := telemetry.NewProgress(time.Now, stepLimit)
-		health.AddLiveness("publishing", progress.Check)
-		return progress
-	}
+	s.watcher.Logger, s.watcher.Tracer, s.watcher.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
+	s.watcher.Progress = func() sources.Progress { return r.Progress("publishing") }
 	watcher, err := sources.New(s.watcher)
 	if err != nil {
-		return err
+		return process.Work{}, err
 	}
-	health.AddReadiness("sources", watcher.Ready)
-	var connected atomic.Pointer[nats.Conn]
-	health.AddReadiness("nats", func() error { return events.Connected(connected.Load()) })
-	// Before NATS is reached, which can take as long as it likes: a program that waits is alive.
-	if err := observed.Listen(ctx, health); err != nil {
-		return err
-	}
-	s.connect.Cluster, s.connect.Role, s.connect.Name, s.connect.Logger = s.watcher.Cluster, "watcher", "keyturn-watcher", logger
-	connection, err := events.Connect(ctx, s.connect)
-	if err != nil {
-		return err
-	}
-	stack.OnStop("nats", func(ctx context.Context) error { return events.Drain(ctx, connection) })
-	connected.Store(connection)
-	bus, err := events.Open(ctx, connection, s.watcher.Cluster, logger)
-	if err != nil {
-		return err
-	}
-	s.identity.Client, s.identity.Logger = s.watcher.Client, logger
-	if err := identity.Claim(ctx, s.identity, bus); err != nil {
-		return err
-	}
-	return watcher.Run(ctx, bus)
+	r.Health.AddReadiness("sources", watcher.Ready)
+	return process.Work{Client: s.watcher.Client, Run: watcher.Run}, nil
 }

@@ -9,18 +9,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Bridge sends what libraries log by themselves to logger: client-go's klog, and OpenTelemetry's internal log and
-// errors, each under its component. These are globals of the process and klog's is not safe to change while it is used:
-// call it once, from main, before anything else.
+// Bridge sends the logs of libraries to logger: client-go's klog, and OpenTelemetry's internal log and errors, each with its component.
+// These are globals of the process, and klog's must not change while it is in use: call Bridge once, before anything else.
 //
-// The verbosity of klog stays 0: from 8 on it would log the bodies of requests, and with them Secrets.
+// The verbosity of klog stays 0: from 8 on it logs the bodies of requests, and with them Secrets.
 func Bridge(logger *slog.Logger) {
 	klog.SetSlogLogger(logger.With("component", "client-go"))
 
 	sdk := logger.With("component", "opentelemetry")
 	otel.SetLogger(logr.FromSlogHandler(sdk.Handler()))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		// The SDK calls this from its own goroutines: there is no context to pass on.
+		// The SDK calls this from its own goroutines, without a context.
 		sdk.WarnContext(context.Background(), "telemetry error", "err", err)
 	}))
 }

@@ -78,28 +78,6 @@ func TestLoggerPutsTheSpanAtTheTopLevel(t *testing.T) {
 			true,
 			map[string]any{"a": "1", "b": "2"},
 		},
-		{
-			"a group holds its attributes but not the identity",
-			func(ctx context.Context, l *slog.Logger) {
-				l.With("a", "1").WithGroup("g").With("b", "2").InfoContext(ctx, "m", "c", "3")
-			},
-			true,
-			map[string]any{"a": "1", "g": map[string]any{"b": "2", "c": "3"}},
-		},
-		{
-			"a group in a group holds its attributes but not the identity",
-			func(ctx context.Context, l *slog.Logger) {
-				l.WithGroup("g").With("a", "1").WithGroup("h").InfoContext(ctx, "m", "b", "2")
-			},
-			true,
-			map[string]any{"g": map[string]any{"a": "1", "h": map[string]any{"b": "2"}}},
-		},
-		{
-			"an empty group is left out",
-			func(ctx context.Context, l *slog.Logger) { l.WithGroup("g").InfoContext(ctx, "m") },
-			true,
-			map[string]any{},
-		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -108,7 +86,7 @@ func TestLoggerPutsTheSpanAtTheTopLevel(t *testing.T) {
 				ctx = spanContext(t)
 				maps.Copy(tt.want, identity)
 			}
-			tt.log(ctx, NewLogger(&out, DefaultOptions()))
+			tt.log(ctx, NewLogger(&out, DefaultLogOptions()))
 			lines := decodeLines(t, out.Bytes())
 			if len(lines) != 1 {
 				t.Fatalf("got %d lines, want 1", len(lines))
@@ -124,30 +102,13 @@ func TestLoggerPutsTheSpanAtTheTopLevel(t *testing.T) {
 	}
 }
 
-func TestLoggersFromOneGroupShareNothing(t *testing.T) {
+func TestLoggerPutsTheSpanIntoAnOpenGroup(t *testing.T) {
 	var out bytes.Buffer
-	parent := NewLogger(&out, DefaultOptions()).WithGroup("g").With("a", "1").WithGroup("h")
-	// As many attributes as make append leave room behind them.
-	parent = parent.With("b", "2").With("c", "3").With("d", "4")
-	left, right := parent.With("side", "left"), parent.With("side", "right")
-	leaf := parent.WithGroup("leaf")
-	left.InfoContext(t.Context(), "m")
-	right.InfoContext(t.Context(), "m")
-	leaf.InfoContext(t.Context(), "m", "e", "5")
-
-	var got []any
-	for _, line := range decodeLines(t, out.Bytes()) {
-		got = append(got, line["g"])
-	}
-	want := []any{
-		map[string]any{"a": "1", "h": map[string]any{"b": "2", "c": "3", "d": "4", "side": "left"}},
-		map[string]any{"a": "1", "h": map[string]any{"b": "2", "c": "3", "d": "4", "side": "right"}},
-		map[string]any{"a": "1", "h": map[string]any{
-			"b": "2", "c": "3", "d": "4", "leaf": map[string]any{"e": "5"},
-		}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
+	NewLogger(&out, DefaultLogOptions()).With("a", "1").WithGroup("g").With("b", "2").InfoContext(spanContext(t), "m", "c", "3")
+	got := decodeLines(t, out.Bytes())[0]
+	want := map[string]any{"b": "2", "c": "3", "trace_id": testTrace, "span_id": testSpan, "trace_flags": "01"}
+	if diff := cmp.Diff(want, got["g"]); diff != "" || got["a"] != "1" {
+		t.Errorf("a is %v, group (-want +got):\n%s", got["a"], diff)
 	}
 }
 
@@ -155,7 +116,7 @@ func TestLoggerHandlerKeepsTheRulesOfSlog(t *testing.T) {
 	var out bytes.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
 		out.Reset()
-		return NewLogger(&out, DefaultOptions()).Handler()
+		return NewLogger(&out, DefaultLogOptions()).Handler()
 	}, func(t *testing.T) map[string]any {
 		return decodeLines(t, out.Bytes())[0]
 	})
@@ -164,13 +125,13 @@ func TestLoggerHandlerKeepsTheRulesOfSlog(t *testing.T) {
 func TestLoggerLevelAndFormat(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		opts Options
+		opts LogOptions
 		want string
 	}{
-		{"info leaves out debug", Options{LogLevel: "info", LogFormat: "text"}, "info warn error"},
-		{"debug leaves out nothing", Options{LogLevel: "debug", LogFormat: "text"}, "debug info warn error"},
-		{"error leaves out warn", Options{LogLevel: "error", LogFormat: "text"}, "error"},
-		{"an unknown level counts as info", Options{LogLevel: "loud", LogFormat: "text"}, "info warn error"},
+		{"info leaves out debug", LogOptions{Level: "info", Format: "text"}, "info warn error"},
+		{"debug leaves out nothing", LogOptions{Level: "debug", Format: "text"}, "debug info warn error"},
+		{"error leaves out warn", LogOptions{Level: "error", Format: "text"}, "error"},
+		{"an unknown level counts as info", LogOptions{Level: "loud", Format: "text"}, "info warn error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -196,7 +157,7 @@ func TestLoggerLevelAndFormat(t *testing.T) {
 
 func TestBridgeSendsLibrariesToTheLogger(t *testing.T) {
 	var out bytes.Buffer
-	Bridge(NewLogger(&out, DefaultOptions()))
+	Bridge(NewLogger(&out, DefaultLogOptions()))
 	t.Cleanup(klog.ClearLogger)
 
 	klog.ErrorS(errors.New("no route"), "watch ended", "kind", "Secret")
@@ -217,7 +178,7 @@ func TestBridgeSendsLibrariesToTheLogger(t *testing.T) {
 }
 
 func BenchmarkLoggerWithSpan(b *testing.B) {
-	logger := NewLogger(new(discard), DefaultOptions())
+	logger := NewLogger(new(discard), DefaultLogOptions())
 	ctx := spanContext(b)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,28 +16,28 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// maxScrapes is how many scrapes are answered at a time; more are refused, so that they cannot pile up.
+// maxScrapes is how many scrapes are answered at once. More are refused, so that they cannot pile up.
 const maxScrapes = 4
 
-// setupMetrics makes the meter provider, with a reader for /metrics where that is served and one for the exporter that
+// setupMetrics makes the meter provider, with a reader for /metrics if that is scraped and one for the exporter that
 // OTEL_METRICS_EXPORTER names. Without a reader it is a no-op.
-func (t *Telemetry) setupMetrics(ctx context.Context, res *resource.Resource) error {
+func (t *Telemetry) setupMetrics(ctx context.Context, res *resource.Resource, scraped bool) error {
 	t.MeterProvider = noop.NewMeterProvider()
 	registry, err := newRegistry()
 	if err != nil {
 		return err
 	}
-	t.metrics = metricsHandler(registry)
+	t.Metrics = metricsHandler(registry)
 	if disabled() {
 		return nil
 	}
 
 	var readers []sdkmetric.Option
-	if t.opts.MetricsAddr != "" {
+	if scraped {
 		reader, err := promexporter.New(
 			promexporter.WithRegisterer(registry),
 			promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
-			// Names are unique across our packages: the scope would be three more labels that say nothing.
+			// Names are unique across our packages, so the scope would be three labels without information.
 			promexporter.WithoutScopeInfo(),
 		)
 		if err != nil {
@@ -59,12 +59,12 @@ func (t *Telemetry) setupMetrics(ctx context.Context, res *resource.Resource) er
 	}
 	provider := sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(res))...)
 	t.MeterProvider = provider
-	t.stop.OnStop("metrics", provider.Shutdown)
+	t.flushes = append(t.flushes, flush{"metrics", provider.Shutdown})
 	return nil
 }
 
-// newRegistry returns a registry of our own, with the metrics of the Go runtime and the process. The global one is left
-// alone: any dependency may write to it.
+// newRegistry returns a registry of our own, with the metrics of the Go runtime and the process. Any dependency may write to the global
+// one.
 func newRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	for _, collector := range []prometheus.Collector{

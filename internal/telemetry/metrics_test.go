@@ -16,7 +16,7 @@ import (
 func scrape(t testing.TB, tel *Telemetry) []string {
 	t.Helper()
 	response := httptest.NewRecorder()
-	tel.metrics.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	tel.Metrics.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if response.Code != http.StatusOK {
 		t.Fatalf("scrape is %d: %s", response.Code, response.Body)
 	}
@@ -31,9 +31,7 @@ func scrape(t testing.TB, tel *Telemetry) []string {
 
 func TestMetricsAreServedUnderThePrometheusNames(t *testing.T) {
 	clearEnvironment(t)
-	opts := quiet()
-	opts.MetricsAddr = "127.0.0.1:0"
-	tel := setup(t, opts)
+	tel := setup(t, scraped())
 	meter := tel.MeterProvider.Meter("test")
 	rollouts, err := meter.Int64Counter("keyturn.rollouts", metric.WithUnit("{rollout}"))
 	if err != nil {
@@ -68,9 +66,7 @@ func TestMetricsAreServedUnderThePrometheusNames(t *testing.T) {
 
 func TestMetricsShowTheTraceBehindABucket(t *testing.T) {
 	clearEnvironment(t)
-	opts := quiet()
-	opts.MetricsAddr = "127.0.0.1:0"
-	tel := setup(t, opts)
+	tel := setup(t, scraped())
 	age, err := tel.MeterProvider.Meter("test").Float64Histogram("keyturn.event.age", metric.WithUnit("s"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +76,7 @@ func TestMetricsShowTheTraceBehindABucket(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
 	response := httptest.NewRecorder()
-	tel.metrics.ServeHTTP(response, request)
+	tel.Metrics.ServeHTTP(response, request)
 	if want := `trace_id="` + testTrace + `"`; !strings.Contains(response.Body.String(), want) {
 		t.Errorf("no exemplar with %s", want)
 	}
@@ -88,16 +84,17 @@ func TestMetricsShowTheTraceBehindABucket(t *testing.T) {
 
 func TestMetricsAreMeasuredOnlyWhereTheyAreRead(t *testing.T) {
 	for _, tt := range []struct {
-		name, addr string
-		env        map[string]string
-		want       bool
+		name    string
+		scraped bool
+		env     map[string]string
+		want    bool
 	}{
-		{"an address is a reader", "127.0.0.1:0", nil, true},
-		{"without address there is no reader", "", nil, false},
-		{"an exporter is a reader", "", map[string]string{"OTEL_METRICS_EXPORTER": "otlp"}, true},
-		{"the exporter none is no reader", "", map[string]string{"OTEL_METRICS_EXPORTER": "none"}, false},
-		{"an endpoint alone is no reader", "", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false},
-		{"a disabled SDK reads nothing", "127.0.0.1:0", map[string]string{"OTEL_SDK_DISABLED": "true"}, false},
+		{"a scraper is a reader", true, nil, true},
+		{"without scraper there is no reader", false, nil, false},
+		{"an exporter is a reader", false, map[string]string{"OTEL_METRICS_EXPORTER": "otlp"}, true},
+		{"the exporter none is no reader", false, map[string]string{"OTEL_METRICS_EXPORTER": "none"}, false},
+		{"an endpoint alone is no reader", false, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false},
+		{"a disabled SDK reads nothing", true, map[string]string{"OTEL_SDK_DISABLED": "true"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clearEnvironment(t)
@@ -107,9 +104,9 @@ func TestMetricsAreMeasuredOnlyWhereTheyAreRead(t *testing.T) {
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
-			opts := quiet()
-			opts.MetricsAddr = tt.addr
-			tel := setup(t, opts)
+			service := service()
+			service.Scraped = tt.scraped
+			tel := setup(t, service)
 			_, off := tel.MeterProvider.(noop.MeterProvider)
 			if off == tt.want {
 				t.Errorf("provider is %T", tel.MeterProvider)
@@ -120,9 +117,7 @@ func TestMetricsAreMeasuredOnlyWhereTheyAreRead(t *testing.T) {
 
 func TestTwoProgramsInOneProcessHaveTheirOwnMetrics(t *testing.T) {
 	clearEnvironment(t)
-	opts := quiet()
-	opts.MetricsAddr = "127.0.0.1:0"
-	one, two := setup(t, opts), setup(t, opts)
+	one, two := setup(t, scraped()), setup(t, scraped())
 	counter, err := one.MeterProvider.Meter("test").Int64Counter("keyturn.rollouts")
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// CountRequests has client-go's requests to the API server measured by the provider's instruments. Like Bridge it sets a
-// global of the process, of which only the first call counts: it is for main alone.
+// CountRequests measures client-go's requests to the API server with the provider's instruments. Like Bridge it sets a global of the
+// process; only the first call has an effect.
 func CountRequests(meters metric.MeterProvider) error {
 	r := &requests{}
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
@@ -27,8 +27,8 @@ func CountRequests(meters metric.MeterProvider) error {
 // scope is the name of this package's meter.
 const scope = "github.com/keyturn/keyturn/internal/telemetry"
 
-// requests measures requests to the API server. The host and the path are no labels: the one is always the same, and of
-// the other there are as many as there are objects.
+// requests measures requests to the API server. Host and path are not labels: the host never changes, and there are as many paths as
+// objects.
 type requests struct {
 	count    metric.Int64Counter
 	duration metric.Float64Histogram
@@ -38,11 +38,11 @@ func (r *requests) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
 			Counter: &r.count, Name: "keyturn.kubernetes.requests", Unit: "{request}", Labels: []string{"method", "code"},
-			About: "Requests to the API server, by HTTP method and status code; error is one that got no answer.",
+			About: "Requests to the API server, by HTTP method and status code; error means no response.",
 		},
 		{
 			Histogram: &r.duration, Name: "keyturn.kubernetes.request.duration", Unit: "s", Labels: []string{"method"}, Buckets: instrument.Latency(),
-			About: "Time until the API server began to answer.",
+			About: "Time to the first byte of the API server's response.",
 		},
 	}
 }
@@ -58,7 +58,7 @@ func (r *requests) Observe(ctx context.Context, method string, _ url.URL, latenc
 	r.duration.Record(ctx, latency.Seconds(), metric.WithAttributes(attribute.String("method", method)))
 }
 
-// Instruments lists what both programs measure of themselves.
+// Instruments returns the instruments of both programs.
 func Instruments() []instrument.Instrument {
 	return append(new(requests).instruments(), new(spanCounter).instruments()...)
 }

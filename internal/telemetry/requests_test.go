@@ -11,9 +11,7 @@ import (
 
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
-	opts := quiet()
-	opts.MetricsAddr = "127.0.0.1:0"
-	tel := setup(t, opts)
+	tel := setup(t, scraped())
 	r := &requests{}
 	if err := instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// newResource describes the process that speaks; what it speaks about is on the spans. Later wins: the service, the
-// pod's own POD_NAME, POD_NAMESPACE and POD_UID, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME.
+// newResource describes this process. In order of precedence, lowest first: the service, the pod's POD_NAME, POD_NAMESPACE and POD_UID,
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME.
 func newResource(ctx context.Context, service Service) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{
 		semconv.ServiceName(service.Name),
@@ -33,7 +33,7 @@ func newResource(ctx context.Context, service Service) (*resource.Resource, erro
 	return resource.New(ctx,
 		resource.WithSchemaURL(semconv.SchemaURL),
 		resource.WithTelemetrySDK(),
-		resource.WithService(), // a random service.instance.id, for where there is no pod
+		resource.WithService(), // a random service.instance.id, for use outside a pod
 		resource.WithAttributes(attrs...),
 		resource.WithFromEnv(),
 	)

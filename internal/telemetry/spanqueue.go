@@ -12,27 +12,26 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// spanQueue is the SDK's batch processor with a count of what became of its spans. The SDK drops spans silently when
-// its queue is full; here the queue's bound is applied before the SDK's, which is then never reached, and the drop is
-// seen.
+// spanQueue is the SDK's batch processor, with a count of exported, failed and dropped spans. The SDK drops spans silently when its queue
+// is full; spanQueue applies the same bound first, so that every drop is counted.
 type spanQueue struct {
 	sdktrace.SpanProcessor
 	limit   int64
-	pending *atomic.Int64 // spans in the queue and in the batch that is being exported
+	pending *atomic.Int64 // spans in the queue and in the batch being exported
 	spans   metric.Int64Counter
 }
 
-// spanCounter counts spans.
+// spanCounter holds the counter of spans.
 type spanCounter struct{ spans metric.Int64Counter }
 
 func (c *spanCounter) instruments() []instrument.Instrument {
 	return []instrument.Instrument{{
 		Counter: &c.spans, Name: "keyturn.telemetry.spans", Unit: "{span}", Labels: []string{"outcome"},
-		About: "Spans by what became of them: exported, failed, dropped.",
+		About: "Spans, by outcome: exported, failed or dropped.",
 	}}
 }
 
-// newSpanQueue returns a processor that queues spans for exporter.
+// newSpanQueue returns a processor that queues spans for the exporter.
 func newSpanQueue(exporter sdktrace.SpanExporter, meters metric.MeterProvider) (*spanQueue, error) {
 	counter := &spanCounter{}
 	if err := instrument.Make(meters.Meter(scope), counter.instruments()); err != nil {
@@ -52,7 +51,7 @@ func newSpanQueue(exporter sdktrace.SpanExporter, meters metric.MeterProvider) (
 	}, nil
 }
 
-// queueLimit is how many spans may wait, by the standard variable. What is not a positive number counts as not set.
+// queueLimit returns how many spans may wait, from the standard variable. A value that is not a positive number counts as unset.
 func queueLimit() int {
 	limit, err := strconv.Atoi(env("OTEL_BSP_MAX_QUEUE_SIZE"))
 	if err != nil || limit <= 0 {
@@ -74,7 +73,7 @@ func (q *spanQueue) OnEnd(span sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(span)
 }
 
-// countingExporter counts the spans that leave the queue.
+// countingExporter counts spans as they leave the queue.
 type countingExporter struct {
 	sdktrace.SpanExporter
 	pending *atomic.Int64

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,46 +15,52 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushLimit is how long Shutdown waits for each of its steps.
+// flushLimit is how long Shutdown may take for traces, and again for metrics.
 const flushLimit = 3 * time.Second
 
-// Service says which program is speaking.
+// Service describes the program whose telemetry this is.
 type Service struct {
-	// Name is service.name, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES says otherwise: keyturn-watcher.
+	// Name is service.name, such as keyturn-watcher. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it.
 	Name string
-	// Version is service.version; left out where it is empty.
+	// Version is service.version; left out if empty.
 	Version string
-	// Cluster is k8s.cluster.name; left out where it is empty.
+	// Cluster is k8s.cluster.name; left out if empty.
 	Cluster string
+	// Scraped reports whether Metrics is served. Otherwise nothing is measured for it.
+	Scraped bool
 }
 
 // Telemetry is what a program needs to be observed. Its fields are never nil.
 type Telemetry struct {
 	// TracerProvider is a no-op unless the environment names an exporter.
 	TracerProvider trace.TracerProvider
-	// MeterProvider is a no-op where nothing reads it.
+	// MeterProvider is a no-op if nothing reads it.
 	MeterProvider metric.MeterProvider
 	// Propagator carries W3C trace context and baggage, whether traces are on or off.
 	Propagator propagation.TextMapPropagator
+	// Metrics serves /metrics and nothing else.
+	Metrics http.Handler
 
-	logger  *slog.Logger
-	opts    Options
-	metrics http.Handler
-	stop    *Stack
+	flushes    []flush
+	flushLimit time.Duration
 }
 
-// Setup builds the telemetry of a program from opts and the standard OTEL_* environment variables. It connects to
-// nothing yet and sets no global. An error is about the environment: an exporter, protocol or attribute list that is
-// not understood. OTEL_SDK_DISABLED=true makes both providers no-ops.
-func Setup(ctx context.Context, service Service, logger *slog.Logger, opts Options) (*Telemetry, error) {
+// flush is what is flushed and ended by Shutdown.
+type flush struct {
+	name string
+	end  func(context.Context) error
+}
+
+// Setup builds the telemetry of a program from the standard OTEL_* environment variables. It opens no connection yet and sets no global.
+// An error is about the environment: an unknown exporter or protocol, or an attribute list that does not parse. OTEL_SDK_DISABLED=true
+// makes both providers no-ops.
+func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	t := &Telemetry{
 		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
-		logger:     logger,
-		opts:       opts,
-		stop:       NewStack(logger, flushLimit),
+		flushLimit: flushLimit,
 	}
 	if err := t.setup(ctx, service); err != nil {
-		return nil, errors.Join(err, t.stop.Stop(ctx))
+		return nil, errors.Join(err, t.Shutdown(ctx))
 	}
 	return t, nil
 }
@@ -64,53 +70,42 @@ func (t *Telemetry) setup(ctx context.Context, service Service) error {
 	if err != nil {
 		return fmt.Errorf("describing this process to telemetry: %w", err)
 	}
-	if err := t.setupMetrics(ctx, res); err != nil {
+	if err := t.setupMetrics(ctx, res, service.Scraped); err != nil {
 		return fmt.Errorf("setting up metrics: %w", err)
 	}
-	// After the metrics, because it counts its spans, and so that it is flushed before them.
+	// After metrics, because it counts its spans: Shutdown flushes them first.
 	if err := t.setupTraces(ctx, res); err != nil {
 		return fmt.Errorf("setting up traces: %w", err)
 	}
 	return nil
 }
 
-// Listen serves /metrics and the probes of health, each on its address of Options, until Shutdown. Add the checks to
-// health first: a probe passes until then. An error means that one of the addresses cannot be listened on.
-func (t *Telemetry) Listen(ctx context.Context, health *Health) error {
-	for _, server := range []struct {
-		name, addr string
-		handler    http.Handler
-	}{
-		{"metrics", t.opts.MetricsAddr, t.metrics},
-		{"health", t.opts.HealthAddr, health.Handler()},
-	} {
-		s, err := Serve(ctx, t.logger.With("component", server.name), server.addr, server.handler)
-		if err != nil {
-			return fmt.Errorf("serving %s: %w", server.name, err)
-		}
-		t.stop.OnStop(server.name+" server", s.Stop)
-	}
-	return nil
-}
-
-// Shutdown stops the servers and flushes spans and metrics. It returns by itself after some seconds also where the
-// receiver hangs, with an error that says what was lost; a deadline of ctx makes it hurry.
+// Shutdown flushes spans and metrics. If the receiver hangs it returns after some seconds, with an error that says what was lost; a
+// deadline of ctx makes it hurry. A second call does nothing.
 //
-// A program shuts down because its context has ended. Such a context counts as one that never ends: the SDK would
-// otherwise flush nothing.
+// A program shuts down because its context has ended. Such a context counts as one that never ends: the SDK would otherwise flush nothing.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return t.stop.Stop(ctx)
+	var errs []error
+	for _, flush := range slices.Backward(t.flushes) {
+		bounded, cancel := context.WithTimeout(ctx, t.flushLimit)
+		if err := flush.end(bounded); err != nil {
+			errs = append(errs, fmt.Errorf("flushing %s: %w", flush.name, err))
+		}
+		cancel()
+	}
+	t.flushes = nil
+	return errors.Join(errs...)
 }
 
-// disabled says whether the environment turned OpenTelemetry off altogether.
+// disabled reports whether the environment turns OpenTelemetry off altogether.
 func disabled() bool {
 	return strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")
 }
 
-// env returns an environment variable of OpenTelemetry, for which being empty is the same as not being set.
+// env returns an OpenTelemetry environment variable, for which empty means unset.
 func env(name string) string {
 	return strings.TrimSpace(os.Getenv(name))
 }

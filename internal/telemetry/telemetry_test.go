@@ -1,11 +1,9 @@
 package telemetry
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,18 +17,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// quiet is options that listen nowhere.
-func quiet() Options {
-	opts := DefaultOptions()
-	opts.MetricsAddr, opts.HealthAddr = "", ""
-	return opts
+// service is the one of the tests. Nothing scrapes it.
+func service() Service { return Service{Name: "keyturn-watcher", Version: "1.2.3", Cluster: "west"} }
+
+// scraped is service with a reader for /metrics.
+func scraped() Service {
+	s := service()
+	s.Scraped = true
+	return s
 }
 
 // setup returns telemetry that is shut down with the test, if the test does not do so itself.
-func setup(t testing.TB, opts Options) *Telemetry {
+func setup(t testing.TB, service Service) *Telemetry {
 	t.Helper()
-	service := Service{Name: "keyturn-watcher", Version: "1.2.3", Cluster: "west"}
-	tel, err := Setup(t.Context(), service, slog.New(slog.DiscardHandler), opts)
+	tel, err := Setup(t.Context(), service)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
-			_, span := setup(t, quiet()).TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
+			_, span := setup(t, service()).TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
 			// Not ended, so that nothing waits to be sent to an endpoint which is not there.
 			if span.IsRecording() != tt.want {
 				t.Errorf("recording is %t, want %t", span.IsRecording(), tt.want)
@@ -114,7 +114,7 @@ func TestSetupRefusesAnEnvironmentItDoesNotUnderstand(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clearEnvironment(t)
 			t.Setenv(tt.variable, tt.value)
-			tel, err := Setup(t.Context(), Service{Name: "x"}, slog.New(slog.DiscardHandler), DefaultOptions())
+			tel, err := Setup(t.Context(), scraped())
 			if err == nil {
 				t.Fatalf("no error, and telemetry is %v", tel)
 			}
@@ -127,7 +127,7 @@ func TestSetupRefusesAnEnvironmentItDoesNotUnderstand(t *testing.T) {
 
 func TestContextIsPropagatedAlsoWhereTracesAreOff(t *testing.T) {
 	clearEnvironment(t)
-	tel := setup(t, quiet())
+	tel := setup(t, service())
 	in := propagation.MapCarrier{"traceparent": "00-" + testTrace + "-" + testSpan + "-01", "baggage": "team=shop"}
 	ctx := tel.Propagator.Extract(t.Context(), in)
 	ctx, span := tel.TracerProvider.Tracer("test").Start(ctx, "process")
@@ -177,7 +177,7 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
-			tel := setup(t, quiet())
+			tel := setup(t, service())
 			_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret",
 				trace.WithSpanKind(trace.SpanKindProducer))
 			span.End()
@@ -220,14 +220,14 @@ func TestShutdownIsBoundedWhereTheReceiverHangs(t *testing.T) {
 	defer close(release)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 
-	tel := setup(t, quiet())
-	tel.stop.limit = 50 * time.Millisecond
+	tel := setup(t, service())
+	tel.flushLimit = 50 * time.Millisecond
 	_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
 	span.End()
 
 	began := time.Now()
 	err := tel.Shutdown(t.Context())
-	if took := time.Since(began); took > tel.stop.limit+stopGrace {
+	if took := time.Since(began); took > tel.flushLimit+time.Second/2 {
 		t.Errorf("took %s", took)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -240,7 +240,7 @@ func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
 	clearEnvironment(t)
 	url, requests := receiver(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-	tel := setup(t, quiet())
+	tel := setup(t, service())
 	ctx, cancel := context.WithCancel(t.Context())
 	_, span := tel.TracerProvider.Tracer("test").Start(ctx, "detect secret")
 	span.End()
@@ -253,72 +253,19 @@ func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
 	}
 }
 
-func TestListenServesMetricsAndHealthUntilShutdown(t *testing.T) {
+func TestShutdownAgainDoesNothing(t *testing.T) {
 	clearEnvironment(t)
-	var out bytes.Buffer
-	opts := DefaultOptions()
-	opts.MetricsAddr, opts.HealthAddr = "127.0.0.1:0", "127.0.0.1:0"
-	tel, err := Setup(t.Context(), Service{Name: "keyturn-watcher"}, NewLogger(&out, opts), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var health Health
-	health.AddReadiness("nats", func() error { return errors.New("not connected") })
-	if err := tel.Listen(t.Context(), &health); err != nil {
-		t.Fatal(err)
-	}
-
-	addrs := map[any]string{}
-	for _, line := range decodeLines(t, out.Bytes()) {
-		addrs[line["component"]], _ = line["addr"].(string)
-	}
-	for _, tt := range []struct {
-		component, path string
-		code            int
-		body            string
-	}{
-		{"metrics", "/metrics", http.StatusOK, "go_goroutines"},
-		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
-		{"metrics", "/livez", http.StatusNotFound, ""},
-		{"health", "/livez", http.StatusOK, ""},
-		{"health", "/readyz", http.StatusServiceUnavailable, "[-]nats: not connected\n"},
-		{"health", "/metrics", http.StatusNotFound, ""},
-	} {
-		code, body := get(t, "http://"+addrs[tt.component]+tt.path)
-		if code != tt.code || !strings.Contains(body, tt.body) {
-			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.component, code, body, tt.code, tt.body)
+	tel := setup(t, scraped())
+	for range 2 {
+		if err := tel.Shutdown(t.Context()); err != nil {
+			t.Errorf("shutting down: %v", err)
 		}
-	}
-	if err := tel.Shutdown(t.Context()); err != nil {
-		t.Errorf("shutting down: %v", err)
-	}
-	if err := tel.Shutdown(t.Context()); err != nil {
-		t.Errorf("shutting down again: %v", err)
-	}
-}
-
-func TestListenReportsAnAddressInUse(t *testing.T) {
-	clearEnvironment(t)
-	taken, err := Serve(t.Context(), slog.New(slog.DiscardHandler), "127.0.0.1:0", http.NotFoundHandler())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := taken.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
-	opts := quiet()
-	opts.MetricsAddr, opts.HealthAddr = "127.0.0.1:0", taken.Addr
-	tel := setup(t, opts)
-	if err := tel.Listen(t.Context(), new(Health)); err == nil || !strings.HasPrefix(err.Error(), "serving health: ") {
-		t.Errorf("error is %v, want one about the health server", err)
 	}
 }
 
 func TestTracesOffAreFree(t *testing.T) {
 	clearEnvironment(t)
-	tracer := setup(t, quiet()).TracerProvider.Tracer("test")
+	tracer := setup(t, service()).TracerProvider.Tracer("test")
 	ctx := t.Context()
 	// The one allocation is the context that carries the span.
 	if allocs := testing.AllocsPerRun(100, func() {
@@ -343,7 +290,7 @@ func BenchmarkSpanOn(b *testing.B) {
 }
 
 func benchmarkSpan(b *testing.B) {
-	tracer := setup(b, quiet()).TracerProvider.Tracer("test")
+	tracer := setup(b, service()).TracerProvider.Tracer("test")
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {

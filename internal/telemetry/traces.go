@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// setupTraces makes the tracer provider: a no-op one unless the environment says where spans go. The SDK reads sampler
-// (OTEL_TRACES_SAMPLER), limits and batching (OTEL_BSP_*) from the environment by itself.
+// setupTraces makes the tracer provider: a no-op unless the environment names a receiver of spans. The SDK itself reads the sampler
+// (OTEL_TRACES_SAMPLER), limits and batching (OTEL_BSP_*) from the environment.
 func (t *Telemetry) setupTraces(ctx context.Context, res *resource.Resource) error {
 	t.TracerProvider = noop.NewTracerProvider()
 	if !tracesWanted() {
@@ -29,11 +29,11 @@ func (t *Telemetry) setupTraces(ctx context.Context, res *resource.Resource) err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
 	t.TracerProvider = provider
-	t.stop.OnStop("traces", provider.Shutdown)
+	t.flushes = append(t.flushes, flush{"traces", provider.Shutdown})
 	return nil
 }
 
-// tracesWanted says whether the environment names a place for spans.
+// tracesWanted reports whether the environment names a receiver of spans.
 func tracesWanted() bool {
 	if disabled() {
 		return false

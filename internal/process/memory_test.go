@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestTrimmer(t *testing.T) {
 func TestKeepSmallEndsWithStop(t *testing.T) {
 	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
 	// That nothing is left running is for goleak to say.
-	if err := KeepSmall(0)(t.Context()); err != nil {
+	if err := keepSmall(0)(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

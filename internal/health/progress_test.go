@@ -1,4 +1,4 @@
-package telemetry
+package health
 
 import (
 	"testing"
@@ -69,5 +69,15 @@ func TestProgress(t *testing.T) {
 				t.Errorf("check says %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestProgressThatIsNilDoesNothing(t *testing.T) {
+	var progress *Progress
+	progress.Busy()
+	progress.Beat()
+	progress.Idle()
+	if err := progress.Check(); err != nil {
+		t.Errorf("got %v, want nil", err)
 	}
 }

@@ -1,12 +1,12 @@
-package telemetry
+package process
 
 import (
 	"runtime/debug"
 	"strings"
 )
 
-// BuildVersion says which build of a program this is, for --version: its version, and the commit and its date where the go
-// tool has stamped them into the binary, which it does when it builds in a git repository.
+// BuildVersion returns the text of --version: the version, and the commit and its date if the go tool stamped them into the binary, as it
+// does when it builds in a git repository.
 func BuildVersion(version string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

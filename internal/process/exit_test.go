@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"bytes"
@@ -55,8 +55,8 @@ func TestMainReportsTheEndOfTheProgram(t *testing.T) {
 				signals <- s
 			}
 			var stderr bytes.Buffer
-			p := process{signals: signals, stderr: &stderr, exit: func(code int) { t.Errorf("exited with %d", code) }}
-			if code := p.main(tt.run); code != tt.code {
+			o := system{signals: signals, stderr: &stderr, exit: func(code int) { t.Errorf("exited with %d", code) }}
+			if code := o.main(tt.run); code != tt.code {
 				t.Errorf("code is %d, want %d", code, tt.code)
 			}
 			if diff := cmp.Diff(tt.stderr, stderr.String()); diff != "" {
@@ -69,8 +69,8 @@ func TestMainReportsTheEndOfTheProgram(t *testing.T) {
 func TestMainExitsAtOnceOnTheSecondSignal(t *testing.T) {
 	signals := make(chan os.Signal)
 	exited := make(chan int, 1)
-	p := process{signals: signals, stderr: new(bytes.Buffer), exit: func(code int) { exited <- code }}
-	p.main(func(ctx context.Context) error {
+	o := system{signals: signals, stderr: new(bytes.Buffer), exit: func(code int) { exited <- code }}
+	o.main(func(ctx context.Context) error {
 		signals <- syscall.SIGTERM
 		<-ctx.Done()
 		signals <- syscall.SIGINT

@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Reference writes the flags of a command and its sub-commands as Markdown: a section at the second level with the
-// title, in it one at the third level for each command, each with a table of flag, environment variable, default and
-// meaning. Hidden and deprecated flags and commands are left out, and so are help and completion.
+// Reference writes the flags of a command and its sub-commands as Markdown: a second-level section with the title, and in it a third-level
+// section for each command, with a table of flag, environment variable, default and meaning. It leaves out hidden and deprecated flags and
+// commands, help and completion.
 //
-// The text depends on the command alone. A flag whose default is found on the machine, such as a home directory, says
-// in its DefValue how it is found; that is what is written.
+// The text depends on the command alone. A flag whose default depends on the machine, such as a home directory, describes it in its
+// DefValue.
 func Reference(w io.Writer, title string, cmd *cobra.Command) error {
 	var doc bytes.Buffer
 	fmt.Fprintf(&doc, "## %s\n\n%s\n", title, EnvironmentUsage)
@@ -24,7 +24,7 @@ func Reference(w io.Writer, title string, cmd *cobra.Command) error {
 	return err
 }
 
-// referCommand writes the section of one command and then those of its sub-commands, in the order of their names.
+// referCommand writes the section of a command, then those of its sub-commands by name.
 func referCommand(doc *bytes.Buffer, cmd *cobra.Command) {
 	fmt.Fprintf(doc, "\n### %s\n", cmd.CommandPath())
 	if cmd.Short != "" {
@@ -39,7 +39,7 @@ func referCommand(doc *bytes.Buffer, cmd *cobra.Command) {
 	}
 }
 
-// referFlags writes the table of flags, or nothing where there are none.
+// referFlags writes the table of flags, or nothing if there are none.
 func referFlags(doc *bytes.Buffer, flags *pflag.FlagSet) {
 	header := "\n| Flag | Environment variable | Default | Meaning |\n| --- | --- | --- | --- |\n"
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -54,11 +54,11 @@ func referFlags(doc *bytes.Buffer, flags *pflag.FlagSet) {
 			name += " " + value
 		}
 		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n",
-			code(name), code(EnvironmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
+			code(name), code(environmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
 	})
 }
 
-// referInherited names the flags that are described at a command above, or writes nothing where there are none.
+// referInherited names the flags described at a parent command, or writes nothing if there are none.
 func referInherited(doc *bytes.Buffer, flags *pflag.FlagSet) {
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -71,12 +71,12 @@ func referInherited(doc *bytes.Buffer, flags *pflag.FlagSet) {
 	}
 }
 
-// documented says whether a flag is one for users to set.
+// documented reports whether a flag is one for users to set.
 func documented(flag *pflag.Flag) bool {
-	return !flag.Hidden && flag.Deprecated == "" && EnvironmentVariable(flag.Name) != ""
+	return !flag.Hidden && flag.Deprecated == "" && environmentVariable(flag.Name) != ""
 }
 
-// defaultOf returns the default of a flag as a user would write it; none where it is empty.
+// defaultOf returns the default of a flag as a user would write it; "" for an empty list.
 func defaultOf(flag *pflag.Flag) string {
 	if flag.DefValue == "[]" {
 		return ""
@@ -84,7 +84,7 @@ func defaultOf(flag *pflag.Flag) string {
 	return flag.DefValue
 }
 
-// code returns text as a cell in code type.
+// code returns text as a table cell in code type.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -92,7 +92,7 @@ func code(text string) string {
 	return "`" + cell(text) + "`"
 }
 
-// cell returns text such that it stays inside its cell.
+// cell escapes text for a table cell.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }

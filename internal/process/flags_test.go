@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"errors"
@@ -107,10 +107,10 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 				"KEYTURN_SETTLE": "soon", "KEYTURN_MAX_ROLLOUTS": "many\nmore", "KEYTURN_DRY_RUN": "", "KEYTURN_MODE": "some",
 			},
 			nil, defaults,
-			`KEYTURN_DRY_RUN: "" is not true or false` + "\n" +
-				`KEYTURN_MAX_ROLLOUTS: "many\nmore" is not a whole number` + "\n" +
-				`KEYTURN_MODE: "some" is not a mode (all or; opt-in)` + "\n" +
-				`KEYTURN_SETTLE: "soon" is not a duration such as 500ms, 10s or 5m`,
+			`KEYTURN_DRY_RUN: "", want true or false` + "\n" +
+				`KEYTURN_MAX_ROLLOUTS: "many\nmore", want a whole number` + "\n" +
+				`KEYTURN_MODE: "some", want a mode (all or; opt-in)` + "\n" +
+				`KEYTURN_SETTLE: "soon", want a duration such as 500ms, 10s or 5m`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,12 +140,12 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
 	t.Setenv("KEYTURN_LIMIT", "7")
-	opts := DefaultOptions()
+	opts := DefaultOptions("actuator", "1")
 	var limit int
 	root := &cobra.Command{Use: "keyturn", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 		return Environment(cmd.Flags())
 	}}
-	opts.AddFlags(root.PersistentFlags())
+	opts.Log.AddFlags(root.PersistentFlags())
 	sub := &cobra.Command{Use: "explain", RunE: func(*cobra.Command, []string) error { return nil }}
 	sub.Flags().IntVar(&limit, "limit", 1, "lines")
 	root.AddCommand(sub)
@@ -153,8 +153,8 @@ func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if opts.LogLevel != "debug" || limit != 7 {
-		t.Errorf("log level is %q and limit %d, want debug and 7", opts.LogLevel, limit)
+	if opts.Log.Level != "debug" || limit != 7 {
+		t.Errorf("log level is %q and limit %d, want debug and 7", opts.Log.Level, limit)
 	}
 }
 

@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"context"
@@ -12,27 +12,27 @@ import (
 	"syscall"
 )
 
-// Main runs a program and returns its exit code, for os.Exit. The context of run ends with the first SIGINT or SIGTERM;
-// a second one exits at once with 128 and its number, as a shell would report it.
+// Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM ends the context of run; a second one exits at
+// once with 128 plus its number, as a shell reports it.
 //
-// The code is 0 where run returns nil, or context.Canceled after a signal. Any other error is one for the user: it goes
-// to stderr, each line of it as "error: ...", and the code is 1.
+// The code is 0 if run returns nil, or context.Canceled after a signal. Any other error goes to stderr, each line of it as "error: ...",
+// and the code is 1.
 func Main(run func(ctx context.Context) error) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	p := process{signals: signals, stderr: os.Stderr, exit: os.Exit}
-	return p.main(run)
+	o := system{signals: signals, stderr: os.Stderr, exit: os.Exit}
+	return o.main(run)
 }
 
-// process is what Main needs of the operating system.
-type process struct {
+// system is what Main needs of the operating system.
+type system struct {
 	signals <-chan os.Signal
 	stderr  io.Writer
 	exit    func(code int)
 }
 
-func (p *process) main(run func(ctx context.Context) error) int {
+func (o *system) main(run func(ctx context.Context) error) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
@@ -40,14 +40,14 @@ func (p *process) main(run func(ctx context.Context) error) int {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-p.signals:
+		case <-o.signals:
 			cancel()
 		case <-done:
 			return
 		}
 		select {
-		case second := <-p.signals:
-			p.exit(exitCode(second))
+		case second := <-o.signals:
+			o.exit(exitCode(second))
 		case <-done:
 		}
 	})
@@ -60,12 +60,12 @@ func (p *process) main(run func(ctx context.Context) error) int {
 		return 0
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(p.stderr, "error: "+line)
+		fmt.Fprintln(o.stderr, "error: "+line)
 	}
 	return 1
 }
 
-// exitCode is the code of a process that ended by a signal.
+// exitCode returns the code of a process that a signal ended.
 func exitCode(s os.Signal) int {
 	if number, ok := s.(syscall.Signal); ok {
 		return 128 + int(number)

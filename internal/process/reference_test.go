@@ -1,29 +1,28 @@
-package telemetry
+package process
 
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/keyturn/keyturn/tests/testkit"
+)
 
 // testCommand returns a command with everything that Reference has to treat in some way.
 func testCommand(t *testing.T) *cobra.Command {
 	t.Helper()
 	run := func(*cobra.Command, []string) {}
 	root := &cobra.Command{Use: "keyturn-actuator", Short: "Rolls workloads.", Run: run}
-	opts := DefaultOptions()
-	opts.AddFlags(root.PersistentFlags())
+	opts := DefaultOptions("actuator", "1")
+	opts.Log.AddFlags(root.PersistentFlags())
 	new(testFlags).add(root.Flags())
-	root.Flags().String("kubeconfig", t.TempDir(), "`file` that says where the API server is")
-	root.Flags().Lookup("kubeconfig").DefValue = "$KUBECONFIG"
+	root.Flags().String("home", t.TempDir(), "`folder` of the user")
+	root.Flags().Lookup("home").DefValue = "$HOME"
 	root.Flags().String("internal", "", "not for users")
 	root.Flags().String("old", "", "not for users any more")
 	for _, err := range []error{
@@ -49,19 +48,7 @@ func TestReferenceIsTheGoldenFile(t *testing.T) {
 	if err := Reference(&got, "Actuator", testCommand(t)); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "reference.golden.md")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("reference (-want +got), -update writes it:\n%s", diff)
-	}
+	testkit.Golden(t, filepath.Join("testdata", "reference.golden.md"), got.Bytes())
 }
 
 func TestReferenceIsTheSameAfterTheCommandRan(t *testing.T) {

@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetCode lets go of the pages of the program's own code and constants. Most of them were needed at the start alone, when
-// every package that is linked registers what it has. What is needed again comes back from the page cache of the kernel.
+// dropCode releases the pages of the program's own code and constants. Most of them were needed only at the start, when every linked
+// package registers what it has. The kernel reads a page that is needed again from its page cache.
 //
-// It is for programs that are linked statically to a fixed address. In others the loader has written to constants, and what
-// it wrote is not in the file.
-func forgetCode() error {
+// It does nothing unless the program is linked statically to a fixed address: otherwise the loader has written to constants, and its
+// changes are not in the file.
+func dropCode() error {
 	if !linkedStatically() {
 		return nil
 	}
 	mapped, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return fmt.Errorf("reading what is mapped: %w", err)
+		return fmt.Errorf("reading the memory map: %w", err)
 	}
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("reading which program this is: %w", err)
+		return fmt.Errorf("reading the path of the program: %w", err)
 	}
 	for line := range strings.Lines(string(mapped)) {
 		from, size, ok := codeOf(program, line)
@@ -33,7 +33,7 @@ func forgetCode() error {
 			continue
 		}
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, from, size, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("letting go of code: %w", errno)
+			return fmt.Errorf("releasing code pages: %w", errno)
 		}
 	}
 	return nil
@@ -51,8 +51,7 @@ func linkedStatically() bool {
 	return settings["-buildmode"] == "exe" && settings["CGO_ENABLED"] == "0"
 }
 
-// codeOf reads a line of /proc/self/maps: see proc_pid_maps(5). It is false for all but what is mapped of the program and is
-// never written to.
+// codeOf parses a line of /proc/self/maps: see proc_pid_maps(5). ok is false unless it is a read-only mapping of the program.
 func codeOf(program, line string) (from, size uintptr, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 6 || fields[5] != program || fields[1] != "r-xp" && fields[1] != "r--p" {

@@ -1,4 +1,4 @@
-package telemetry
+package health
 
 import (
 	"errors"
@@ -9,22 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestHealthProbes(t *testing.T) {
+func TestProbes(t *testing.T) {
 	ok := func() error { return nil }
 	fails := func(text string) func() error { return func() error { return errors.New(text) } }
 	for _, tt := range []struct {
 		name string
-		add  func(*Health)
+		add  func(*Probes)
 		path string
 		code int
 		body string
 	}{
-		{"without checks a program is alive", func(*Health) {}, "/livez", 200, ""},
-		{"without checks a program is ready", func(*Health) {}, "/readyz", 200, ""},
-		{"a check that passes says ok", func(h *Health) { h.AddReadiness("sync", ok) }, "/readyz", 200, "[+]sync ok\n"},
+		{"without checks a program is alive", func(*Probes) {}, "/livez", 200, ""},
+		{"without checks a program is ready", func(*Probes) {}, "/readyz", 200, ""},
+		{"a check that passes says ok", func(h *Probes) { h.AddReadiness("sync", ok) }, "/readyz", 200, "[+]sync ok\n"},
 		{
 			"one failure fails the probe and every check has a line, in order",
-			func(h *Health) {
+			func(h *Probes) {
 				h.AddReadiness("sync", ok)
 				h.AddReadiness("nats", fails("not connected"))
 				h.AddReadiness("api", ok)
@@ -33,23 +33,23 @@ func TestHealthProbes(t *testing.T) {
 		},
 		{
 			"an error of several lines stays one line",
-			func(h *Health) { h.AddLiveness("loops", fails("one\ntwo")) }, "/livez", 503, "[-]loops: one; two\n",
+			func(h *Probes) { h.AddLiveness("loops", fails("one\ntwo")) }, "/livez", 503, "[-]loops: one; two\n",
 		},
 		{
 			"readiness is no matter of liveness",
-			func(h *Health) { h.AddReadiness("nats", fails("not connected")); h.AddLiveness("loop", ok) },
+			func(h *Probes) { h.AddReadiness("nats", fails("not connected")); h.AddLiveness("loop", ok) },
 			"/livez", 200, "[+]loop ok\n",
 		},
 		{
 			"liveness is no matter of readiness",
-			func(h *Health) { h.AddReadiness("nats", ok); h.AddLiveness("loop", fails("stuck")) },
+			func(h *Probes) { h.AddReadiness("nats", ok); h.AddLiveness("loop", fails("stuck")) },
 			"/readyz", 200, "[+]nats ok\n",
 		},
-		{"healthz is livez", func(h *Health) { h.AddLiveness("loop", fails("stuck")) }, "/healthz", 503, "[-]loop: stuck\n"},
-		{"nothing else is served", func(*Health) {}, "/debug/pprof/", 404, "404 page not found\n"},
+		{"healthz is livez", func(h *Probes) { h.AddLiveness("loop", fails("stuck")) }, "/healthz", 503, "[-]loop: stuck\n"},
+		{"nothing else is served", func(*Probes) {}, "/debug/pprof/", 404, "404 page not found\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var health Health
+			var health Probes
 			tt.add(&health)
 			response := httptest.NewRecorder()
 			health.Handler().ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, tt.path, nil))
@@ -63,8 +63,8 @@ func TestHealthProbes(t *testing.T) {
 	}
 }
 
-func TestHealthTakesChecksWhileItAnswers(t *testing.T) {
-	var health Health
+func TestProbesTakeChecksWhileItAnswers(t *testing.T) {
+	var health Probes
 	handler := health.Handler()
 	added := make(chan struct{})
 	go func() {

@@ -1,8 +1,9 @@
-package telemetry
+package process
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"testing"
@@ -15,12 +16,12 @@ import (
 func TestStackStopsInReverseOrderAndJoinsErrors(t *testing.T) {
 	errOne := errors.New("one is broken")
 	var order []string
-	stack := NewStack(slog.New(slog.DiscardHandler), time.Second)
-	stack.OnStop("one", func(context.Context) error { order = append(order, "one"); return errOne })
-	stack.OnStop("two", func(context.Context) error { order = append(order, "two"); return nil })
-	stack.OnStop("three", func(context.Context) error { order = append(order, "three"); return context.Canceled })
+	stack := &stack{logger: slog.New(slog.DiscardHandler), limit: time.Second}
+	stack.onStop("one", func(context.Context) error { order = append(order, "one"); return errOne })
+	stack.onStop("two", func(context.Context) error { order = append(order, "two"); return nil })
+	stack.onStop("three", func(context.Context) error { order = append(order, "three"); return context.Canceled })
 
-	err := stack.Stop(t.Context())
+	err := stack.stop(t.Context())
 	if diff := cmp.Diff([]string{"three", "two", "one"}, order); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
@@ -30,7 +31,7 @@ func TestStackStopsInReverseOrderAndJoinsErrors(t *testing.T) {
 	if diff := cmp.Diff("stopping three: context canceled\nstopping one: one is broken", err.Error()); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
-	if err := stack.Stop(t.Context()); err != nil || len(order) != 3 {
+	if err := stack.stop(t.Context()); err != nil || len(order) != 3 {
 		t.Errorf("stopping again did something: %v, %v", err, order)
 	}
 }
@@ -52,7 +53,7 @@ func TestStackIsBounded(t *testing.T) {
 			"a step that ignores its context is left behind",
 			func(release <-chan struct{}) func(context.Context) error {
 				return func(context.Context) error { <-release; return nil }
-			}, 3*time.Second + stopGrace, ErrStopTimeout,
+			}, 3*time.Second + stopGrace, errStopTimeout,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,12 +62,12 @@ func TestStackIsBounded(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
 				after := false
-				stack := NewStack(NewLogger(&out, DefaultOptions()), 3*time.Second)
-				stack.OnStop("quick", func(context.Context) error { after = true; return nil })
-				stack.OnStop("stuck", tt.stop(release))
+				stack := &stack{logger: slog.New(slog.NewJSONHandler(&out, nil)), limit: 3 * time.Second}
+				stack.onStop("quick", func(context.Context) error { after = true; return nil })
+				stack.onStop("stuck", tt.stop(release))
 
 				began := time.Now()
-				err := stack.Stop(t.Context())
+				err := stack.stop(t.Context())
 				if took := time.Since(began); took != tt.took {
 					t.Errorf("took %s, want %s", took, tt.took)
 				}
@@ -76,9 +77,9 @@ func TestStackIsBounded(t *testing.T) {
 				if !after {
 					t.Error("the step below the stuck one did not run")
 				}
-				lines := decodeLines(t, out.Bytes())
-				if len(lines) != 1 || lines[0]["step"] != "stuck" || lines[0]["seconds"] != tt.took.Seconds() {
-					t.Errorf("log is %v, want one line about the stuck step", lines)
+				var line map[string]any
+				if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["step"] != "stuck" || line["seconds"] != tt.took.Seconds() {
+					t.Errorf("log is %s (%v), want one line about the stuck step", out.String(), err)
 				}
 			})
 		})
@@ -89,11 +90,11 @@ func TestStackRunsEveryStepAfterTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ran := 0
-	stack := NewStack(slog.New(slog.DiscardHandler), time.Second)
+	stack := &stack{logger: slog.New(slog.DiscardHandler), limit: time.Second}
 	for range 3 {
-		stack.OnStop("step", func(ctx context.Context) error { ran++; return ctx.Err() })
+		stack.onStop("step", func(ctx context.Context) error { ran++; return ctx.Err() })
 	}
-	if err := stack.Stop(ctx); !errors.Is(err, context.Canceled) {
+	if err := stack.stop(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want the context's", err)
 	}
 	if ran != 3 {

@@ -1,4 +1,4 @@
-package telemetry
+package process
 
 import (
 	"runtime/debug"

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/process"
+)
+
+// addEmbeddedFlags adds the flags of the embedded NATS server.
+func (s *settings) addEmbeddedFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
+	flags.StringVar(&s.embedded.Listen, "nats-listen", "",
+		"`address` on which the embedded server listens for the watcher; empty means none. An address other than loopback requires --nats-config")
+	flags.StringVar(&s.embedded.StoreDir, "nats-store-dir", "", "`directory` in which the embedded server stores its streams")
+	flags.StringVar(&s.embedded.ConfigFile, "nats-config", "",
+		"nats-server configuration `file` with authorization, accounts, TLS and leaf nodes of the embedded server")
+	flags.StringVar(&s.storesDomain, "stores-domain", "",
+		"JetStream `domain` from which the embedded server copies the events of --stores-from, over a leaf node that --nats-config defines")
+}
+
+// validateNATS returns an error if the flags of the embedded server contradict each other.
+func (s *settings) validateNATS() error {
+	if s.embed && s.embedded.StoreDir == "" {
+		return errors.New("--nats-store-dir: is empty, want a directory for the streams of --nats-embedded")
+	}
+	if !s.embed && (s.embedded.Listen != "" || s.embedded.StoreDir != "" || s.embedded.ConfigFile != "") {
+		return errors.New("--nats-listen, --nats-store-dir, --nats-config: set without the embedded server, want --nats-embedded with them")
+	}
+	if s.storesDomain != "" && (!s.embed || len(s.actuator.StoresFrom) == 0) {
+		return errors.New("--stores-domain: set alone, want --nats-embedded and --stores-from with it")
+	}
+	return nil
+}
+
+// connect connects to NATS: to the embedded server, which it starts and whose streams it declares, or to the one at --nats-url.
+func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn, error) {
+	if !s.embed {
+		return r.Connect(ctx)
+	}
+	server, err := embedded.Start(s.embedded, r.Logger)
+	if err != nil {
+		return nil, err
+	}
+	r.OnStop("embedded nats", func(context.Context) error {
+		server.Shutdown()
+		return nil
+	})
+	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
+	connection, err := r.Connect(ctx, server.ClientOption())
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(connection)
+	if err != nil {
+		return nil, fmt.Errorf("opening jetstream: %w", err)
+	}
+	var sources []*jetstream.StreamSource
+	if s.storesDomain != "" {
+		sources = events.StoreSources(s.storesDomain, s.actuator.StoresFrom)
+	}
+	return connection, events.Declare(ctx, js, 1, sources...)
+}

@@ -1,0 +1,74 @@
+// Package health answers the probes of a kubelet: named checks, and the progress of a loop.
+package health
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Probes answers the probes of a kubelet from named checks. Its methods are safe for concurrent use.
+//
+// Liveness fails if a restart would help, so its checks must not depend on another system. Readiness passes if the program does its work
+// now. Checks run on every probe: they read state and do not block. Without checks a probe passes. Anyone who can reach the port sees the
+// texts of their errors, which must hold no secret.
+type Probes struct {
+	mu        sync.Mutex
+	liveness  []check
+	readiness []check
+}
+
+type check struct {
+	name string
+	run  func() error
+}
+
+// AddLiveness adds a check to /livez. The probe fails if run returns an error, and serves its text.
+func (h *Probes) AddLiveness(name string, run func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.liveness = append(h.liveness, check{name, run})
+}
+
+// AddReadiness adds a check to /readyz. The probe fails if run returns an error, and serves its text.
+func (h *Probes) AddReadiness(name string, run func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readiness = append(h.readiness, check{name, run})
+}
+
+// Handler serves /livez, /readyz and /healthz, an alias of /livez: 200 if every check passes, else 503, with one line for each check in
+// the order they were added.
+func (h *Probes) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", h.probe(&h.liveness))
+	mux.HandleFunc("GET /healthz", h.probe(&h.liveness))
+	mux.HandleFunc("GET /readyz", h.probe(&h.readiness))
+	return mux
+}
+
+// probe returns the handler for one list of checks.
+func (h *Probes) probe(list *[]check) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		// Lists only grow, so the slice read under the lock stays valid and the checks run without it.
+		h.mu.Lock()
+		checks := *list
+		h.mu.Unlock()
+
+		status := http.StatusOK
+		var lines strings.Builder
+		for _, check := range checks {
+			if err := check.run(); err != nil {
+				status = http.StatusServiceUnavailable
+				lines.WriteString("[-]" + check.name + ": " + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n")
+				continue
+			}
+			lines.WriteString("[+]" + check.name + " ok\n")
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		// An error means that the client has gone.
+		_, _ = w.Write([]byte(lines.String()))
+	}
+}

@@ -1,0 +1,74 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// EnvironmentUsage explains Environment in a command's help.
+const EnvironmentUsage = "Every flag has an environment variable: --log-level is KEYTURN_LOG_LEVEL, and so on. " +
+	"Flags on the command line take precedence."
+
+// allowedValues describes the values of a flag, by type. For other types, the error of the flag describes them.
+var allowedValues = map[string]string{
+	"bool":     "true or false",
+	"count":    "a whole number",
+	"duration": "a duration such as 500ms, 10s or 5m",
+	"float64":  "a number",
+	"int":      "a whole number",
+	"int32":    "a whole number",
+	"int64":    "a whole number",
+	"uint":     "a whole number, 0 or more",
+	"uint16":   "a whole number from 0 to 65535",
+	"uint32":   "a whole number, 0 or more",
+	"uint64":   "a whole number, 0 or more",
+}
+
+// environmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is empty for help and version, which
+// set nothing.
+func environmentVariable(flag string) string {
+	if flag == "help" || flag == "version" {
+		return ""
+	}
+	return "KEYTURN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Environment sets every flag that the command line did not set from its environment variable, if there is one. Call it after parsing,
+// with the flags of the command that runs: cmd.Flags(). A variable set to nothing is the empty value, like --flag=. The error has a line
+// for each invalid variable: its name, its value and what is allowed.
+//
+// Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats): no
+// flag may have such a name, and pods set enableServiceLinks to false.
+func Environment(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		name := environmentVariable(flag.Name)
+		if flag.Changed || name == "" {
+			return
+		}
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return
+		}
+		if err := flags.Set(flag.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q, want %s", name, value, allowed(flag, err)))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// allowed describes the values of a flag that has refused one.
+func allowed(flag *pflag.Flag, refusal error) string {
+	if words, ok := allowedValues[flag.Value.Type()]; ok {
+		return words
+	}
+	cause := refusal
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(refusal, &invalid) {
+		cause = invalid.Unwrap()
+	}
+	return "a " + flag.Value.Type() + " (" + strings.ReplaceAll(cause.Error(), "\n", "; ") + ")"
+}

@@ -1,0 +1,120 @@
+package process
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+const (
+	// growth is the percentage by which the heap may grow over its live bytes before a collection. Go's default is 100.
+	growth = 35
+	// leastLive is the least that counts as live, so that the percentage has an upper bound.
+	leastLive = 4 << 20
+	// trimEvery is how often the trimmer checks whether the program is quiet.
+	trimEvery = 15 * time.Second
+	// trimBusy is how many bytes a busy program allocates between two checks, at least.
+	trimBusy = 8 << 20
+)
+
+// keepSmall keeps the memory of the process near to what it needs, until stop is called. The programs are idle nearly always, and Go's
+// collector, which runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow less
+// before a collection, and is returned to the system whenever the program has become quiet, with the code pages that only the start
+// needed.
+//
+// A heap of less than small bytes is not collected: in a burst, a program with few live bytes would otherwise collect several times a
+// second, for a few megabytes each time, on a core that the API server may need.
+//
+// GOGC and GOMEMLIMIT keep their meaning. If GOGC is set, keepSmall leaves the growth alone.
+func keepSmall(small uint64) (stop func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(growth)
+		afterCollection(ctx, func() { debug.SetGCPercent(growthOf(total(liveBytes), small)) })
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		trimmer{allocated: func() uint64 { return total(allocatedBytes) }, giveBack: giveBack}.run(ctx)
+	})
+	return func(context.Context) error {
+		cancel()
+		running.Wait()
+		return nil
+	}
+}
+
+// growthOf returns the percentage by which a heap with so many live bytes may grow.
+func growthOf(live, small uint64) int {
+	live = max(live, leastLive)
+	if live >= small {
+		return growth
+	}
+	return max(growth, int((small-live)*100/live))
+}
+
+// afterCollection calls f after each garbage collection, until ctx is done. Each collection finds an unreferenced canary, whose cleanup
+// calls f and makes the next one.
+func afterCollection(ctx context.Context, f func()) {
+	type canary struct{ _ *canary }
+	runtime.AddCleanup(new(canary), func(ctx context.Context) {
+		if ctx.Err() == nil {
+			f()
+			afterCollection(ctx, f)
+		}
+	}, ctx)
+}
+
+// trimmer returns memory to the system when the program has become quiet: at once, and again after twice the time each time, because
+// buffers are released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.)
+type trimmer struct {
+	// allocated returns how many bytes have been allocated so far, including freed ones.
+	allocated func() uint64
+	giveBack  func()
+}
+
+func (t trimmer) run(ctx context.Context) {
+	tick := time.NewTicker(trimEvery)
+	defer tick.Stop()
+	var last uint64
+	for quiet := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := t.allocated()
+		quiet++
+		if now-last >= trimBusy {
+			quiet = 0
+		}
+		last = now
+		if quiet > 0 && quiet&(quiet-1) == 0 { // 1, 2, 4, 8...
+			t.giveBack()
+		}
+	}
+}
+
+// Totals of the heap, by their names in runtime/metrics.
+const (
+	allocatedBytes = "/gc/heap/allocs:bytes"
+	// liveBytes is what the last collection found to be live.
+	liveBytes = "/gc/heap/live:bytes"
+)
+
+func total(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func giveBack() {
+	// The content of a sync.Pool, such as NATS's buffers of 8 MiB, survives one collection; FreeOSMemory runs the second.
+	runtime.GC()
+	debug.FreeOSMemory()
+	// A failure costs memory only.
+	_ = dropCode()
+}

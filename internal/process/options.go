@@ -1,0 +1,82 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/telemetry"
+)
+
+// Options are the flags that both programs have. Exporters of traces and metrics are configured by the standard OTEL_* environment
+// variables instead.
+type Options struct {
+	// Cluster is the name of the cluster in subjects and events, a DNS label. Required.
+	Cluster string
+	// Kube selects the API server.
+	Kube kube.Options
+	// NATS selects the NATS servers. Run sets the cluster, the names and the logger.
+	NATS events.ConnectOptions
+	// Log selects what is logged, and how.
+	Log telemetry.LogOptions
+	// MetricsAddr is the host:port that serves /metrics. Default ":8080"; empty means off, port 0 means any free one.
+	MetricsAddr string
+	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
+	HealthAddr string
+	// Identity is how the cluster is told from others of its name. Run sets the client and the logger.
+	Identity identity.Options
+}
+
+// DefaultOptions returns the defaults of a program, whose name is part of its user agent.
+func DefaultOptions(name, version string) Options {
+	return Options{
+		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version}, Log: telemetry.DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",
+	}
+}
+
+// AddClusterFlags adds the flags that the program shares with its commands: which cluster, API server and NATS.
+func (o *Options) AddClusterFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Cluster, "cluster", o.Cluster, "`name` of the cluster in subjects and events, a DNS label")
+	o.Kube.AddFlags(flags)
+	o.NATS.AddFlags(flags)
+}
+
+// AddRunFlags adds the flags of the program itself, which its commands do not have.
+func (o *Options) AddRunFlags(flags *pflag.FlagSet) {
+	o.Log.AddFlags(flags)
+	flags.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "`address` that serves /metrics; empty turns it off")
+	flags.StringVar(&o.HealthAddr, "health-addr", o.HealthAddr, "`address` that serves /livez and /readyz; empty turns it off")
+	o.Identity.AddFlags(flags)
+}
+
+// Validate returns an error with a line for each invalid field: the flag, its value and what is allowed. The parts of the program that use
+// Cluster validate it.
+func (o *Options) Validate() error {
+	errs := []error{o.Log.Validate()}
+	if !validAddr(o.MetricsAddr) {
+		errs = append(errs, fmt.Errorf("--metrics-addr: %q, want host:port, :port or empty", o.MetricsAddr))
+	}
+	if !validAddr(o.HealthAddr) {
+		errs = append(errs, fmt.Errorf("--health-addr: %q, want host:port, :port or empty", o.HealthAddr))
+	}
+	return errors.Join(errs...)
+}
+
+// validAddr reports whether addr has the form of an address to listen on, or is empty.
+func validAddr(addr string) bool {
+	if addr == "" {
+		return true
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}

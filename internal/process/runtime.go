@@ -1,0 +1,111 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/httpserver"
+	"github.com/keyturn/keyturn/internal/telemetry"
+)
+
+const (
+	// stepLimit is how long a loop may be in one step before the liveness probe fails.
+	stepLimit = time.Minute
+	// drainLimit is how long probes and scrapes in flight may take at the end.
+	drainLimit = 3 * time.Second
+)
+
+// Runtime is what a program has while it runs. It is owned by the goroutine of Run.
+type Runtime struct {
+	// Logger is the program's.
+	Logger *slog.Logger
+	// Health answers the probes. Checks may be added until the work begins.
+	Health health.Probes
+
+	observed  *telemetry.Telemetry
+	connect   events.ConnectOptions
+	connected atomic.Pointer[nats.Conn]
+	stack     stack
+}
+
+// Tracer returns the tracer of a package of this module, such as "sources".
+func (r *Runtime) Tracer(pkg string) trace.Tracer {
+	return r.observed.TracerProvider.Tracer(scope(pkg))
+}
+
+// Meter returns the meter of a package of this module, such as "sources".
+func (r *Runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvider.Meter(scope(pkg)) }
+
+func scope(pkg string) string { return "github.com/keyturn/keyturn/internal/" + pkg }
+
+// Progress returns the progress of a loop, which the liveness probe checks under the name.
+func (r *Runtime) Progress(name string) *health.Progress {
+	progress := health.NewProgress(time.Now, stepLimit)
+	r.Health.AddLiveness(name, progress.Check)
+	return progress
+}
+
+// OnStop adds a step to the end, which runs in reverse order. Call it once the thing to stop has started.
+func (r *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
+	r.stack.onStop(name, stop)
+}
+
+// Connect connects to NATS, until ctx ends, and drains the connection at the end. The further options override those of the flags.
+func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
+	connection, err := events.Connect(ctx, r.connect, further...)
+	if err != nil {
+		return nil, err
+	}
+	r.OnStop("nats", func(ctx context.Context) error { return events.Drain(ctx, connection) })
+	return connection, nil
+}
+
+// listen serves metrics and health, each at its address, until the end.
+func (r *Runtime) listen(ctx context.Context, o Options) error {
+	r.Health.AddReadiness("nats", func() error { return events.Connected(r.connected.Load()) })
+	if err := r.serve(ctx, "metrics", o.MetricsAddr, r.observed.Metrics); err != nil {
+		return err
+	}
+	return r.serve(ctx, "health", o.HealthAddr, r.Health.Handler())
+}
+
+// serve serves a handler at an address until the end. The address that was bound is logged as "addr". An empty one is off.
+func (r *Runtime) serve(ctx context.Context, name, addr string, handler http.Handler) error {
+	if addr == "" {
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("serving %s: listening: %w", name, err)
+	}
+	logger := r.Logger.With("component", name)
+	logger.InfoContext(ctx, "listening", "addr", listener.Addr().String())
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() {
+		err := httpserver.Serve(serving, listener, httpserver.Options{
+			Handler: handler, Logger: logger, ErrorLevel: slog.LevelWarn, Drain: drainLimit,
+		})
+		if err != nil && serving.Err() == nil {
+			logger.ErrorContext(serving, "server failed", "err", err)
+			err = nil // it is reported
+		}
+		ended <- err
+	}()
+	r.OnStop(name+" server", func(context.Context) error {
+		end()
+		return <-ended
+	})
+	return nil
+}

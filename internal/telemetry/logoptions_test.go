@@ -1,0 +1,58 @@
+package telemetry
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestLogOptionsValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*LogOptions)
+		want   string // empty if the options are valid
+	}{
+		{"the defaults are valid", func(*LogOptions) {}, ""},
+		{
+			"a level is one of four", func(o *LogOptions) { o.Level = "loud" },
+			`--log-level: "loud", want debug, info, warn or error`,
+		},
+		{
+			"a level is lower case", func(o *LogOptions) { o.Level = "INFO" },
+			`--log-level: "INFO", want debug, info, warn or error`,
+		},
+		{
+			"all errors are reported, one line each", func(o *LogOptions) { *o = LogOptions{} },
+			`--log-level: "", want debug, info, warn or error` + "\n" +
+				`--log-format: "", want json or text`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			opts := DefaultLogOptions()
+			tt.change(&opts)
+			var got string
+			if err := opts.Validate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLogOptionsFlagsSetEveryField(t *testing.T) {
+	opts := DefaultLogOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	opts.AddFlags(flags)
+	if diff := cmp.Diff(DefaultLogOptions(), opts); diff != "" {
+		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
+	}
+	if err := flags.Parse([]string{"--log-level=debug", "--log-format=text"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(LogOptions{Level: "debug", Format: "text"}, opts); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
