@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
@@ -24,10 +25,9 @@ type Actuator struct {
 	reflectors *reflectors
 	metrics    *metrics
 	touched    *touched
-	syncIndex  *syncIndex
-	syncInbox  *syncInbox
+	syncIndex  *forcesync.Index
 	// syncWatch is nil where ExternalSecrets are not looked at.
-	syncWatch *syncWatch
+	syncWatch *forcesync.Watch
 	leading   atomic.Bool
 	standing  atomic.Pointer[standing]
 }
@@ -50,12 +50,11 @@ func New(options Options) (*Actuator, error) {
 		}
 		options.Identity = host + "_" + nuid.Next()
 	}
-	a := &Actuator{options: options, log: options.Logger.With("component", "actuator"), touched: newTouched(), syncInbox: newSyncInbox()}
+	a := &Actuator{options: options, log: options.Logger.With("component", "actuator"), touched: newTouched(), syncIndex: forcesync.NewIndex()}
 	a.index = newIndex(options.RollAll, a.touched.add)
-	a.syncIndex = newSyncIndex(a.syncInbox.touch)
 	a.reflectors = newReflectors(options, a.index, a.log)
 	if options.ForceSync {
-		a.syncWatch = newSyncWatch(options, a.syncIndex, a.reflectors, a.log)
+		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
 	var err error
 	if a.metrics, err = newMetrics(options); err != nil {
@@ -84,7 +83,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	defer stop()
 	running.Go(func() { a.reflectors.run(reflecting) })
 	if a.syncWatch != nil {
-		running.Go(func() { a.syncWatch.run(reflecting) })
+		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}
 	if !a.reflectors.wait(ctx) {
 		return nil

@@ -443,7 +443,7 @@ func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx, c.bus) }()
-	const want = "the service account may not list and watch cronjobs in namespace shop; grant it as deploy/base/rbac.yaml does"
+	const want = "no permission to list and watch cronjobs in namespace shop; grant it as in deploy/base/rbac.yaml: "
 	c.eventually("it says what is missing", func() bool {
 		err := a.Ready()
 		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)

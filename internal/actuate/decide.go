@@ -23,7 +23,7 @@ func (e *engine) take(ctx context.Context, delivery *events.Delivery) {
 	for _, w := range dependents {
 		e.consider(t, w, from)
 	}
-	e.syncer.take(t)
+	e.syncer.Take(t.ctx, change, t.span, syncedTicket{t, e.settle})
 	e.log.DebugContext(t.ctx, "an event was received", "source", change.Source.String(), "namespace", change.Source.Namespace,
 		"verb", string(change.Verb), "seq", delivery.Seq, "dependents", len(dependents), "open", t.open)
 	if t.open == 0 {

@@ -24,9 +24,5 @@
 //	outcome.go                what is told of it
 //	reporter.go, kubeevents.go and how
 //
-// A secret in a store that External Secrets Operator reads takes another way before that:
-//
-//	syncindex.go, syncwatch.go  which ExternalSecrets read it
-//	syncer.go, syncbegin.go     asks them, a few at a time
-//	syncwait.go, syncreason.go  what became of it
+// A secret in a store that External Secrets Operator reads takes another way before that: see internal/forcesync.
 package actuate

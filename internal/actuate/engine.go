@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -21,7 +22,7 @@ type engine struct {
 	metrics  *metrics
 	reporter *reporter
 	patcher  *patcher
-	syncer   *syncer
+	syncer   *forcesync.Syncer
 
 	deliveries chan *events.Delivery
 	results    chan patchResult
@@ -49,7 +50,7 @@ type engine struct {
 const deliveryQueue = 256
 
 func newEngine(a *Actuator, reporter *reporter) *engine {
-	e := &engine{
+	return &engine{
 		options: a.options, bus: a.bus, log: a.log, index: a.index, metrics: a.metrics, reporter: reporter,
 		patcher:    &patcher{options: a.options, index: a.index},
 		deliveries: make(chan *events.Delivery, deliveryQueue),
@@ -63,9 +64,8 @@ func newEngine(a *Actuator, reporter *reporter) *engine {
 		known:      make(map[events.Source]events.Change),
 		open:       make(map[*ticket]struct{}),
 		standing:   &a.standing,
+		syncer:     forcesync.New(syncHost(a.options, a.metrics, reporter), a.syncIndex),
 	}
-	e.syncer = newSyncer(e, a.syncIndex, a.syncInbox)
-	return e
 }
 
 // overdueCheck is how often rollouts are asked whether they take too long.
@@ -110,9 +110,9 @@ func (e *engine) loop(ctx context.Context) {
 			for key := range e.touched.take() {
 				e.review(ctx, key)
 			}
-		case <-e.syncer.inbox.wake:
+		case <-e.syncer.Signal():
 			e.options.Progress.Busy()
-			e.syncer.work(ctx)
+			e.syncer.Collect(ctx)
 		case <-overdue.C:
 			e.reviewOverdue(ctx)
 			e.stand()
@@ -120,7 +120,7 @@ func (e *engine) loop(ctx context.Context) {
 		}
 		if !e.reporter.full() {
 			e.dispatch(ctx)
-			e.syncer.dispatch(ctx)
+			e.syncer.Advance(ctx)
 		}
 		e.wake(timer)
 	}
@@ -131,6 +131,11 @@ func (e *engine) wake(timer *time.Timer) {
 	now, next := e.options.Now(), time.Duration(-1)
 	if due, ok := e.queue.next(); ok && len(e.inFlight) < e.options.PatchWorkers && !e.reporter.full() {
 		next = max(0, due.Sub(now))
+	}
+	if due, ok := e.syncer.Next(); ok && !e.reporter.full() {
+		if wait := max(0, due.Sub(now)); next < 0 || wait < next {
+			next = wait
+		}
 	}
 	if len(e.reporter.waiting) > 0 {
 		if patience := e.reporter.since.Add(reportPatience).Sub(now); patience > 0 && (next < 0 || patience < next) {
@@ -153,7 +158,7 @@ func (e *engine) drain(ctx context.Context) {
 	for result := range e.results {
 		e.finish(ctx, result)
 	}
-	e.syncer.stop()
+	e.syncer.Stop()
 	e.tellAll(ctx)
 	for t := range e.open {
 		e.settle(ctx, t, context.Canceled)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -155,7 +156,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	switch kind, ok := workload.BuiltIn().Named(id.Kind); {
 	case ok:
 		about.APIVersion, about.Kind = kind.APIVersion, kind.Title
-	case id.Kind == kindExternalSecret:
+	case id.Kind == forcesync.Kind:
 		about.APIVersion, about.Kind = externalsecret.APIVersion, "ExternalSecret"
 	default:
 		return

@@ -220,8 +220,8 @@ func (m *metrics) reject(ctx context.Context, reason string) {
 // syncing counts an ExternalSecret that is asked to sync, or with -1 one that is not any more.
 func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
 
-func (m *metrics) synced(ctx context.Context, reason syncReason, took time.Duration) {
-	label := metric.WithAttributes(attribute.String("reason", reason.String()))
+func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {
+	label := metric.WithAttributes(attribute.String("reason", reason))
 	m.syncs.Add(ctx, 1, label)
 	m.syncTime.Record(ctx, took.Seconds(), label)
 }

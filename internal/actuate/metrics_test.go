@@ -94,7 +94,7 @@ func measure(t *testing.T, a *Actuator) {
 	m.ended(ctx, "deployment", events.Outcome{Verb: events.VerbCompleted, Reason: reasonRolledOut}, time.Second)
 	m.ready(ctx, "deployment", time.Second)
 	m.syncing(ctx, 1)
-	m.synced(ctx, syncDone, time.Second)
+	m.synced(ctx, "synced", time.Second)
 	m.dropEvent(ctx)
 	lead(t, a)
 }

@@ -6,15 +6,18 @@ import (
 	"log/slog"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// manifest grants the permissions on workloads.
+const manifest = "deploy/base/rbac.yaml"
 
 // reflectors keep the index equal to the API server.
 type reflectors struct {
@@ -45,14 +48,7 @@ func newReflectors(options Options, index *index, log *slog.Logger) *reflectors 
 	return r
 }
 
-func place(k workload.Kind, namespace string) string { return placeOf(k.Resource, namespace) }
-
-func placeOf(resource, namespace string) string {
-	if namespace == metav1.NamespaceAll {
-		return resource
-	}
-	return resource + " in namespace " + namespace
-}
+func place(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
 // expect has readiness wait for the first list of something else too. Call it before run.
 func (r *reflectors) expect(where string) { r.waiting[where] = nil }
@@ -74,12 +70,12 @@ func (r *reflectors) reflector(k workload.Kind, namespace string) *cache.Reflect
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := client.List(ctx, options)
-			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
+			r.denied(ctx, where, kube.MissingPermission(where, manifest, err))
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			events, err := client.Watch(ctx, options)
-			r.failed(ctx, where, "deploy/base/rbac.yaml", err)
+			r.denied(ctx, where, kube.MissingPermission(where, manifest, err))
 			return events, err
 		},
 	}
@@ -88,12 +84,11 @@ func (r *reflectors) reflector(k workload.Kind, namespace string) *cache.Reflect
 		cache.ReflectorOptions{Name: where, TypeDescription: k.Name})
 }
 
-// failed notes why something is not listed, and says what to do where it is a missing right, which is granted in a file.
-func (r *reflectors) failed(ctx context.Context, where, granted string, err error) {
-	if !apierrors.IsForbidden(err) {
+// denied takes note of the missing permission to list a resource, if err is one.
+func (r *reflectors) denied(ctx context.Context, where string, err error) {
+	if err == nil {
 		return
 	}
-	err = fmt.Errorf("the service account may not list and watch %s; grant it as %s does: %w", where, granted, err)
 	r.mu.Lock()
 	if _, waiting := r.waiting[where]; waiting {
 		r.waiting[where] = err

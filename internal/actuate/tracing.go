@@ -87,9 +87,6 @@ var workloadNames = map[string]attribute.Key{
 	"statefulset": semconv.K8SStatefulSetNameKey,
 	"daemonset":   semconv.K8SDaemonSetNameKey,
 	"cronjob":     semconv.K8SCronJobNameKey,
-
-	kindExternalSecret:        "keyturn.externalsecret.name",
-	kindClusterExternalSecret: "keyturn.clusterexternalsecret.name",
 }
 
 func workloadAttributes(id events.Workload) []attribute.KeyValue {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // MissingPermission returns an error that says how to grant the right to list and watch a resource, if err is the API server's refusal;
@@ -13,4 +14,12 @@ func MissingPermission(resource, manifest string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("no permission to list and watch %s; grant it as in %s: %w", resource, manifest, err)
+}
+
+// Scope returns a resource in a namespace, or in all of them, as messages name it: "deployments in namespace shop".
+func Scope(resource, namespace string) string {
+	if namespace == metav1.NamespaceAll {
+		return resource
+	}
+	return resource + " in namespace " + namespace
 }

@@ -1,8 +1,10 @@
-package actuate
+package forcesync
 
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,12 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // dynamicOf is a client for the objects.
@@ -41,20 +41,53 @@ func custom(b *indexBed, kind, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// watchOf watches with a client, until the test ends or the returned function is called.
-func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...string) (*syncIndex, *reflectors, func()) {
-	options := testOptions()
-	options.Dynamic, options.Namespaces = client, namespaces
-	index := newSyncIndex(func(types.NamespacedName) {})
-	r := newReflectors(options, newIndex(false, func(workload.Key) {}), options.Logger)
-	clear(r.waiting)
-	w := newSyncWatch(options, index, r, options.Logger)
+// readiness notes what a Watch says of the first lists.
+type readiness struct {
+	mu     sync.Mutex
+	listed map[string]bool
+	denied map[string]error
+}
+
+// waiting lists the resources that were not listed yet.
+func (r *readiness) waiting(w *Watch) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(w.Resources(), func(resource string) bool { return r.listed[resource] })
+}
+
+// denial is what was said of a resource that may not be listed.
+func (r *readiness) denial(resource string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.denied[resource]
+}
+
+// watchOf watches with a client, until the test ends or the returned function is called. ready tells whether everything was listed.
+func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...string) (index *Index, r *readiness, ready func() bool, stop func()) {
+	r = &readiness{listed: make(map[string]bool), denied: make(map[string]error)}
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	index = NewIndex()
+	w := NewWatch(WatchOptions{
+		Client: client, Namespaces: namespaces, Log: slog.New(slog.DiscardHandler),
+		Listed: func(resource string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.listed[resource] = true
+		},
+		Denied: func(_ context.Context, resource string, err error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.denied[resource] = err
+		},
+	}, index)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { w.run(ctx) })
-	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
+	running.Go(func() { w.Run(ctx) })
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(stop)
-	return index, r, stop
+	return index, r, func() bool { return len(r.waiting(w)) == 0 }, stop
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {
@@ -80,9 +113,9 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	b := newIndexBed(t)
 	client := dynamicOf(custom(b, "ExternalSecret", watchedSecret), custom(b, "SecretStore", watchedStore),
 		custom(b, "ClusterExternalSecret", "{metadata: {name: all, uid: c}}"))
-	index, r, stop := watchOf(t, client)
-	eventually(t, "it is ready", func() bool { return r.ready() == nil })
-	b.syncIndex = index
+	index, _, ready, stop := watchOf(t, client)
+	eventually(t, "it is ready", ready)
+	b.Index = index
 	b.wantReaders("shop/db", "db")
 	if index.owner(&externalsecret.ExternalSecret{Owner: "all"}) == nil {
 		t.Error("the ClusterExternalSecret is not known")
@@ -111,11 +144,11 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 			asked.Add(1)
 			return missing.Load(), nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
 		})
-		index, r, stop := watchOf(t, client)
+		index, _, ready, stop := watchOf(t, client)
 		defer stop()
 		synctest.Wait()
-		if err := r.ready(); err != nil {
-			t.Errorf("it is not ready: %v", err)
+		if !ready() {
+			t.Error("it is not ready")
 		}
 		<-time.After(10*apiRetry + time.Second)
 		synctest.Wait()
@@ -125,7 +158,7 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 		missing.Store(false)
 		<-time.After(apiRetry + time.Second)
 		synctest.Wait()
-		b.syncIndex = index
+		b.Index = index
 		b.wantReaders("shop/db", "db")
 	})
 }
@@ -135,10 +168,10 @@ func TestAMissingRightToExternalSecretsIsNamed(t *testing.T) {
 	client.PrependReactor("list", "secretstores", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
 	})
-	_, r, _ := watchOf(t, client, "shop")
-	const want = "may not list and watch secretstores in namespace shop; grant it as deploy/components/secret-stores does"
-	eventually(t, "readiness names it", func() bool {
-		err := r.ready()
-		return err != nil && strings.Contains(err.Error(), want)
+	_, r, _, _ := watchOf(t, client, "shop")
+	const want = "no permission to list and watch secretstores in namespace shop; grant it as in deploy/components/secret-stores: "
+	eventually(t, "it is named", func() bool {
+		err := r.denial("secretstores in namespace shop")
+		return err != nil && strings.HasPrefix(err.Error(), want)
 	})
 }

@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 
 func TestEveryReasonOfASyncIsTold(t *testing.T) {
 	names, sentences := make(map[string]bool), make(map[string]bool)
-	for reason := syncUnknown; reason <= syncDenied; reason++ {
-		verdict, ok := syncVerdicts[reason]
+	for reason := unknown; reason <= denied; reason++ {
+		verdict, ok := verdicts[reason]
 		if !ok || reason.String() == "" || reason.Sentence() == "" {
 			t.Errorf("reason %d has no name or says nothing", reason)
 			continue
@@ -23,15 +23,15 @@ func TestEveryReasonOfASyncIsTold(t *testing.T) {
 			t.Errorf("%s: the verb is %s, and the Kubernetes Event %q", reason, verdict.verb, verdict.event)
 		}
 	}
-	if len(syncVerdicts) != len(names) {
-		t.Errorf("%d reasons have a verdict, want %d", len(syncVerdicts), len(names))
+	if len(verdicts) != len(names) {
+		t.Errorf("%d reasons have a verdict, want %d", len(verdicts), len(names))
 	}
 }
 
 func TestEveryObstacleHasAReason(t *testing.T) {
 	for obstacle := externalsecret.NoObstacle + 1; obstacle <= externalsecret.Generates; obstacle++ {
-		reason, ok := syncObstacles[obstacle]
-		if !ok || syncVerdicts[reason].event != eventNotSynced {
+		reason, ok := obstacles[obstacle]
+		if !ok || verdicts[reason].event != eventNotSynced {
 			t.Errorf("obstacle %d is not told", obstacle)
 		}
 	}

@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// syncSimulation is a cluster in which anything may happen at any time: versions are written, actuators come and go, the
+// simulation is a cluster in which anything may happen at any time: versions are written, actuators come and go, the
 // API server and the operator have bad times, a standby answers with what was.
-type syncSimulation struct {
-	*syncBed
+type simulation struct {
+	*bed
 	random *rand.Rand
 	// lags says that a standby may answer. Then no actuator goes away, for the next one does not know who had such an answer.
 	lags bool
 	// versions is the last of each path, and open the tickets of the events that are not done with.
 	versions map[string]int64
-	open     map[string][]*ticket
+	open     map[string][]*event
 	// lag is how often a standby still answers each ExternalSecret.
 	lag map[string]int
 	log []string
@@ -30,10 +30,10 @@ type syncSimulation struct {
 
 var simulatedPaths = map[string]string{"a": "p", "b": "p", "c": "p", "d": "q", "e": "q", "f": "p+q", "child-0": "shop/db", "child-1": "shop/db"}
 
-func newSyncSimulation(b *syncBed, seed uint64) *syncSimulation {
-	s := &syncSimulation{
-		syncBed: b, random: rand.New(rand.NewPCG(seed, 3)), lags: seed%2 == 0, versions: make(map[string]int64),
-		open: make(map[string][]*ticket), lag: make(map[string]int), log: []string{fmt.Sprintf("seed %d", seed)},
+func newSimulation(b *bed, seed uint64) *simulation {
+	s := &simulation{
+		bed: b, random: rand.New(rand.NewPCG(seed, 3)), lags: seed%2 == 0, versions: make(map[string]int64),
+		open: make(map[string][]*event), lag: make(map[string]int), log: []string{fmt.Sprintf("seed %d", seed)},
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		b.secret(name, simulatedPaths[name], "")
@@ -51,7 +51,7 @@ func newSyncSimulation(b *syncBed, seed uint64) *syncSimulation {
 }
 
 // current is what an ExternalSecret reads now.
-func (s *syncSimulation) current(name string) string {
+func (s *simulation) current(name string) string {
 	var parts []string
 	for path := range strings.SplitSeq(simulatedPaths[name], "+") {
 		parts = append(parts, fmt.Sprintf("%s%d", path, s.versions[path]))
@@ -59,11 +59,11 @@ func (s *syncSimulation) current(name string) string {
 	return strings.Join(parts, " ")
 }
 
-func (s *syncSimulation) notef(format string, args ...any) {
+func (s *simulation) notef(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-func (s *syncSimulation) rotateOne() {
+func (s *simulation) rotateOne() {
 	path := []string{"p", "q", "shop/db"}[s.random.IntN(3)]
 	version := int64(0)
 	s.with(func() {
@@ -80,7 +80,7 @@ func (s *syncSimulation) rotateOne() {
 }
 
 // restart has another actuator take over. It is given the last event of each path, where that is not done with.
-func (s *syncSimulation) restart() {
+func (s *simulation) restart() {
 	s.notef("another actuator")
 	undone := make(map[string]bool)
 	for path, tickets := range s.open {
@@ -90,14 +90,14 @@ func (s *syncSimulation) restart() {
 			}
 		}
 	}
-	s.start(s.options())
+	s.start(s.host())
 	clear(s.open)
 	for path := range undone {
-		s.open[path] = []*ticket{s.deliver(s.Context(), rotation(path, s.versions[path], nil))}
+		s.open[path] = []*event{s.deliver(s.Context(), rotation(path, s.versions[path], nil))}
 	}
 }
 
-func (s *syncSimulation) step() {
+func (s *simulation) step() {
 	switch n := s.random.IntN(100); {
 	case n < 40:
 		s.rotateOne()
@@ -118,7 +118,7 @@ func (s *syncSimulation) step() {
 }
 
 // recover has the operator try again what failed.
-func (s *syncSimulation) recover() {
+func (s *simulation) recover() {
 	s.with(func() {
 		for name := range s.failing {
 			delete(s.failing, name)
@@ -128,9 +128,9 @@ func (s *syncSimulation) recover() {
 }
 
 // end lets everything come to its end, and checks it.
-func (s *syncSimulation) end() {
+func (s *simulation) end() {
 	s.with(func() { s.refuse = nil })
-	s.pass(retryMost + time.Second)
+	s.pass(maxRetryDelay)
 	s.recover()
 	s.pass(10 * time.Minute)
 	var problems []string
@@ -142,8 +142,8 @@ func (s *syncSimulation) end() {
 		}
 	}
 	s.ask(func() {
-		if y := s.y; len(y.syncs)+len(y.bySecret)+len(y.byTarget)+len(y.queue.turns)+y.inProgress != 0 {
-			problems = append(problems, fmt.Sprintf("something is left: %+v", y))
+		if left := s.left(); left != "" {
+			problems = append(problems, "something is left: "+left)
 		}
 	})
 	s.with(func() {
@@ -164,8 +164,8 @@ func (s *syncSimulation) end() {
 func TestWhateverHappensEveryExternalSecretIsSynced(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSyncSimulation(newSyncBed(t), seed)
-			s.start(s.options())
+			s := newSimulation(newBed(t), seed)
+			s.start(s.host())
 			for range 5 + s.random.IntN(40) {
 				s.step()
 			}

@@ -1,9 +1,10 @@
-package actuate
+package forcesync
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,16 +28,23 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// syncBed is a cluster with ExternalSecrets, an API server that takes patches of them, External Secrets Operator, a watcher
+// maxSyncs is how many ExternalSecrets may be patched and not synced at a time.
+const maxSyncs = 5
+
+// bed is a cluster with ExternalSecrets, an API server that takes patches of them, External Secrets Operator, a watcher
 // of what it writes, and the syncer of an actuator. It lives in the time of testing/synctest.
-type syncBed struct {
+type bed struct {
 	*testing.T
-	y  *syncer
+	y  *Syncer
 	do chan func()
 	// stop ends the actuator.
 	stop func()
-	// settled is what became of the events, by their tickets.
-	settled map[*ticket]error
+	// settled has the events that are done with.
+	settled map[*event]error
+	// published and warned are what was told since the last call of outcomes or warnings, and active is how many slots are taken.
+	published []events.Outcome
+	warned    []string
+	active    int64
 
 	mu      sync.Mutex
 	version int
@@ -59,8 +68,8 @@ type syncBed struct {
 	written map[types.NamespacedName]string
 }
 
-func newSyncBed(t *testing.T) *syncBed {
-	b := &syncBed{
+func newBed(t *testing.T) *bed {
+	b := &bed{
 		T: t, do: make(chan func()), objects: make(map[types.NamespacedName]*unstructured.Unstructured),
 		queue: make(chan types.NamespacedName, 10000), took: 100 * time.Millisecond, content: "1",
 		deaf: make(map[string]bool), failing: make(map[string]bool),
@@ -70,28 +79,37 @@ func newSyncBed(t *testing.T) *syncBed {
 	return b
 }
 
-// options are those of an actuator that talks to the cluster.
-func (b *syncBed) options() Options {
-	options := testOptions()
+// host is that of an actuator that talks to the cluster.
+func (b *bed) host() Host {
 	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("patch", "*", b.patch)
-	options.Dynamic, options.Now, options.ForceSync = client, time.Now, true
-	return options
+	return Host{
+		Cluster: "demo", MaxSyncs: maxSyncs, Timeout: 5 * time.Minute, Client: client, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Tracer: tracenoop.NewTracerProvider().Tracer(""),
+		Publish: func(outcome events.Outcome) { b.published = append(b.published, outcome) },
+		Warn: func(_ context.Context, outcome events.Outcome, reason, message string) {
+			b.warned = append(b.warned, outcome.Workload.Name+" "+reason+" "+message)
+		},
+		Metrics: Metrics{
+			Active:      func(_ context.Context, change int64) { b.active += change },
+			Finished:    func(context.Context, string, time.Duration) {},
+			PatchFailed: func(context.Context) {},
+		},
+	}
 }
 
-// start runs a syncer, in place of the one before. The engine's loop is that of engine.run.
-func (b *syncBed) start(options Options) {
+// start runs a syncer, in place of the one before, in a loop like that of the actuator.
+func (b *bed) start(host Host) {
 	b.Helper()
 	if b.stop != nil {
 		b.stop()
 	}
-	e := engineOf(b.T, options)
-	y := e.syncer
+	index := NewIndex()
+	y := New(host, index)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.y, b.settled = y, make(map[*ticket]error)
-	y.settle = func(_ context.Context, t *ticket, err error) { b.settled[t] = err }
-	y.index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")))
+	b.y, b.settled, b.active = y, make(map[*event]error), 0
+	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")))
 	for _, name := range slices.SortedFunc(maps.Keys(b.objects), compareNames) {
 		b.show(b.objects[name])
 	}
@@ -99,25 +117,44 @@ func (b *syncBed) start(options Options) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer y.stop()
-		defer e.patching.Wait()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-y.inbox.wake:
-				y.work(ctx)
-			case f := <-b.do:
-				f()
-			}
-			y.dispatch(ctx)
-		}
+		defer y.Stop()
+		b.loop(ctx, y)
 	}()
 	b.stop = func() { cancel(); <-ended }
 }
 
+func (b *bed) loop(ctx context.Context, y *Syncer) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-y.Signal():
+			y.Collect(ctx)
+		case f := <-b.do:
+			f()
+		case <-timer.C:
+		}
+		y.Advance(ctx)
+		timer.Stop()
+		if next, ok := y.Next(); ok {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// left describes what the syncer has of syncs that are not finished; empty if all are.
+func (b *bed) left() string {
+	t := b.y.tracker
+	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+len(t.turns.order)+len(t.turns.waiting)+len(t.agenda)+t.slots.used == 0 && b.active == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+v, %d active", *t, b.active)
+}
+
 // with has something done while nothing else touches the cluster.
-func (b *syncBed) with(what func()) {
+func (b *bed) with(what func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	what()
@@ -130,7 +167,7 @@ func compareNames(a, b types.NamespacedName) int {
 	return 1
 }
 
-func (b *syncBed) parse(text string) *unstructured.Unstructured {
+func (b *bed) parse(text string) *unstructured.Unstructured {
 	b.Helper()
 	obj := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
@@ -140,7 +177,7 @@ func (b *syncBed) parse(text string) *unstructured.Unstructured {
 }
 
 // secret makes an ExternalSecret in the namespace shop that reads a path of the mount secret, and was synced.
-func (b *syncBed) secret(name, path, spec string) {
+func (b *bed) secret(name, path, spec string) {
 	b.Helper()
 	b.add(b.parse(fmt.Sprintf(`
 metadata: {name: %s, namespace: shop, uid: uid-%[1]s}
@@ -149,7 +186,7 @@ status: {syncedResourceVersion: "1-", refreshTime: "2000-01-01T00:00:00Z", condi
 `, name, path, spec)))
 }
 
-func (b *syncBed) add(obj *unstructured.Unstructured) {
+func (b *bed) add(obj *unstructured.Unstructured) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.write(obj)
@@ -157,7 +194,7 @@ func (b *syncBed) add(obj *unstructured.Unstructured) {
 }
 
 // remove deletes an object.
-func (b *syncBed) remove(name string) {
+func (b *bed) remove(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	obj := b.objects[types.NamespacedName{Namespace: "shop", Name: name}]
@@ -166,14 +203,14 @@ func (b *syncBed) remove(name string) {
 }
 
 // write stores an object as the API server does, and shows it to the actuator.
-func (b *syncBed) write(obj *unstructured.Unstructured) {
+func (b *bed) write(obj *unstructured.Unstructured) {
 	b.version++
 	obj.SetResourceVersion(strconv.Itoa(b.version))
 	b.objects[nameOf(obj)] = obj
 	b.show(obj)
 }
 
-func (b *syncBed) show(obj *unstructured.Unstructured) {
+func (b *bed) show(obj *unstructured.Unstructured) {
 	if b.y == nil {
 		return
 	}
@@ -185,7 +222,7 @@ func (b *syncBed) show(obj *unstructured.Unstructured) {
 }
 
 // patch does what an API server does with a patch of the actuator, and has the operator see it.
-func (b *syncBed) patch(action k8stesting.Action) (bool, runtime.Object, error) {
+func (b *bed) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	patch, ok := action.(k8stesting.PatchAction)
@@ -238,7 +275,7 @@ func (b *syncBed) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 }
 
 // notice has the operator see an ExternalSecret.
-func (b *syncBed) notice(obj *unstructured.Unstructured) {
+func (b *bed) notice(obj *unstructured.Unstructured) {
 	b.pending[nameOf(obj)] = true
 	b.most = max(b.most, len(b.pending))
 	if !b.deaf[obj.GetName()] {
@@ -247,7 +284,7 @@ func (b *syncBed) notice(obj *unstructured.Unstructured) {
 }
 
 // operate syncs one after the other, as the operator does by default.
-func (b *syncBed) operate(ctx context.Context) {
+func (b *bed) operate(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -263,7 +300,7 @@ func (b *syncBed) operate(ctx context.Context) {
 	}
 }
 
-func (b *syncBed) sync(ctx context.Context, name types.NamespacedName) {
+func (b *bed) sync(ctx context.Context, name types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	found, ok := b.objects[name]
@@ -297,25 +334,49 @@ func (b *syncBed) sync(ctx context.Context, name types.NamespacedName) {
 	b.write(after)
 }
 
-func (b *syncBed) ticket(change events.Change) *ticket {
-	return &ticket{delivery: &events.Delivery{Change: change}, ctx: b.Context(), span: trace.SpanFromContext(b.Context())}
+// event is one in flight: it is done with when nothing holds it any more.
+type event struct {
+	change events.Change
+	bed    *bed
+	holds  int
+	err    error
+}
+
+func (e *event) Hold() { e.holds++ }
+
+func (e *event) Release(_ context.Context, err error) {
+	e.holds--
+	if err != nil {
+		e.err = err
+	}
+	if e.holds == 0 {
+		e.bed.settled[e] = e.err
+	}
+}
+
+func (b *bed) event(change events.Change) *event { return &event{change: change, bed: b} }
+
+// take hands an event to the actuator. Call it where the state of that is.
+func (b *bed) take(e *event) {
+	if b.y.Take(b.Context(), e.change, trace.SpanFromContext(b.Context()), e); e.holds == 0 {
+		b.settled[e] = nil
+	}
 }
 
 // deliver hands an event to the actuator, without waiting for it to take it.
-func (b *syncBed) deliver(ctx context.Context, change events.Change) *ticket {
-	t := b.ticket(change)
+func (b *bed) deliver(ctx context.Context, change events.Change) *event {
+	e := b.event(change)
 	go func() {
 		select {
 		case <-ctx.Done():
-		case b.do <- func() {
-			if b.y.take(t); t.open == 0 {
-				b.settled[t] = nil
-			}
-		}:
+		case b.do <- func() { b.take(e) }:
 		}
 	}()
-	return t
+	return e
 }
+
+// fp is a fingerprint.
+func fp(letter string) string { return "k0a1b2c3d:" + strings.Repeat("0", 31) + letter }
 
 // rotation is the event of a version that was written to a path of the mount secret.
 func rotation(path string, version int64, mutate func(*events.Change)) events.Change {
@@ -333,32 +394,32 @@ func rotation(path string, version int64, mutate func(*events.Change)) events.Ch
 }
 
 // rotate writes a version, and hands its event to the actuator.
-func (b *syncBed) rotate(path string, version int64, mutate func(*events.Change)) *ticket {
+func (b *bed) rotate(path string, version int64, mutate func(*events.Change)) *event {
 	b.with(func() { b.content = path + strconv.FormatInt(version, 10) })
 	return b.deliver(b.Context(), rotation(path, version, mutate))
 }
 
 // pass lets time go by, and everything that is to happen in it.
-func (b *syncBed) pass(d time.Duration) {
+func (b *bed) pass(d time.Duration) {
 	<-time.After(d)
 	b.ask(func() {})
 }
 
 // ask has something done where the state of the actuator is.
-func (b *syncBed) ask(what func()) {
+func (b *bed) ask(what func()) {
 	done := make(chan struct{})
 	b.do <- func() { defer close(done); what() }
 	<-done
 }
 
 // isSettled tells whether an event is done with, and how.
-func (b *syncBed) isSettled(t *ticket) (done bool, err error) {
+func (b *bed) isSettled(t *event) (done bool, err error) {
 	b.ask(func() { err, done = b.settled[t] })
 	return done, err
 }
 
 // mustSettle checks that an event is done with, without an error.
-func (b *syncBed) mustSettle(t *ticket) {
+func (b *bed) mustSettle(t *event) {
 	b.Helper()
 	if done, err := b.isSettled(t); !done || err != nil {
 		b.Errorf("the event is done with: %t (%v)", done, err)
@@ -366,34 +427,28 @@ func (b *syncBed) mustSettle(t *ticket) {
 }
 
 // outcomes are those that were told since the last call: "db skipped no-change".
-func (b *syncBed) outcomes() []string {
+func (b *bed) outcomes() []string {
 	b.Helper()
 	var told []string
-	for _, one := range b.y.engine.reporter.waiting {
-		if _, err := one.outcome.Event(); err != nil {
+	for _, outcome := range b.published {
+		if _, err := outcome.Event(); err != nil {
 			b.Errorf("an outcome cannot be published: %v", err)
 		}
-		told = append(told, one.outcome.Workload.Name+" "+string(one.outcome.Verb)+" "+one.outcome.Reason)
+		told = append(told, outcome.Workload.Name+" "+string(outcome.Verb)+" "+outcome.Reason)
 	}
-	b.y.engine.reporter.taken()
+	b.published = nil
 	return told
 }
 
 // warnings are the Kubernetes Events that were written since the last call.
-func (b *syncBed) warnings() []string {
-	var told []string
-	for {
-		select {
-		case event := <-b.y.engine.reporter.kube.queue:
-			told = append(told, event.InvolvedObject.Kind+" "+event.InvolvedObject.Name+" "+event.Type+" "+event.Reason+" "+event.Message)
-		default:
-			return told
-		}
-	}
+func (b *bed) warnings() []string {
+	told := b.warned
+	b.warned = nil
+	return told
 }
 
-// take gives what was patched since the last call: "db main/root/secret/shop/db/2".
-func (b *syncBed) taken() []string {
+// taken gives what was patched since the last call: "db main/root/secret/shop/db/2".
+func (b *bed) taken() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.patches

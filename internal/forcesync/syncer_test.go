@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"fmt"
@@ -17,18 +17,18 @@ import (
 
 const secondVersion = "main/root/secret/shop/db/2"
 
-// inSyncBed runs a test in a cluster of its own.
-func inSyncBed(t *testing.T, test func(b *syncBed)) {
+// inBed runs a test in a cluster of its own.
+func inBed(t *testing.T, test func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := newSyncBed(t)
+		b := newBed(t)
 		test(b)
 		b.stop()
 	})
 }
 
 // want compares what was done, in whatever order.
-func (b *syncBed) want(what string, got, want []string) {
+func (b *bed) want(what string, got, want []string) {
 	b.Helper()
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -37,11 +37,11 @@ func (b *syncBed) want(what string, got, want []string) {
 }
 
 func TestARotationSyncsWhatReadsIt(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.secret("mail", "shop/mail", "")
 		b.secret("too", "shop/db", "")
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.mustSettle(event)
@@ -60,17 +60,17 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 			t.Errorf("annotations (-want +got):\n%s", diff)
 		}
 		b.stop()
-		if len(b.y.syncs) != 0 || len(b.y.bySecret) != 0 || len(b.y.byTarget) != 0 || b.y.inProgress != 0 || b.y.ticking != nil {
-			t.Errorf("something is left: %+v", b.y)
+		if left := b.left(); left != "" {
+			t.Errorf("something is left: %s", left)
 		}
 	})
 }
 
 func TestAnEventStaysOpenUntilItsSyncsAreDone(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", "")
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(9 * time.Second)
 		if done, _ := b.isSettled(event); done {
@@ -96,11 +96,11 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", test.spec)
-				options := b.options()
-				options.DryRun = test.dryRun
-				b.start(options)
+				host := b.host()
+				host.DryRun = test.dryRun
+				b.start(host)
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(time.Second)
 				b.mustSettle(event)
@@ -117,25 +117,25 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
 	tests := []struct {
 		name    string
-		prepare func(*syncBed)
+		prepare func(*bed)
 		outcome string
 		warning string
 	}{
 		{
-			"the operator does not get to it", func(b *syncBed) { b.deaf["db"] = true }, "db failed timed-out",
-			"ExternalSecret db Warning SyncFailed timed-out: the secret has changed, and External Secrets Operator has not synced it in time (openbao/main/root/secret/shop/db)",
+			"the operator does not get to it", func(b *bed) { b.deaf["db"] = true }, "db failed timed-out",
+			"db SyncFailed timed-out: the secret in the store changed, but External Secrets Operator did not sync it in time (openbao/main/root/secret/shop/db)",
 		},
 		{
-			"the operator cannot", func(b *syncBed) { b.failing["db"] = true }, "db failed sync-error",
-			"ExternalSecret db Warning SyncFailed sync-error: the secret has changed, and External Secrets Operator cannot sync it (openbao/main/root/secret/shop/db)",
+			"the operator cannot", func(b *bed) { b.failing["db"] = true }, "db failed sync-error",
+			"db SyncFailed sync-error: the secret in the store changed, but External Secrets Operator cannot sync it (openbao/main/root/secret/shop/db)",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				test.prepare(b)
 				b.secret("db", "shop/db", "")
-				b.start(b.options())
+				b.start(b.host())
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(5*time.Minute - time.Second)
 				if done, _ := b.isSettled(event); done {
@@ -152,10 +152,10 @@ func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
 }
 
 func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Minute)
 		b.with(func() { b.failing["db"] = false })
@@ -168,13 +168,13 @@ func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
 }
 
 func TestWhatFailsHoldsUpNothingElse(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			b.secret(name, "shop/db", "")
 			b.failing[name] = true
 		}
 		b.secret("mail", "shop/mail", "")
-		b.start(b.options())
+		b.start(b.host())
 		b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Millisecond)
 		other := b.rotate("shop/mail", 2, nil)
@@ -184,7 +184,7 @@ func TestWhatFailsHoldsUpNothingElse(t *testing.T) {
 }
 
 func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		const many = 20
 		for i := range many {
 			name := fmt.Sprintf("db-%d", i)
@@ -192,46 +192,46 @@ func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 			b.failing[name] = true
 			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
 		}
-		b.start(b.options())
+		b.start(b.host())
 		b.pass(many*b.took + time.Second)
 		b.rotate("shop/db", 2, nil)
-		b.pass(failingSlot - time.Second)
-		if asked, most := len(b.taken()), DefaultOptions().MaxSyncs; asked > most {
+		b.pass(failingSlotTime - time.Second)
+		if asked, most := len(b.taken()), maxSyncs; asked > most {
 			t.Errorf("%d were asked, want %d at most", asked, most)
 		}
-		b.pass(many * failingSlot)
-		if asked, most := len(b.taken()), DefaultOptions().MaxSyncs; asked != many-most {
+		b.pass(many * failingSlotTime)
+		if asked, most := len(b.taken()), maxSyncs; asked != many-most {
 			t.Errorf("%d more were asked, want %d", asked, many-most)
 		}
 	})
 }
 
 func TestADeletedSecretThatCouldNotBeReadBeforeIsNotWaitedForEither(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true
 		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
-		b.start(b.options())
+		b.start(b.host())
 		b.pass(time.Second)
 		event := b.rotate("shop/db", 2, func(c *events.Change) { c.Verb = events.VerbDeleted })
-		b.pass(failingSlot + time.Second)
+		b.pass(failingSlotTime + time.Second)
 		b.mustSettle(event)
 		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
 	})
 }
 
 func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			b.secret(name, "shop/db", "")
 			b.deaf[name] = true
 		}
 		b.secret("mail", "shop/mail", "")
-		b.start(b.options())
+		b.start(b.host())
 		b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Millisecond)
 		other := b.rotate("shop/mail", 2, nil)
-		b.pass(syncSlot - time.Second)
+		b.pass(slotTime - time.Second)
 		if done, _ := b.isSettled(other); done {
 			t.Error("more are asked than max-syncs allows")
 		}
@@ -241,10 +241,10 @@ func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) 
 }
 
 func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true // for there is nothing to read
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, func(c *events.Change) {
 			c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
 		})
@@ -286,10 +286,10 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", test.target)
 				b.read = stale(test.stale)
-				b.start(b.options())
+				b.start(b.host())
 				event := b.rotate("shop/db", 2, test.mutate)
 				b.pass(20 * time.Second)
 				b.mustSettle(event)
@@ -304,12 +304,12 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 	tests := []struct {
 		name    string
-		prepare func(*syncBed)
+		prepare func(*bed)
 		after   time.Duration
 		patches []string
 	}{
 		{
-			"which still waits for its turn", func(b *syncBed) {
+			"which still waits for its turn", func(b *bed) {
 				for _, name := range []string{"a", "b", "c", "d", "e"} {
 					b.secret(name, "other", "")
 					b.deaf[name] = true
@@ -319,19 +319,19 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 			}, time.Second, []string{"db main/root/secret/shop/db/3"},
 		},
 		{
-			"which was asked for", func(b *syncBed) { b.took = 10 * time.Second }, time.Second,
+			"which was asked for", func(b *bed) { b.took = 10 * time.Second }, time.Second,
 			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
 		},
 		{
-			"which is looked for in what is written", func(b *syncBed) { b.read = func(types.NamespacedName) string { return "1" } }, time.Second,
+			"which is looked for in what is written", func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } }, time.Second,
 			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", "")
-				b.start(b.options())
+				b.start(b.host())
 				test.prepare(b)
 				b.taken()
 				first := b.rotate("shop/db", 2, nil)
@@ -352,16 +352,16 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 }
 
 func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
-		b.start(b.options())
-		first, second := b.ticket(rotation("shop/db", 2, nil)), b.ticket(rotation("shop/db", 3, nil))
+		b.start(b.host())
+		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
 		b.with(func() { b.content = "3" })
 		b.ask(func() {
-			b.y.take(first)
-			b.y.dispatch(first.ctx)
-			b.y.engine.patching.Wait() // the answer is there, and not looked at yet
-			b.y.take(second)
+			b.take(first)
+			b.y.Advance(b.Context())
+			b.y.patcher.running.Wait() // the answer is there, and not looked at yet
+			b.take(second)
 		})
 		b.pass(10 * time.Second)
 		b.mustSettle(first)
@@ -371,10 +371,10 @@ func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testin
 }
 
 func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", "")
-		b.start(b.options())
+		b.start(b.host())
 		later := b.rotate("shop/db", 3, nil)
 		b.pass(time.Second)
 		earlier := b.deliver(b.Context(), rotation("shop/db", 2, nil))
@@ -386,10 +386,10 @@ func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
 }
 
 func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}]")
-		b.start(b.options())
+		b.start(b.host())
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		second := b.rotate("shop/mail", 2, nil)

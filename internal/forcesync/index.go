@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"cmp"
@@ -12,69 +12,52 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// syncIndex knows the ExternalSecrets and their stores, and for each path in a secret store which of them read it, without
-// asking anybody. It is fed by informers, and is safe for use by several goroutines.
-type syncIndex struct {
-	// changed is called after an ExternalSecret has changed or gone, outside of the lock. It must not block.
-	changed func(types.NamespacedName)
+// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch feeds it. It
+// is safe for concurrent use.
+type Index struct {
+	inbox *inbox
 
 	mu       sync.RWMutex
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[string]*externalsecret.ClusterExternalSecret
 	stores   map[types.NamespacedName]*externalsecret.Store
-	// readers are the ExternalSecrets by what they read, and users those by the stores that they name.
-	readers syncNames[externalsecret.Key]
-	users   syncNames[types.NamespacedName]
-	// keys are those under which an ExternalSecret stands among the readers.
+	// readers are the ExternalSecrets by what they read, and users by the stores that they name.
+	readers nameSets[externalsecret.Key]
+	users   nameSets[types.NamespacedName]
+	// keys are the keys of an ExternalSecret in readers.
 	keys map[types.NamespacedName][]externalsecret.Key
 }
 
-// syncNames holds sets of names.
-type syncNames[K comparable] map[K]map[types.NamespacedName]struct{}
-
-func (n syncNames[K]) add(key K, name types.NamespacedName) {
-	if n[key] == nil {
-		n[key] = make(map[types.NamespacedName]struct{})
-	}
-	n[key][name] = struct{}{}
-}
-
-func (n syncNames[K]) remove(key K, name types.NamespacedName) {
-	delete(n[key], name)
-	if len(n[key]) == 0 {
-		delete(n, key)
-	}
-}
-
-func newSyncIndex(changed func(types.NamespacedName)) *syncIndex {
-	return &syncIndex{
-		changed:  changed,
+// NewIndex returns an empty Index.
+func NewIndex() *Index {
+	return &Index{
+		inbox:    newInbox(),
 		secrets:  make(map[types.NamespacedName]*externalsecret.ExternalSecret),
 		clusters: make(map[string]*externalsecret.ClusterExternalSecret),
 		stores:   make(map[types.NamespacedName]*externalsecret.Store),
-		readers:  make(syncNames[externalsecret.Key]),
-		users:    make(syncNames[types.NamespacedName]),
+		readers:  make(nameSets[externalsecret.Key]),
+		users:    make(nameSets[types.NamespacedName]),
 		keys:     make(map[types.NamespacedName][]externalsecret.Key),
 	}
 }
 
-// get gives an ExternalSecret, nil where there is none.
-func (x *syncIndex) get(name types.NamespacedName) *externalsecret.ExternalSecret {
+// get returns an ExternalSecret, nil if it does not exist.
+func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.secrets[name]
 }
 
-// owner gives the ClusterExternalSecret that made an ExternalSecret, nil where there is none.
-func (x *syncIndex) owner(es *externalsecret.ExternalSecret) *externalsecret.ClusterExternalSecret {
+// owner returns the ClusterExternalSecret that made an ExternalSecret, nil if none did or it is not known.
+func (x *Index) owner(es *externalsecret.ExternalSecret) *externalsecret.ClusterExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.clusters[es.Owner]
 }
 
-// dependents lists the ExternalSecrets that read what a rotation made, by namespace and name. Its cost is proportional to
-// the number of those that read the path, or look for secrets in its mount.
-func (x *syncIndex) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
+// dependents lists the ExternalSecrets that read what a rotation wrote, by namespace and name. Its cost grows with the number of
+// ExternalSecrets that read the path or search its mount, and with no other.
+func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var list []*externalsecret.ExternalSecret
@@ -94,10 +77,10 @@ func (x *syncIndex) dependents(r externalsecret.Rotation) []*externalsecret.Exte
 	return list
 }
 
-func (x *syncIndex) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
+func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
 
-// put takes the state of an object.
-func (x *syncIndex) put(obj any) {
+// put stores the state of an object, unless a newer one is known.
+func (x *Index) put(obj any) {
 	switch o := obj.(type) {
 	case *externalsecret.ExternalSecret:
 		x.mu.Lock()
@@ -108,10 +91,10 @@ func (x *syncIndex) put(obj any) {
 		}
 		x.mu.Unlock()
 		if fresh {
-			x.changed(nameOf(o))
+			x.inbox.markChanged(nameOf(o))
 		}
 	case *externalsecret.Store:
-		x.restore(nameOf(o), o)
+		x.putStore(nameOf(o), o)
 	case *externalsecret.ClusterExternalSecret:
 		x.mu.Lock()
 		x.clusters[o.Name] = o
@@ -119,9 +102,9 @@ func (x *syncIndex) put(obj any) {
 	}
 }
 
-// answer takes the state of an ExternalSecret that a patch was answered with. One that is gone by then, or has a successor,
-// does not come back by it.
-func (x *syncIndex) answer(es *externalsecret.ExternalSecret) {
+// putAnswer stores the state of an ExternalSecret from the answer to a patch. It does not resurrect an ExternalSecret that was deleted or
+// replaced meanwhile.
+func (x *Index) putAnswer(es *externalsecret.ExternalSecret) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && workload.Newer(es.ResourceVersion, earlier.ResourceVersion) {
@@ -129,17 +112,17 @@ func (x *syncIndex) answer(es *externalsecret.ExternalSecret) {
 	}
 }
 
-// drop takes that an object is gone.
-func (x *syncIndex) drop(obj any) {
+// drop removes an object.
+func (x *Index) drop(obj any) {
 	switch o := obj.(type) {
 	case *externalsecret.ExternalSecret:
 		name := nameOf(o)
 		x.mu.Lock()
 		x.remove(name)
 		x.mu.Unlock()
-		x.changed(name)
+		x.inbox.markChanged(name)
 	case *externalsecret.Store:
-		x.restore(nameOf(o), nil)
+		x.putStore(nameOf(o), nil)
 	case *externalsecret.ClusterExternalSecret:
 		x.mu.Lock()
 		delete(x.clusters, o.Name)
@@ -147,8 +130,8 @@ func (x *syncIndex) drop(obj any) {
 	}
 }
 
-// restore has a store be as it is now, nil for gone, for all who use it.
-func (x *syncIndex) restore(name types.NamespacedName, store *externalsecret.Store) {
+// putStore replaces a store, nil if it was deleted, and updates the readers that use it.
+func (x *Index) putStore(name types.NamespacedName, store *externalsecret.Store) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if store == nil {
@@ -162,7 +145,7 @@ func (x *syncIndex) restore(name types.NamespacedName, store *externalsecret.Sto
 	}
 }
 
-func (x *syncIndex) add(es *externalsecret.ExternalSecret) {
+func (x *Index) add(es *externalsecret.ExternalSecret) {
 	name := nameOf(es)
 	x.remove(name)
 	x.secrets[name] = es
@@ -172,7 +155,7 @@ func (x *syncIndex) add(es *externalsecret.ExternalSecret) {
 	x.place(name, es)
 }
 
-func (x *syncIndex) remove(name types.NamespacedName) {
+func (x *Index) remove(name types.NamespacedName) {
 	es := x.secrets[name]
 	if es == nil {
 		return
@@ -184,21 +167,21 @@ func (x *syncIndex) remove(name types.NamespacedName) {
 	x.unplace(name)
 }
 
-func (x *syncIndex) place(name types.NamespacedName, es *externalsecret.ExternalSecret) {
+func (x *Index) place(name types.NamespacedName, es *externalsecret.ExternalSecret) {
 	for _, place := range es.Places(x.store) {
 		x.readers.add(place.Key(), name)
 		x.keys[name] = append(x.keys[name], place.Key())
 	}
 }
 
-func (x *syncIndex) unplace(name types.NamespacedName) {
+func (x *Index) unplace(name types.NamespacedName) {
 	for _, key := range x.keys[name] {
 		x.readers.remove(key, name)
 	}
 	delete(x.keys, name)
 }
 
-// nameOf is the name of an object in the index.
+// nameOf returns the name of an object in the index.
 func nameOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }

@@ -1,29 +1,43 @@
-package actuate
+package forcesync
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// indexBed feeds a syncIndex, and notes what it says has changed.
+// indexBed feeds an Index.
 type indexBed struct {
 	*testing.T
-	*syncIndex
-	said    []string
+	*Index
 	version int
 }
 
-func newIndexBed(t *testing.T) *indexBed {
-	b := &indexBed{T: t}
-	b.syncIndex = newSyncIndex(func(name types.NamespacedName) { b.said = append(b.said, name.Name) })
-	return b
+func newIndexBed(t *testing.T) *indexBed { return &indexBed{T: t, Index: NewIndex()} }
+
+// changed are the names of what was changed since the last call.
+func (b *indexBed) changed() []string {
+	changed, _ := b.inbox.take()
+	var names []string
+	for name := range changed {
+		names = append(names, name.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// wantChanged checks what was changed since the last call.
+func (b *indexBed) wantChanged(want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.changed()); diff != "" {
+		b.Errorf("changed (-want +got):\n%s", diff)
+	}
 }
 
 func (b *indexBed) object(text string) *unstructured.Unstructured {
@@ -73,34 +87,38 @@ func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
 	db, mail := b.secret("db", "shop/db"), b.secret("mail", "shop/mail")
 	b.put(db)
 	b.put(mail)
+	b.wantChanged("db", "mail")
 	b.wantReaders("shop/db") // nobody knows the store yet
 	b.put(b.store("secret"))
 	b.wantReaders("shop/db", "db")
 	b.put(b.store("other"))
 	b.wantReaders("shop/db")
 	b.put(b.store("secret"))
+	b.wantChanged()
 	b.put(b.secret("mail", "shop/db"))
+	b.wantChanged("mail")
 	b.wantReaders("shop/db", "db", "mail")
 	b.wantReaders("shop/mail")
 	b.drop(db)
+	b.wantChanged("db")
 	b.wantReaders("shop/db", "mail")
 	b.drop(b.store("secret"))
 	b.wantReaders("shop/db")
 	b.drop(mail)
-	if len(b.syncIndex.readers) != 0 || len(b.users) != 0 || len(b.keys) != 0 || len(b.secrets) != 0 || len(b.stores) != 0 {
-		t.Errorf("something is left: %+v", b.syncIndex)
+	if len(b.Index.readers) != 0 || len(b.users) != 0 || len(b.keys) != 0 || len(b.secrets) != 0 || len(b.stores) != 0 {
+		t.Errorf("something is left: %+v", b.Index)
 	}
-	if diff := cmp.Diff([]string{"db", "mail", "mail", "db", "mail"}, b.said); diff != "" {
-		t.Errorf("what it said (-want +got):\n%s", diff)
-	}
+	b.wantChanged("mail")
 }
 
 func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 	b := newIndexBed(t)
 	older, newer := b.secret("db", "a"), b.secret("db", "b")
 	b.put(newer)
+	b.wantChanged("db")
 	b.put(older)
-	if b.get(nameOf(newer)) != newer || len(b.said) != 1 {
+	b.wantChanged()
+	if b.get(nameOf(newer)) != newer {
 		t.Error("the older state took the place of the newer")
 	}
 	successor := b.secret("db", "c")
@@ -114,17 +132,17 @@ func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 	b := newIndexBed(t)
 	before, answer, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
-	b.answer(answer)
+	b.putAnswer(answer)
 	if b.get(nameOf(answer)) != nil {
 		t.Error("what is gone came back")
 	}
 	another.UID = "another"
 	b.put(before)
-	b.answer(another)
+	b.putAnswer(another)
 	if b.get(nameOf(before)) != before {
 		t.Error("its predecessor came back")
 	}
-	b.answer(answer)
+	b.putAnswer(answer)
 	if b.get(nameOf(before)) != answer {
 		t.Error("the answer is not known")
 	}
@@ -139,7 +157,7 @@ func TestAnEventCostsWhatItsReadersCost(t *testing.T) {
 	r, _ := externalsecret.RotationOf(rotation("path/7", 2, nil))
 	looked := 0
 	for _, key := range r.Keys() {
-		looked += len(b.syncIndex.readers[key])
+		looked += len(b.Index.readers[key])
 	}
 	if looked != 1 {
 		t.Errorf("%d are looked at, want 1", looked)

@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 
 func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
 	const many = 500
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		for i := range many {
 			b.secret(fmt.Sprintf("many-%03d", i), "shop/db", "")
 		}
 		b.secret("single", "shop/mail", "")
-		b.start(b.options())
+		b.start(b.host())
 		large := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		before := 0
@@ -32,7 +32,7 @@ func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
 		single := b.rotate("shop/mail", 2, nil)
 		b.pass(2 * time.Second)
 		b.mustSettle(single)
-		limit := DefaultOptions().MaxSyncs
+		limit := maxSyncs
 		b.with(func() {
 			// Those that were asked, the one whose turn it was, and one that was synced while the event came.
 			if at := slices.Index(b.synced, "single") - before; at < 0 || at > limit+2 {
@@ -50,20 +50,20 @@ func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
 }
 
 func TestTheRotationsTakeTurns(t *testing.T) {
-	push := func(q *syncQueue, path string, names ...string) {
+	push := func(q *turns, path string, names ...string) {
 		for _, name := range names {
-			q.push(&forcedSync{key: syncKey{source: rotation(path, 1, nil).Source, secret: types.NamespacedName{Name: name}}})
+			q.push(&pendingSync{key: key{source: rotation(path, 1, nil).Source, secret: types.NamespacedName{Name: name}}})
 		}
 	}
-	q := newSyncQueue()
-	push(q, "a", "a1", "a2", "a3", "a4")
-	push(q, "b", "b1")
-	push(q, "c", "c1", "c2")
+	q := newTurns()
+	push(&q, "a", "a1", "a2", "a3", "a4")
+	push(&q, "b", "b1")
+	push(&q, "c", "c1", "c2")
 	var got []string
 	for range 3 {
 		got = append(got, q.pop().key.secret.Name)
 	}
-	push(q, "b", "b2")
+	push(&q, "b", "b2")
 	for s := q.pop(); s != nil; s = q.pop() {
 		got = append(got, s.key.secret.Name)
 	}

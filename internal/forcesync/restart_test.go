@@ -1,4 +1,4 @@
-package actuate
+package forcesync
 
 import (
 	"errors"
@@ -14,10 +14,13 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
+// maxRetryDelay is more than the longest delay between two tries of a patch.
+const maxRetryDelay = 70 * time.Second
+
 func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 	tests := []struct {
 		name    string
-		prepare func(*syncBed)
+		prepare func(*bed)
 		before  time.Duration // how long the first actuator runs
 		after   time.Duration // how long there is none
 		again   []string      // what the next one patches
@@ -27,36 +30,36 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 		{name: "where it was asked, and is not synced yet", before: 50 * time.Millisecond},
 		{
 			name:    "where it was not even asked",
-			prepare: func(b *syncBed) { b.refuse = apierrors.NewTimeoutError("later", 1) },
+			prepare: func(b *bed) { b.refuse = apierrors.NewTimeoutError("later", 1) },
 			before:  50 * time.Millisecond, again: []string{"db " + secondVersion},
 		},
 		{
 			name:    "where it was asked again, and is not synced yet",
-			prepare: func(b *syncBed) { b.took, b.read = time.Second, func(types.NamespacedName) string { return "1" } },
-			before:  time.Second + changeWait + 2*syncTick, again: []string{"db " + secondVersion + "-r2"},
+			prepare: func(b *bed) { b.took, b.read = time.Second, func(types.NamespacedName) string { return "1" } },
+			before:  time.Second + changeWait + 500*time.Millisecond, again: []string{"db " + secondVersion + "-r2"},
 		},
 		{
 			// What the syncs have written since is not known any more: to ask everything again would cost more than it is worth.
 			name:    "where it was synced, and nobody saw what it wrote",
-			prepare: func(b *syncBed) { b.read = func(types.NamespacedName) string { return "1" } },
+			prepare: func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } },
 			before:  time.Second,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", "")
 				if test.prepare != nil {
 					test.prepare(b)
 				}
-				b.start(b.options())
+				b.start(b.host())
 				b.rotate("shop/db", 2, nil)
 				b.pass(test.before)
 				b.stop()
 				b.taken()
 				b.with(func() { b.refuse = nil })
 				<-time.After(test.after)
-				b.start(b.options())
+				b.start(b.host())
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(20 * time.Second)
 				b.mustSettle(event)
@@ -67,7 +70,7 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 }
 
 // cluster makes a ClusterExternalSecret with so many ExternalSecrets.
-func (b *syncBed) cluster(children int) {
+func (b *bed) cluster(children int) {
 	b.Helper()
 	b.add(b.parse("metadata: {name: all, uid: uid-all}"))
 	for i := range children {
@@ -80,10 +83,10 @@ func (b *syncBed) cluster(children int) {
 }
 
 func TestWhatAClusterExternalSecretMakesIsAskedThroughIt(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.cluster(8)
 		b.secret("db", "shop/db", "")
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(5 * time.Second)
 		b.mustSettle(event)
@@ -97,13 +100,13 @@ func TestWhatAClusterExternalSecretMakesIsAskedThroughIt(t *testing.T) {
 func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
 	for _, before := range []time.Duration{50 * time.Millisecond, 350 * time.Millisecond, 10 * time.Second} {
 		t.Run("after "+before.String(), func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.cluster(8)
-				b.start(b.options())
+				b.start(b.host())
 				b.rotate("shop/db", 2, nil)
 				b.pass(before)
 				b.stop()
-				b.start(b.options())
+				b.start(b.host())
 				// The same event, and not one that was seen later.
 				event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) }))
 				b.pass(time.Minute)
@@ -115,10 +118,10 @@ func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
 }
 
 func TestAClusterExternalSecretThatIsNotKnownIsNotInTheWay(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.cluster(1)
 		delete(b.objects, types.NamespacedName{Name: "all"})
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.mustSettle(event)
@@ -127,27 +130,27 @@ func TestAClusterExternalSecretThatIsNotKnownIsNotInTheWay(t *testing.T) {
 }
 
 func TestAPatchThatFailsIsMadeAgain(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("cannot patch resource"))
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Minute)
 		if done, _ := b.isSettled(event); done {
 			t.Error("a right that is missing, and may be granted, ends it")
 		}
 		b.with(func() { b.refuse = nil })
-		b.pass(retryMost + time.Second)
+		b.pass(maxRetryDelay)
 		b.mustSettle(event)
 		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
 	})
 }
 
 func TestAPatchThatIsDeniedEndsAmongTheDeadLetters(t *testing.T) {
-	inSyncBed(t, func(b *syncBed) {
+	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
-		b.start(b.options())
+		b.start(b.host())
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(2 * time.Minute)
 		if done, err := b.isSettled(event); !done || err == nil {
@@ -163,17 +166,17 @@ func TestAPatchThatIsDeniedEndsAmongTheDeadLetters(t *testing.T) {
 func TestAnExternalSecretThatGoesAwayEndsItsSync(t *testing.T) {
 	tests := []struct {
 		name    string
-		prepare func(*syncBed)
+		prepare func(*bed)
 	}{
-		{"after it was asked", func(b *syncBed) { b.deaf["db"] = true }},
-		{"before it was", func(b *syncBed) { b.refuse = apierrors.NewTimeoutError("later", 1) }},
+		{"after it was asked", func(b *bed) { b.deaf["db"] = true }},
+		{"before it was", func(b *bed) { b.refuse = apierrors.NewTimeoutError("later", 1) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inSyncBed(t, func(b *syncBed) {
+			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", "")
 				test.prepare(b)
-				b.start(b.options())
+				b.start(b.host())
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(500 * time.Millisecond)
 				b.remove("db")

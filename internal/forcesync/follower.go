@@ -1,0 +1,128 @@
+package forcesync
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// slotTime is how long an ExternalSecret that the operator does not sync keeps its slot. After that the operator is late anyway, and
+	// the others need not wait for it.
+	slotTime = 30 * time.Second
+	// failingSlotTime is the same for an ExternalSecret whose last sync failed: if it fails again, nothing changes that could be seen.
+	failingSlotTime = 3 * time.Second
+	// changeWait is how long to wait for the change of what a sync writes. It mostly arrives before the sync is seen.
+	changeWait = 3 * time.Second
+	// maxRepeats is how often a sync that changed nothing is repeated: a standby of the store may have answered with the old version.
+	maxRepeats = 2
+)
+
+// follower follows patched ExternalSecrets until they are synced and what they write has changed.
+type follower struct {
+	tracker *tracker
+	index   *Index
+	log     *slog.Logger
+	tracer  trace.Tracer
+	now     func() time.Time
+	timeout time.Duration
+}
+
+// follow begins to follow an ExternalSecret that was patched at a time.
+func (f *follower) follow(ctx context.Context, s *pendingSync, since time.Time) {
+	now := f.now()
+	s.failedBefore = s.seen.Failed
+	s.deadline, s.slotUntil = now.Add(f.timeout), now.Add(slotTime)
+	if s.failedBefore {
+		s.slotUntil = now.Add(failingSlotTime)
+	}
+	_, s.span = f.tracer.Start(s.newest().context(ctx), "wait for sync",
+		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
+	until := s.deadline
+	if s.slotUntil.Before(until) {
+		until = s.slotUntil
+	}
+	f.tracker.wait(s, syncing, until)
+	f.review(ctx, s)
+}
+
+// review looks at an ExternalSecret after it has changed.
+func (f *follower) review(ctx context.Context, s *pendingSync) {
+	if s.state != syncing {
+		return
+	}
+	es := f.index.get(s.key.secret)
+	if es == nil || es.UID != s.seen.UID {
+		f.tracker.finish(ctx, s, gone, nil)
+		return
+	}
+	s.seen = es
+	switch {
+	case s.isSynced():
+		f.synced(ctx, s)
+	case es.Failed && !s.failedBefore:
+		f.giveUpSlot(ctx, s)
+	}
+}
+
+// synced continues with an ExternalSecret that the operator has synced.
+func (f *follower) synced(ctx context.Context, s *pendingSync) {
+	f.tracker.slots.release(ctx, s)
+	s.endWait(done.String())
+	if s.changed || !s.rotation.NewVersion() || s.seen.Target == (events.Source{}) {
+		f.tracker.finish(ctx, s, done, nil)
+		return
+	}
+	f.tracker.wait(s, checking, f.now().Add(changeWait))
+}
+
+// targetChanged takes note that what an ExternalSecret writes has changed.
+func (f *follower) targetChanged(ctx context.Context, s *pendingSync) {
+	s.changed = true
+	if s.state == checking {
+		f.tracker.finish(ctx, s, done, nil)
+	}
+}
+
+// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or not got to for a while. It retries by itself,
+// and the others need not wait for that.
+func (f *follower) giveUpSlot(ctx context.Context, s *pendingSync) {
+	if s.seen.Failed && s.change.Verb == events.VerbDeleted {
+		f.tracker.finish(ctx, s, sourceDeleted, nil)
+		return
+	}
+	f.tracker.slots.release(ctx, s)
+	f.tracker.wait(s, syncing, s.deadline)
+}
+
+// expire handles a sync whose wait is over.
+func (f *follower) expire(ctx context.Context, s *pendingSync) {
+	switch {
+	case s.state == retrying:
+		f.tracker.enqueue(ctx, s)
+	case s.state == checking:
+		f.repeat(ctx, s)
+	case f.now().Before(s.deadline):
+		f.giveUpSlot(ctx, s)
+	case s.seen.Failed:
+		f.tracker.finish(ctx, s, refused, nil)
+	default:
+		f.tracker.finish(ctx, s, timedOut, nil)
+	}
+}
+
+// repeat asks again for a sync that changed nothing, a few times.
+func (f *follower) repeat(ctx context.Context, s *pendingSync) {
+	if s.repeat == maxRepeats {
+		f.tracker.finish(ctx, s, noChange, nil)
+		return
+	}
+	s.repeat++
+	f.log.DebugContext(s.newest().context(ctx), "sync changed nothing; repeating",
+		"externalsecret", s.key.secret.Name, "namespace", s.key.secret.Namespace, "repeat", s.repeat)
+	f.tracker.enqueue(ctx, s)
+}

@@ -1,0 +1,45 @@
+package forcesync
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Host is what a Syncer needs from the program that runs it. Every field but DryRun is required.
+type Host struct {
+	// Cluster is the name of the cluster in outcomes.
+	Cluster string
+	// DryRun reports what would be synced and patches nothing.
+	DryRun bool
+	// MaxSyncs is how many ExternalSecrets may be patched and not synced yet.
+	MaxSyncs int
+	// Timeout is how long to wait for the operator to sync an ExternalSecret.
+	Timeout time.Duration
+
+	Client dynamic.Interface
+	Log    *slog.Logger
+	Tracer trace.Tracer
+	Now    func() time.Time
+
+	// Publish takes an outcome that is to be published soon. It must not block.
+	Publish func(events.Outcome)
+	// Warn writes a Kubernetes Event of type Warning about the ExternalSecret of an outcome.
+	Warn    func(ctx context.Context, outcome events.Outcome, reason, message string)
+	Metrics Metrics
+}
+
+// Metrics are called when something is to be measured.
+type Metrics struct {
+	// Active is called with 1 when an ExternalSecret takes a slot, and with -1 when it returns it.
+	Active func(ctx context.Context, change int64)
+	// Finished is called with the reason of each outcome, and with the time since the watcher saw the change.
+	Finished func(ctx context.Context, reason string, took time.Duration)
+	// PatchFailed is called for each patch that is going to be retried.
+	PatchFailed func(ctx context.Context)
+}

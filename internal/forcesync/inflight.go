@@ -1,0 +1,27 @@
+package forcesync
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// InFlight is a delivered event that is not acked yet.
+type InFlight interface {
+	// Hold defers the ack until one more Release.
+	Hold()
+	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked.
+	Release(ctx context.Context, err error)
+}
+
+// cause is an event that asks for a sync.
+type cause struct {
+	event InFlight
+	// span is that of the event's processing.
+	span trace.Span
+}
+
+// context returns ctx with the span of the event's processing.
+func (c cause) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, c.span)
+}

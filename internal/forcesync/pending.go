@@ -1,0 +1,108 @@
+package forcesync
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// key identifies a pending sync: one ExternalSecret, and the source whose changes it is synced for.
+type key struct {
+	source events.Source
+	secret types.NamespacedName
+}
+
+func (k key) compare(other key) int {
+	return cmp.Or(
+		strings.Compare(k.secret.Namespace, other.secret.Namespace),
+		strings.Compare(k.secret.Name, other.secret.Name),
+		strings.Compare(k.source.String(), other.source.String()),
+	)
+}
+
+// state is how far a pending sync is.
+type state int
+
+const (
+	// queued waits for its turn.
+	queued state = iota
+	// patching waits for the answer to its patch.
+	patching
+	// retrying waits to be queued again after a failed patch.
+	retrying
+	// syncing was patched, and waits for the operator.
+	syncing
+	// checking was synced, and waits for a change of what the ExternalSecret writes.
+	checking
+)
+
+// pendingSync is the sync of one ExternalSecret for the changes of one source.
+type pendingSync struct {
+	key      key
+	change   events.Change
+	rotation externalsecret.Rotation
+	// causes are the events that ask for it, the newest last.
+	causes []cause
+
+	state state
+	// due is set while the sync is on the agenda.
+	due time.Time
+	// repeat counts the patches that changed nothing and were followed by another.
+	repeat int
+	// failures counts the failed patches in a row, and backoff has the delay after the next one.
+	failures int
+	backoff  wait.Backoff
+	// stale is set when a newer change arrives during the patch for the older one.
+	stale bool
+
+	// seen is the last known state of the ExternalSecret.
+	seen *externalsecret.ExternalSecret
+	// from is its SyncedVersion before the sync. It is not certain when another actuator patched and left no note of it.
+	from    string
+	certain bool
+	// hasSlot is set while the sync counts against Host.MaxSyncs, which it does until slotUntil at most.
+	hasSlot   bool
+	slotUntil time.Time
+	// deadline is when the wait for the operator ends.
+	deadline time.Time
+	// patched is set once this actuator has patched.
+	patched bool
+	// failedBefore is set when the operator already failed to sync the ExternalSecret before the patch.
+	failedBefore bool
+	// changed is set when what the ExternalSecret writes has changed since the patch.
+	changed bool
+	// span is that of the wait for the operator; nil when there is none.
+	span trace.Span
+}
+
+// newest returns the event that the sync is for.
+func (s *pendingSync) newest() cause { return s.causes[len(s.causes)-1] }
+
+// isSynced reports whether the operator has synced the ExternalSecret since it was patched. If its version before is unknown, any refresh
+// after the change counts: the annotation asks for it either way.
+func (s *pendingSync) isSynced() bool {
+	return s.seen.Ready && (s.seen.SyncedVersion != s.from ||
+		!s.certain && !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second)))
+}
+
+// endWait ends the span of the wait for the operator, if there is one.
+func (s *pendingSync) endWait(reason string) {
+	if s.span == nil {
+		return
+	}
+	s.span.SetAttributes(attribute.String("keyturn.reason", reason))
+	if reason != done.String() {
+		s.span.SetStatus(codes.Error, reason)
+	}
+	s.span.End()
+	s.span = nil
+}

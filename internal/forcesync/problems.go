@@ -1,0 +1,34 @@
+package forcesync
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// problems logs what of an ExternalSecret cannot be read, once for each wording.
+type problems struct {
+	log    *slog.Logger
+	logged map[types.NamespacedName]string
+}
+
+func newProblems(log *slog.Logger) problems {
+	return problems{log: log, logged: make(map[types.NamespacedName]string)}
+}
+
+// review looks at an ExternalSecret that has changed; nil if it was deleted.
+func (p *problems) review(ctx context.Context, name types.NamespacedName, es *externalsecret.ExternalSecret) {
+	if es == nil || len(es.Problems) == 0 {
+		delete(p.logged, name)
+		return
+	}
+	err := errors.Join(es.Problems...)
+	if p.logged[name] != err.Error() {
+		p.logged[name] = err.Error()
+		p.log.WarnContext(ctx, "externalsecret not readable", "externalsecret", name.Name, "namespace", name.Namespace, "err", err)
+	}
+}

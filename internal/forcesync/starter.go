@@ -1,0 +1,130 @@
+package forcesync
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// starter patches the syncs whose turn it is, and handles the answers.
+type starter struct {
+	tracker  *tracker
+	follower *follower
+	patcher  *patcher
+	index    *Index
+	log      *slog.Logger
+	now      func() time.Time
+	// failed is called for each patch that is going to be retried.
+	failed func(context.Context)
+}
+
+// start patches for a sync, and for its siblings if a ClusterExternalSecret made them. What was patched before is followed instead.
+func (b *starter) start(ctx context.Context, s *pendingSync) {
+	if !b.prepare(ctx, s) {
+		return
+	}
+	to := targetOf(s.seen, b.index.owner(s.seen))
+	if repeat, ok := to.asked(s.change.ID()); ok && repeat >= s.repeat {
+		s.repeat = repeat
+		b.resume(ctx, s, to)
+		return
+	}
+	syncs := []*pendingSync{s}
+	if to.isCluster() {
+		syncs = append(syncs, b.siblings(ctx, s)...)
+	}
+	what, err := newPatch(to, syncs)
+	if err != nil {
+		for _, one := range syncs {
+			b.tracker.finish(ctx, one, unknown, nil)
+		}
+		return
+	}
+	for _, one := range syncs {
+		one.repeat, one.state, one.changed = s.repeat, patching, false
+		one.from, one.certain, one.patched = one.seen.SyncedVersion, true, true
+		b.tracker.slots.acquire(ctx, one)
+	}
+	b.patcher.start(ctx, what)
+}
+
+// siblings returns the queued syncs that a patch for s is for as well. s takes over the highest of their repeats.
+func (b *starter) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
+	var syncs []*pendingSync
+	for _, sibling := range b.tracker.turns.popOwned(s.key.source, s.seen.Owner) {
+		if b.prepare(ctx, sibling) {
+			syncs = append(syncs, sibling)
+			s.repeat = max(s.repeat, sibling.repeat)
+		}
+	}
+	return syncs
+}
+
+// prepare updates a sync to the current state of its ExternalSecret. It reports whether there is something to patch; if not, it finishes
+// the sync.
+func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
+	es := b.index.get(s.key.secret)
+	if es == nil {
+		b.tracker.finish(ctx, s, gone, nil)
+		return false
+	}
+	b.tracker.pending.untrackTarget(s)
+	s.seen = es
+	if why, ok := refusal(es, false); ok {
+		b.tracker.finish(ctx, s, why, nil)
+		return false
+	}
+	b.tracker.pending.trackTarget(s)
+	return true
+}
+
+// resume follows what was patched before. If another actuator patched and the operator has synced since, the sync is done: what it has
+// changed is not known any more.
+func (b *starter) resume(ctx context.Context, s *pendingSync, to target) {
+	if s.from, s.certain = to.syncedFrom(); !s.certain {
+		s.from = s.seen.SyncedVersion
+	}
+	if !s.patched && s.isSynced() {
+		b.tracker.finish(ctx, s, done, nil)
+		return
+	}
+	b.tracker.slots.acquire(ctx, s)
+	b.follower.follow(ctx, s, b.now())
+}
+
+// answered handles the answer to a patch.
+func (b *starter) answered(ctx context.Context, a answer) {
+	for _, s := range a.patch.syncs {
+		switch {
+		case s.stale:
+			b.tracker.enqueue(ctx, s)
+		case a.err != nil:
+			b.retry(ctx, s, a.err)
+		default:
+			if a.after != nil {
+				// From the answer itself: the index may not have had the last sync yet.
+				s.from = a.after.SyncedVersion
+			}
+			s.failures, s.backoff = 0, kube.PatchBackoff()
+			b.follower.follow(ctx, s, a.sent)
+		}
+	}
+}
+
+// retry schedules a failed patch again, of what is known by then. A patch that is denied too often is given up.
+func (b *starter) retry(ctx context.Context, s *pendingSync, err error) {
+	s.failures++
+	if kube.IsDenied(err) && s.failures >= kube.MaxDenials {
+		b.tracker.finish(ctx, s, denied, &events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
+		return
+	}
+	delay := s.backoff.Step()
+	b.log.WarnContext(s.newest().context(ctx), "externalsecret not patched; retrying",
+		"externalsecret", s.key.secret.Name, "namespace", s.key.secret.Namespace, "attempt", s.failures, "retry_in", delay, "err", err)
+	b.failed(ctx)
+	b.tracker.slots.release(ctx, s)
+	b.tracker.wait(s, retrying, b.now().Add(delay))
+}

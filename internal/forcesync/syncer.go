@@ -1,0 +1,142 @@
+package forcesync
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// Syncer syncs the ExternalSecrets that read a secret in a store when it changes. Its methods are called from one goroutine. Make one
+// with New for each time that the actuator becomes the leader.
+type Syncer struct {
+	dryRun   bool
+	now      func() time.Time
+	index    *Index
+	inbox    *inbox
+	problems problems
+
+	tracker  *tracker
+	follower *follower
+	patcher  *patcher
+	starter  *starter
+}
+
+// New returns a Syncer. No other may use the Index until it is stopped.
+func New(host Host, index *Index) *Syncer {
+	y := &Syncer{
+		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
+		tracker: &tracker{
+			pending: newRegistry(), turns: newTurns(), reporter: newReporter(&host),
+			slots: slots{limit: host.MaxSyncs, active: host.Metrics.Active},
+		},
+		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
+	}
+	y.follower = &follower{tracker: y.tracker, index: index, log: host.Log, tracer: host.Tracer, now: host.Now, timeout: host.Timeout}
+	y.starter = &starter{
+		tracker: y.tracker, follower: y.follower, patcher: y.patcher, index: index, log: host.Log, now: host.Now, failed: host.Metrics.PatchFailed,
+	}
+	return y
+}
+
+// Take handles an event: about a secret in a store, or about something that ExternalSecrets write. It holds the event once for each sync
+// that the event asks for. span is that of the event's processing.
+func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
+	if change.Verb != events.VerbDeleted {
+		for _, s := range y.tracker.pending.byTarget[change.Source] {
+			y.follower.targetChanged(ctx, s)
+		}
+	}
+	rotation, ok := externalsecret.RotationOf(change)
+	if !ok {
+		return
+	}
+	for _, es := range y.index.dependents(rotation) {
+		y.consider(ctx, &pendingSync{
+			key: key{change.Source, nameOf(es)}, change: change, rotation: rotation, causes: []cause{{event, span}},
+			backoff: kube.PatchBackoff(), seen: es,
+		})
+	}
+}
+
+// consider opens a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
+func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
+	if earlier := y.tracker.pending.byKey[s.key]; earlier != nil {
+		s.newest().event.Hold()
+		y.join(ctx, earlier, s)
+		return
+	}
+	if why, ok := refusal(s.seen, y.dryRun); ok {
+		y.tracker.reporter.report(ctx, s, why)
+		return
+	}
+	s.newest().event.Hold()
+	y.tracker.open(ctx, s)
+}
+
+// join adds the event of later to a pending sync. If its change is newer, the sync starts over for it, and no more is patched for the
+// older one.
+func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
+	if !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
+		s.causes = slices.Concat(later.causes, s.causes)
+		return
+	}
+	s.causes = append(s.causes, later.causes...)
+	s.change, s.rotation = later.change, later.rotation
+	s.repeat, s.failures, s.backoff, s.changed = 0, 0, later.backoff, false
+	switch s.state {
+	case queued:
+	case patching:
+		s.stale = true // the answer to the patch decides what comes next
+	case retrying, syncing, checking:
+		y.tracker.enqueue(ctx, s)
+	}
+}
+
+// Signal returns the channel that is readable when there is something for Collect.
+func (y *Syncer) Signal() <-chan struct{} { return y.inbox.signal }
+
+// Collect handles the answers to patches and the changes of ExternalSecrets.
+func (y *Syncer) Collect(ctx context.Context) {
+	changed, answers := y.inbox.take()
+	for _, a := range answers {
+		y.starter.answered(ctx, a)
+	}
+	for name := range changed {
+		y.problems.review(ctx, name, y.index.get(name))
+		for _, s := range y.tracker.pending.bySecret[name] {
+			y.follower.review(ctx, s)
+		}
+	}
+}
+
+// Next returns when to call Advance next, if nothing else happens before. ok is false if there is no such time.
+func (y *Syncer) Next() (at time.Time, ok bool) { return y.tracker.agenda.next() }
+
+// Advance handles what is due, and patches while slots are free.
+func (y *Syncer) Advance(ctx context.Context) {
+	for s := y.tracker.agenda.pop(y.now()); s != nil; s = y.tracker.agenda.pop(y.now()) {
+		y.follower.expire(ctx, s)
+	}
+	for y.tracker.slots.free() {
+		s := y.tracker.turns.pop()
+		if s == nil {
+			return
+		}
+		y.starter.start(ctx, s)
+	}
+}
+
+// Stop waits for the patches that are on their way. The events stay held.
+func (y *Syncer) Stop() {
+	y.patcher.stop()
+	for _, s := range y.tracker.pending.byKey {
+		s.endWait("interrupted")
+	}
+}

@@ -1,0 +1,49 @@
+package forcesync
+
+import (
+	"context"
+	"time"
+)
+
+// tracker moves pending syncs between their states. Each is in the registry until it is finished, and meanwhile in at most one of turns
+// and agenda.
+type tracker struct {
+	pending  registry
+	turns    turns
+	agenda   agenda
+	slots    slots
+	reporter reporter
+}
+
+// open adds a sync and queues it.
+func (t *tracker) open(ctx context.Context, s *pendingSync) {
+	t.pending.add(s)
+	t.enqueue(ctx, s)
+}
+
+// enqueue makes a sync wait for its turn, whatever it waited for before.
+func (t *tracker) enqueue(ctx context.Context, s *pendingSync) {
+	t.slots.release(ctx, s)
+	t.agenda.remove(s)
+	s.endWait("superseded")
+	s.state, s.stale = queued, false
+	t.turns.push(s)
+}
+
+// wait puts a sync into a state that something ends, at the given time if nothing else does before.
+func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
+	s.state = in
+	t.agenda.schedule(s, until)
+}
+
+// finish ends a sync, reports why, and releases its events. err is why these are to be dead-lettered.
+func (t *tracker) finish(ctx context.Context, s *pendingSync, why reason, err error) {
+	t.pending.remove(s)
+	t.agenda.remove(s)
+	t.slots.release(ctx, s)
+	s.endWait(why.String())
+	t.reporter.report(ctx, s, why)
+	for _, c := range s.causes {
+		c.event.Release(ctx, err)
+	}
+}
