@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/sources"
@@ -66,7 +67,7 @@ func (s *settings) prepare(r *process.Runtime) (process.Work, error) {
 		}
 	}
 	s.watcher.Logger, s.watcher.Tracer, s.watcher.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
-	s.watcher.Progress = func() sources.Progress { return r.Progress("publishing") }
+	s.watcher.Progress = func() *health.Progress { return r.Progress("publishing") }
 	watcher, err := sources.New(s.watcher)
 	if err != nil {
 		return process.Work{}, err

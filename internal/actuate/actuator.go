@@ -32,12 +32,6 @@ type Actuator struct {
 	standing  atomic.Pointer[standing]
 }
 
-// Progress is told when a loop begins with a piece of work, and when it waits for the next one.
-type Progress interface {
-	Busy()
-	Idle()
-}
-
 // New checks the options.
 func New(options Options) (*Actuator, error) {
 	if err := options.Validate(); err != nil {

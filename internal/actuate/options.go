@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
 )
 
 // Options are what an Actuator is made of. The fields of the first group are flags of cmd/actuator.
@@ -71,23 +72,18 @@ type Options struct {
 	Meter  metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Progress is told of the work of the loop that decides, for the liveness probe. Default: nobody is.
-	Progress Progress
+	// Progress is the loop's, for the liveness probe. Nil means none.
+	Progress *health.Progress
 	// WhileLeading runs beside the deciding whenever this actuator leads, and returns soon after its context is done: another
 	// leads only then. Default: nothing does.
 	WhileLeading func(ctx context.Context, bus *events.Bus)
 }
 
-type noProgress struct{}
-
-func (noProgress) Busy() {}
-func (noProgress) Idle() {}
-
 // DefaultOptions are the options of an actuator for all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		PatchWorkers: 16, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now, Progress: noProgress{},
+		PatchWorkers: 16, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
 	}
 }
 

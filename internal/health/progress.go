@@ -32,19 +32,6 @@ func (p *Progress) Busy() {
 	p.since = p.now()
 }
 
-// Beat is called when a step ends and the next one begins. It has no effect while the loop waits, so code that also runs elsewhere may
-// call it.
-func (p *Progress) Beat() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.since.IsZero() {
-		p.since = p.now()
-	}
-}
-
 // Idle is called when the loop waits for work.
 func (p *Progress) Idle() {
 	if p == nil {

@@ -7,7 +7,7 @@ import (
 
 func TestProgress(t *testing.T) {
 	const limit = time.Minute
-	busy, beat, idle := (*Progress).Busy, (*Progress).Beat, (*Progress).Idle
+	busy, idle := (*Progress).Busy, (*Progress).Idle
 	type event struct {
 		after time.Duration // since the one before
 		do    func(*Progress)
@@ -37,17 +37,6 @@ func TestProgress(t *testing.T) {
 			50 * time.Second, "",
 		},
 		{
-			"a beat has the whole time again",
-			[]event{{0, busy}, {50 * time.Second, beat}},
-			50 * time.Second, "",
-		},
-		{
-			"a loop that stops beating is not alive",
-			[]event{{0, busy}, {50 * time.Second, beat}},
-			90 * time.Second, "in one step for 1m30s, limit 1m0s",
-		},
-		{"a beat does not wake a loop that waits", []event{{0, beat}}, time.Hour, ""},
-		{
 			"a loop that is stuck and recovers is alive again",
 			[]event{{0, busy}, {time.Hour, idle}},
 			0, "",
@@ -75,7 +64,6 @@ func TestProgress(t *testing.T) {
 func TestProgressThatIsNilDoesNothing(t *testing.T) {
 	var progress *Progress
 	progress.Busy()
-	progress.Beat()
 	progress.Idle()
 	if err := progress.Check(); err != nil {
 		t.Errorf("got %v, want nil", err)

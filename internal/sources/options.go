@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -53,27 +54,15 @@ type Options struct {
 	Meter  metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Progress is called once for each worker, and what it gives is told of that worker's work, for the liveness probe.
-	// Default: nobody is.
-	Progress func() Progress
+	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: one that nobody probes.
+	Progress func() *health.Progress
 }
-
-// Progress is told when a loop begins with a piece of work, and when it waits for the next one.
-type Progress interface {
-	Busy()
-	Idle()
-}
-
-type noProgress struct{}
-
-func (noProgress) Busy() {}
-func (noProgress) Idle() {}
 
 // DefaultOptions are the options of a watcher of the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Kinds: defaultKinds(), Workers: 8, LookAgain: time.Minute, Now: time.Now,
-		OpenBao: openbao.DefaultOptions(), Progress: func() Progress { return noProgress{} },
+		OpenBao: openbao.DefaultOptions(), Progress: func() *health.Progress { return nil },
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
 )
 
 // publishTimeout is how long one try to publish takes at most. A try is repeated until it succeeds.
@@ -21,7 +22,7 @@ const publishTimeout = 10 * time.Second
 const maxConflicts = 5
 
 // next deals with one queued source. It is false when the queue was shut down.
-func (w *Watcher) next(ctx context.Context, progress Progress) bool {
+func (w *Watcher) next(ctx context.Context, progress *health.Progress) bool {
 	source, entry, ok := w.pending.take()
 	if !ok {
 		return false
