@@ -11,7 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -145,7 +145,7 @@ func (r *rig) quiet() {
 // startOutsideNATS starts a NATS server with the streams, which the test can stop and start again on the same port and store.
 func startOutsideNATS(t *testing.T) *natstest.Server {
 	t.Helper()
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

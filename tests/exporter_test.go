@@ -11,7 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // hangingOTLP is an endpoint that takes spans and never answers.
@@ -32,7 +32,7 @@ func hangingOTLP(t *testing.T) (endpoint string, asked <-chan struct{}) {
 
 func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 	hanging, asked := hangingOTLP(t)
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,13 +21,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 // operator is the External Secrets Operator that the tests share. The first test that needs it starts it.
 var operator struct {
 	sync.Mutex
-	process *testbed.Process
+	process *process.Process
 	// metrics is the host and port of its Prometheus metrics.
 	metrics string
 }
@@ -44,7 +46,7 @@ func startOperator(t *testing.T) {
 			return
 		}
 	}
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ const (
 // storeRig is a rig with a secret store, External Secrets and a SecretStore for the one in the other.
 type storeRig struct {
 	*rig
-	store *testbed.Store
+	store *secretstore.Store
 	// listen is the address of the receiver of the audit, empty with byPoll.
 	listen string
 	way    way
@@ -107,11 +109,11 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	s := &storeRig{
 		way: w, custom: dynamic.NewForConfigOrDie(plane.Config()), dir: options.Dir, config: filepath.Join(credentials, "stores.yaml"),
 	}
-	storeOptions := testbed.StoreOptions{Log: os.Stderr}
+	storeOptions := secretstore.Options{Log: os.Stderr}
 	tokenFile, storeToken := filepath.Join(credentials, "audit-token"), filepath.Join(credentials, "store-token")
 	options.WatcherArgs = append(options.WatcherArgs, "--sources", "secret,configmap,externalsecret", "--openbao-config", s.config)
 	if w == bySocket || w == byHTTP {
-		port, err := testbed.FreePort()
+		port, err := process.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +124,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 		options.WatcherArgs = append(options.WatcherArgs, "--openbao-socket-listen", s.listen)
 	case byHTTP:
 		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen, "--openbao-audit-token-file", tokenFile)
-		if testbed.OpenBao() {
+		if secretstore.OpenBao() {
 			storeOptions.AuditURL, storeOptions.AuditToken = "http://"+s.listen+"/v1/audit/bao", auditToken
 		}
 	}
@@ -131,13 +133,9 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if s.store, err = testbed.StartStore(t.Context(), storeOptions); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.store.Stop)
+	s.store = secretstore.Run(t, storeOptions)
 	t.Cleanup(s.leave)
-	if err := s.store.AuditToFile(t.Context(), "file"); err != nil && !testbed.OpenBao() {
+	if err := s.store.AuditToFile(t.Context(), "file"); err != nil && !secretstore.OpenBao() {
 		t.Fatal(err)
 	}
 	s.write(tokenFile, auditToken+"\n")
@@ -213,7 +211,7 @@ func (s *storeRig) feed() {
 		if err := s.store.AuditSocket(s.Context(), "keyturn", "tcp", s.listen); err != nil {
 			s.Fatal(err)
 		}
-	case s.way == byHTTP && !testbed.OpenBao():
+	case s.way == byHTTP && !secretstore.OpenBao():
 		// Vault has no such device. What it writes to a file is posted line by line, as OpenBao would.
 		relayAudit(s.rig, s.store.AuditFile("file"), "http://"+s.listen+"/v1/audit/bao")
 	}

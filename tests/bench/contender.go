@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // Those that are compared.
@@ -37,7 +38,7 @@ type contender interface {
 	start(ctx context.Context) error
 	stop()
 	// processes are what is running of it.
-	processes() []*testbed.Process
+	processes() []*process.Process
 }
 
 // floorRights let the floor do what it does, by the same authorizer as the programs.
@@ -62,7 +63,7 @@ subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNam
 
 type floor struct {
 	binary, kubeconfig, dir string
-	process                 *testbed.Process
+	process                 *process.Process
 }
 
 func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor, error) {
@@ -88,11 +89,11 @@ func (f *floor) users() []string {
 	return []string{testbed.ServiceAccountUser(programs.SystemNamespace, "floor")}
 }
 
-func (f *floor) processes() []*testbed.Process { return []*testbed.Process{f.process} }
+func (f *floor) processes() []*process.Process { return []*process.Process{f.process} }
 
 func (f *floor) start(ctx context.Context) error {
 	var err error
-	f.process, err = testbed.StartProcess(testbed.ProcessOptions{
+	f.process, err = process.Start(process.Options{
 		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig}, Name: contenderFloor,
 		LogFile: filepath.Join(f.dir, "floor.log"),
 	})
@@ -158,8 +159,8 @@ func (k *keyturn) users() []string {
 	}
 }
 
-func (k *keyturn) processes() []*testbed.Process {
-	return []*testbed.Process{k.watcher.Process, k.actuator.Process}
+func (k *keyturn) processes() []*process.Process {
+	return []*process.Process{k.watcher.Process, k.actuator.Process}
 }
 
 func (k *keyturn) start(ctx context.Context) error {

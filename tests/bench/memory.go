@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // What is measured of the programs among many Secrets, as results know it. Sizes are in MB, 10^6 bytes.
@@ -42,14 +42,14 @@ func (b *bench) measureMemory(ctx context.Context, dir string) error {
 		return err
 	}
 	defer k.stop()
-	now := func(m testbed.Memory) int64 { return m.RSS }
+	now := func(m process.Memory) int64 { return m.RSS }
 	b.say("starting the programs among them, with an empty stream")
 	started := time.Now()
 	if err := b.startCalm(ctx, k); err != nil {
 		return err
 	}
 	b.results.add(firstLook, k, time.Since(started).Seconds())
-	if err := b.addMemory(k, peak, func(m testbed.Memory) int64 { return m.Peak }); err != nil {
+	if err := b.addMemory(k, peak, func(m process.Memory) int64 { return m.Peak }); err != nil {
 		return err
 	}
 	if err := sleep(ctx, rest); err != nil {
@@ -86,7 +86,7 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 }
 
 // addMemory adds a size of both programs together, and of each: that is what the requests and limits of their pods are taken from.
-func (b *bench) addMemory(k *keyturn, name string, size func(testbed.Memory) int64) error {
+func (b *bench) addMemory(k *keyturn, name string, size func(process.Memory) int64) error {
 	watcher, err := k.watcher.Memory()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (b *bench) addMemory(k *keyturn, name string, size func(testbed.Memory) int
 
 // idle adds the processor time that each of the programs uses in a second, in milliseconds.
 func (b *bench) idle(ctx context.Context, k *keyturn) error {
-	programs := map[string][]*testbed.Process{idleWatcher: {k.watcher.Process}, idleActuator: {k.actuator.Process}}
+	programs := map[string][]*process.Process{idleWatcher: {k.watcher.Process}, idleActuator: {k.actuator.Process}}
 	before := make(map[string]time.Duration)
 	var err error
 	for name, processes := range programs {

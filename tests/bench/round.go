@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 const (
@@ -177,7 +177,7 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // usage is the processor time that processes have used so far.
-func usage(processes []*testbed.Process) (total time.Duration, err error) {
+func usage(processes []*process.Process) (total time.Duration, err error) {
 	for _, p := range processes {
 		used, err := p.CPU()
 		if err != nil {
@@ -189,7 +189,7 @@ func usage(processes []*testbed.Process) (total time.Duration, err error) {
 }
 
 // calm waits until processes have next to nothing to do any more: what they do at their start is not measured.
-func calm(ctx context.Context, processes []*testbed.Process) error {
+func calm(ctx context.Context, processes []*process.Process) error {
 	const look, next = 500 * time.Millisecond, 20 * time.Millisecond
 	last, err := usage(processes)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // folder is the chart, and systemNamespace the namespace that the manifests of kustomize are written for.
@@ -27,7 +28,7 @@ const (
 // outputs.
 func helm(t *testing.T, values string, args ...string) (string, error) {
 	t.Helper()
-	binary, err := testbed.Binary(t.Context(), os.Stderr, testbed.Helm)
+	binary, err := build.Binary(t.Context(), os.Stderr, build.Helm)
 	if err := errors.Join(err, testbed.Inputs(folder)); err != nil {
 		t.Fatal(err)
 	}

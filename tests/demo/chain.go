@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
 // storeRights are what the programs may do beside what rbac allows.
@@ -18,7 +19,7 @@ var storeRights = []string{"deploy/components/secret-stores/watcher.yaml", "depl
 
 // chain is what leads from a secret store, and from a certificate authority, to the Secrets of the namespace.
 type chain struct {
-	store *testbed.Store
+	store *secretstore.Store
 	// listen is the address at which the watcher receives the store's audit.
 	listen string
 	custom dynamic.Interface

@@ -14,7 +14,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
 // storeName is what the store is called in events.
@@ -46,21 +47,21 @@ func (w written) String() string { return fmt.Sprintf("version %d of %s/%s", w.v
 
 // startStore starts the store with a first version of each secret in it.
 func (s *stage) startStore(ctx context.Context, out *report) error {
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		return err
 	}
 	c := s.chain
 	c.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	options, product := testbed.StoreOptions{Dir: filepath.Join(s.dir, "store"), Log: out}, "Vault"
-	if testbed.OpenBao() {
+	options, product := secretstore.Options{Dir: filepath.Join(s.dir, "store"), Log: out}, "Vault"
+	if secretstore.OpenBao() {
 		options.AuditURL, options.AuditToken, product = "http://"+c.listen+"/v1/audit/"+storeName, auditToken, "OpenBao"
 	}
-	if c.store, err = testbed.StartStore(ctx, options); err != nil {
+	if c.store, err = secretstore.Start(ctx, options); err != nil {
 		return err
 	}
 	s.onStop(c.store.Stop)
-	if !testbed.OpenBao() {
+	if !secretstore.OpenBao() {
 		// It takes what is done while the watcher is down: without it the store would refuse to do anything.
 		if err := c.store.AuditToFile(ctx, "file"); err != nil {
 			return err
@@ -90,7 +91,7 @@ func (s *stage) chainOptions() (programs.Options, error) {
 		}
 	}
 	watcher := []string{"--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config}
-	if testbed.OpenBao() {
+	if secretstore.OpenBao() {
 		watcher = append(watcher, "--openbao-audit-listen", c.listen, "--openbao-audit-token-file", shown)
 	} else {
 		watcher = append(watcher, "--openbao-socket-listen", c.listen)
@@ -101,7 +102,7 @@ func (s *stage) chainOptions() (programs.Options, error) {
 // feed has the store tell the watcher what happens in it. OpenBao was told by its configuration to.
 func (s *stage) feed(ctx context.Context, out *report) error {
 	device := "http"
-	if !testbed.OpenBao() {
+	if !secretstore.OpenBao() {
 		device = "socket"
 		if err := s.chain.store.AuditSocket(ctx, "keyturn", "tcp", s.chain.listen); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // names are those of the clusters.
@@ -56,7 +57,7 @@ func newBed(ctx context.Context) (b *bed, err error) {
 	if b.binaries, err = programs.Build(ctx, true); err != nil {
 		return b, fmt.Errorf("building the programs: %w", err)
 	}
-	if err := testbed.Build(ctx, os.Stderr, testbed.Etcd, testbed.APIServer, testbed.ControllerManager, testbed.Scheduler, testbed.Kwok); err != nil {
+	if err := build.All(ctx, os.Stderr, build.Etcd, build.APIServer, build.ControllerManager, build.Scheduler, build.Kwok); err != nil {
 		return b, err
 	}
 	started, errs := make([]*testbed.ControlPlane, len(names)), make([]error, len(names))

@@ -22,6 +22,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // The accounts of the programs, which are named for them.
@@ -61,7 +62,7 @@ type bench struct {
 
 func newBench(t *testing.T, scene scene, rules map[string][]rbacv1.PolicyRule, env string) *bench {
 	t.Helper()
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func (b *bench) start(account, binary string, args ...string) {
 		b.Fatal(err)
 	}
 	common := []string{"--cluster", benchCluster, "--kubeconfig", kubeconfig, "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}
-	b.running[account] = &programs.Program{Process: testbed.RunProcess(b.T, testbed.ProcessOptions{
+	b.running[account] = &programs.Program{Process: process.Run(b.T, process.Options{
 		Path: binary, Args: slices.Concat(common, args, b.args[account]), Name: strings.TrimPrefix(account, "keyturn-"),
 		Env: []string{"GORACE=atexit_sleep_ms=0", b.env},
 	})}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // openBao writes the Secret that the components for a store's audit leave to the operator.
@@ -66,7 +67,7 @@ func (c *components) receives(name, store string) {
 		c.Error("no policy lets the watcher ask the store")
 	}
 	c.isOnThePage(service)
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		c.Fatal(err)
 	}

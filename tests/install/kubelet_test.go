@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // kubelet runs the containers of pods as processes on this machine, as they are in the cluster: command, arguments, environment
@@ -44,7 +44,7 @@ type kubelet struct {
 
 func newKubelet(t *testing.T, namespace string) *kubelet {
 	t.Helper()
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 		args[i] = rewrite(arg)
 	}
 	k.started++
-	process, err := testbed.StartProcess(testbed.ProcessOptions{
+	process, err := process.Start(process.Options{
 		Path: k.binary(container.Command[0]), Args: args, Name: name,
 		// By default the race detector waits a second when a program ends, for races that show themselves late.
 		Env:     append(env, "GORACE=atexit_sleep_ms=0"),

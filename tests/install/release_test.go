@@ -17,6 +17,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -44,7 +45,7 @@ func newRelease(t *testing.T) *release {
 	t.Helper()
 	r := &release{installation: newInstallation(t, plane.Namespace(t)), home: t.TempDir()}
 	var err error
-	r.binary, err = testbed.Binary(t.Context(), os.Stderr, testbed.Helm)
+	r.binary, err = build.Binary(t.Context(), os.Stderr, build.Helm)
 	if err := errors.Join(err, testbed.Inputs(chart)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,24 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // startStore starts a secret store and External Secrets, and has the API server know cert-manager's kinds, until the test ends.
-func startStore(t *testing.T) *testbed.Store {
+func startStore(t *testing.T) *secretstore.Store {
 	t.Helper()
-	var store *testbed.Store
-	var operator *testbed.Process
+	var store *secretstore.Store
+	var operator *process.Process
 	var problems [3]error
 	var starting sync.WaitGroup
-	starting.Go(func() { store, problems[0] = testbed.StartStore(t.Context(), testbed.StoreOptions{Log: os.Stderr}) })
+	starting.Go(func() { store, problems[0] = secretstore.Start(t.Context(), secretstore.Options{Log: os.Stderr}) })
 	starting.Go(func() {
 		operator, problems[1] = plane.StartExternalSecrets(t.Context(), testbed.ExternalSecretsOptions{Concurrent: 8})
 	})
-	starting.Go(func() { problems[2] = plane.ApplyKindsOf(t.Context(), testbed.CertManager) })
+	starting.Go(func() { problems[2] = plane.ApplyKindsOf(t.Context(), build.CertManager) })
 	starting.Wait()
 	if store != nil {
 		t.Cleanup(store.Stop)
@@ -48,7 +51,7 @@ func startStore(t *testing.T) *testbed.Store {
 
 // storeScene is testdata/readers.yaml, which read secrets in the store that change. The store is polled by reference: there is no other
 // use for knowing which stores there are.
-func storeScene(store *testbed.Store) scene {
+func storeScene(store *secretstore.Store) scene {
 	put := func(ctx context.Context, b *bench, value string) error {
 		var problems []error
 		for _, name := range []string{"plain", "fanned-out"} {
@@ -69,7 +72,7 @@ func storeScene(store *testbed.Store) scene {
 }
 
 // prepareStore has External Secrets read the secrets once, and both programs know of the store.
-func (b *bench) prepareStore(store *testbed.Store) {
+func (b *bench) prepareStore(store *secretstore.Store) {
 	b.Helper()
 	b.Cleanup(b.removeReaders)
 	b.applyFile("testdata/stores.yaml", "TOKEN", store.Token(), "ADDRESS", store.Address())

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -25,8 +25,8 @@ const (
 // watcher and then of the actuator does.
 func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	t.Parallel()
-	previous, err := testbed.BuildCommit(t.Context(), "HEAD~1", "./cmd/watcher", "./cmd/actuator")
-	if errors.Is(err, testbed.ErrNoCommit) {
+	previous, err := build.Commit(t.Context(), "HEAD~1", "./cmd/watcher", "./cmd/actuator")
+	if errors.Is(err, build.ErrNoCommit) {
 		t.Skip("there is no previous commit to upgrade from: ", err)
 	}
 	if err != nil {

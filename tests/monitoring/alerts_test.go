@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 const alertsFile = "../../deploy/monitoring/alerts.yaml"
@@ -102,7 +102,7 @@ func TestAlertsSayWhatTheyMeanAndWhatToDo(t *testing.T) {
 // promtool runs promtool on the rules, written as Prometheus reads them.
 func promtool(t *testing.T, rules ruleFile, args ...string) {
 	t.Helper()
-	binary, err := testbed.Binary(t.Context(), os.Stderr, testbed.Promtool)
+	binary, err := build.Binary(t.Context(), os.Stderr, build.Promtool)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // SystemNamespace is the namespace of the service accounts and of the Lease.
@@ -54,7 +56,7 @@ func Build(ctx context.Context, race bool) (Binaries, error) {
 	var b Binaries
 	for pkg, path := range map[string]*string{"./cmd/watcher": &b.Watcher, "./cmd/actuator": &b.Actuator} {
 		var err error
-		if *path, err = testbed.BuildProgram(ctx, pkg, race); err != nil {
+		if *path, err = build.Program(ctx, pkg, race); err != nil {
 			return Binaries{}, err
 		}
 	}
@@ -103,7 +105,7 @@ func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Progr
 	if err := p.writeKey(); err != nil {
 		return nil, err
 	}
-	port, err := testbed.FreePort()
+	port, err := process.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +180,7 @@ func (p *Programs) StartActuator(further ...string) (*Program, error) {
 }
 
 func (p *Programs) start(name, binary string, args []string) (*Program, error) {
-	process, err := testbed.StartProcess(testbed.ProcessOptions{
+	process, err := process.Start(process.Options{
 		Path: binary, Args: args, Env: p.options.Env, Name: name,
 		LogFile: filepath.Join(p.options.Dir, fmt.Sprintf("%s-%d.log", name, p.started.Add(1))),
 	})
@@ -189,7 +191,7 @@ func (p *Programs) start(name, binary string, args []string) (*Program, error) {
 }
 
 // Program is a running watcher or actuator.
-type Program struct{ *testbed.Process }
+type Program struct{ *process.Process }
 
 // Ready waits until the program's readiness probe passes.
 func (p *Program) Ready(ctx context.Context) error {
@@ -197,7 +199,7 @@ func (p *Program) Ready(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.Done():
-			return false, testbed.ErrExited
+			return false, process.ErrExited
 		default:
 		}
 		status, body, err := p.Get(ctx, "health", "/readyz")

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // auditPolicy logs who asked for what, with no bodies. The stage RequestReceived is left out, so that a request is
@@ -24,8 +27,8 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	}
 	args := []string{
 		"--etcd-servers=" + cp.etcdURL(),
-		"--bind-address=" + loopback,
-		"--advertise-address=" + loopback,
+		"--bind-address=" + process.Loopback,
+		"--advertise-address=" + process.Loopback,
 		// The endpoints of the service "kubernetes" may not be on loopback, and no pod is there to use them.
 		"--endpoint-reconciler-type=none",
 		"--secure-port=" + strconv.Itoa(cp.ports.apiServer),
@@ -43,7 +46,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		// Never rotated, or an offset into it would mean nothing.
 		"--audit-log-maxsize=0",
 	}
-	p, err := cp.launch(APIServer, append(args, cp.opts.APIServerArgs...)...)
+	p, err := cp.launch(build.APIServer, append(args, cp.opts.APIServerArgs...)...)
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 // down already. The other servers go on and wait for it to come back.
 func (cp *ControlPlane) KillAPIServer() {
 	for _, p := range cp.Processes() {
-		if p.name == APIServer {
+		if p.Name() == build.APIServer {
 			p.Kill()
 		}
 	}

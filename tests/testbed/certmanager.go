@@ -3,6 +3,9 @@ package testbed
 import (
 	"context"
 	"fmt"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ClusterIssuerNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
@@ -11,15 +14,15 @@ const ClusterIssuerNamespace = "kube-system"
 // StartCertManager applies the custom resource definitions of cert-manager, starts its controllers as [CertManagerUser],
 // and waits until they run, which takes some seconds. They know the issuers CA, self-signed and Vault; there is no webhook,
 // so what it would refuse is taken. It may be started again when the process has ended.
-func (cp *ControlPlane) StartCertManager(ctx context.Context) (*Process, error) {
-	p, err := cp.startOperator(ctx, nil, CertManager,
+func (cp *ControlPlane) StartCertManager(ctx context.Context) (*process.Process, error) {
+	p, err := cp.startOperator(ctx, nil, build.CertManager,
 		"-kubeconfig="+cp.kubeconfig(CertManagerUser),
 		"-cluster-resource-namespace="+ClusterIssuerNamespace,
 		"-v=2")
 	if err != nil {
 		return nil, fmt.Errorf("start cert-manager: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.StartTimeout)
 	defer cancel()
 	if _, err := p.WaitLog(ctx, "the controllers are running"); err != nil {
 		p.Kill()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
@@ -57,7 +58,7 @@ func TestCertManagerIssues(t *testing.T) {
 	}
 }
 
-func startCertManager(t *testing.T) *Process {
+func startCertManager(t *testing.T) *process.Process {
 	t.Helper()
 	p, err := bed.StartCertManager(t.Context())
 	if err != nil {

@@ -3,15 +3,18 @@ package testbed
 import (
 	"context"
 	"strconv"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // startControllers starts the controller manager. Its controllers use service accounts of their own, as in any real
 // cluster, and so have a user each in the audit log.
 func (cp *ControlPlane) startControllers() (ready, error) {
 	syncs := strconv.Itoa(cp.opts.DeploymentSyncs)
-	p, err := cp.launch(ControllerManager,
+	p, err := cp.launch(build.ControllerManager,
 		"--kubeconfig="+cp.kubeconfig(controllersUser),
-		"--bind-address="+loopback,
+		"--bind-address="+process.Loopback,
 		"--secure-port="+strconv.Itoa(cp.ports.controllers),
 		"--tls-cert-file="+cp.pki.cert,
 		"--tls-private-key-file="+cp.pki.key,
@@ -29,6 +32,6 @@ func (cp *ControlPlane) startControllers() (ready, error) {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		return cp.healthy(ctx, p, "https://"+address(cp.ports.controllers)+"/healthz")
+		return cp.healthy(ctx, p, "https://"+process.Address(cp.ports.controllers)+"/healthz")
 	}, nil
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ControlPlane is a running Kubernetes control plane. Its methods may be called concurrently.
@@ -27,16 +29,13 @@ type ControlPlane struct {
 
 	mu sync.Mutex
 	// running are the processes in the order of their start. One that was started again keeps its place.
-	running []*Process
+	running []*process.Process
 	starts  int
 	stopped bool
 }
 
 // ports are where the servers of one control plane listen.
 type ports struct{ etcd, apiServer, controllers, scheduler, kwok int }
-
-// startTimeout bounds the wait for any one server. They need a second or two; a loaded machine needs more.
-const startTimeout = 90 * time.Second
 
 // Start starts a control plane and waits until every part of it serves and its nodes are ready, which takes four to
 // six seconds. Servers that were not built yet are built first, which the context bounds as well. The control plane
@@ -46,7 +45,7 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	opts = opts.withDefaults()
 	cp := &ControlPlane{opts: opts, binaries: map[string]string{}}
 	for _, name := range opts.servers() {
-		path, err := Binary(ctx, opts.Log, name)
+		path, err := build.Binary(ctx, opts.Log, name)
 		if err != nil {
 			return nil, err
 		}
@@ -67,12 +66,12 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 
 // prepare makes all that the servers need before the first of them starts.
 func (cp *ControlPlane) prepare() error {
-	dir, err := makeDir(cp.opts.Dir)
+	dir, err := process.MakeDir(cp.opts.Dir)
 	if err != nil {
 		return err
 	}
 	cp.dir = dir
-	free, err := freePorts(5)
+	free, err := process.FreePorts(5)
 	if err != nil {
 		return err
 	}
@@ -139,15 +138,12 @@ func (cp *ControlPlane) Stop() {
 	cp.stopped = true
 	for _, server := range slices.Backward(cp.running) {
 		// How a server ends is of no interest: all that it wrote goes with it.
-		_ = server.Stop(stopGrace)
+		_ = server.Stop(process.StopGrace)
 	}
 	if cp.opts.Dir == "" {
 		_ = os.RemoveAll(cp.dir)
 	}
 }
-
-// stopGrace is how long a server may take to end by itself.
-const stopGrace = 3 * time.Second
 
 // Config returns a configuration for the cluster's admin, whose requests are not limited.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.config) }
@@ -160,19 +156,8 @@ func (cp *ControlPlane) Dir() string { return cp.dir }
 
 // Processes returns the servers and operators that have been started, in the order of their start, also those that have
 // ended since.
-func (cp *ControlPlane) Processes() []*Process {
+func (cp *ControlPlane) Processes() []*process.Process {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
-	return append([]*Process(nil), cp.running...)
-}
-
-func makeDir(dir string) (string, error) {
-	if dir == "" {
-		return os.MkdirTemp("", "keyturn-testbed-")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.MkdirAll(dir, 0o755)
+	return append([]*process.Process(nil), cp.running...)
 }

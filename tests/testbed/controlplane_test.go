@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 func TestDeploymentRolls(t *testing.T) {
@@ -125,7 +128,7 @@ func TestAPIServerRestarts(t *testing.T) {
 }
 
 func TestStopLeavesNothing(t *testing.T) {
-	cp, err := Start(t.Context(), Options{WithoutControllers: true, PodStages: PodsGeneral})
+	cp, err := Start(t.Context(), Options{WithoutControllers: true, PodStages: build.PodsGeneral})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +155,8 @@ func TestStopLeavesNothing(t *testing.T) {
 
 func TestStartSaysWhyNot(t *testing.T) {
 	_, err := Start(t.Context(), Options{APIServerArgs: []string{"--no-such-flag"}})
-	if !errors.Is(err, ErrExited) {
-		t.Fatalf("%v, want %v", err, ErrExited)
+	if !errors.Is(err, process.ErrExited) {
+		t.Fatalf("%v, want %v", err, process.ErrExited)
 	}
 	if !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 		t.Errorf("the log is not in the error: %v", err)
@@ -163,7 +166,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 func TestMemoryOfControlPlane(t *testing.T) {
 	var total int64
 	for _, p := range bed.Processes() {
-		if p.ended() { // An operator that another test has stopped.
+		if p.Ended() { // An operator that another test has stopped.
 			continue
 		}
 		memory, err := p.Memory()

@@ -3,17 +3,20 @@ package testbed
 import (
 	"context"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // startEtcd starts a store of one member that never waits for the disk: data that is thrown away need not survive a
 // power cut. The short election time saves most of a second, in which the only candidate would wait for others.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	url := cp.etcdURL()
-	p, err := cp.launch(Etcd,
+	p, err := cp.launch(build.Etcd,
 		"--data-dir="+filepath.Join(cp.dir, "etcd"),
 		"--listen-client-urls="+url,
 		"--advertise-client-urls="+url,
-		"--listen-peer-urls=http://"+address(0),
+		"--listen-peer-urls=http://"+process.Address(0),
 		"--heartbeat-interval=20",
 		"--election-timeout=200",
 		"--quota-backend-bytes=8589934592",
@@ -25,4 +28,4 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	return cp.healthy(ctx, p, url+"/readyz")
 }
 
-func (cp *ControlPlane) etcdURL() string { return "http://" + address(cp.ports.etcd) }
+func (cp *ControlPlane) etcdURL() string { return "http://" + process.Address(cp.ports.etcd) }

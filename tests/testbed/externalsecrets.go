@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ExternalSecretsOptions says how the External Secrets Operator runs. The zero value is upstream's defaults.
@@ -21,23 +24,23 @@ type ExternalSecretsOptions struct {
 // StartExternalSecrets applies the custom resource definitions of the External Secrets Operator, starts its controllers as
 // [ExternalSecretsUser], and waits until they run, which takes some seconds. There is no webhook. It may be started again,
 // with other options, when the process has ended.
-func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalSecretsOptions) (*Process, error) {
-	port, err := FreePort()
+func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalSecretsOptions) (*process.Process, error) {
+	port, err := process.FreePort()
 	if err != nil {
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}
 	args := []string{
 		"--concurrent=" + strconv.Itoa(cmp.Or(opts.Concurrent, 1)),
-		"--live-addr=" + address(port),
+		"--live-addr=" + process.Address(port),
 		"--metrics-addr=" + cmp.Or(opts.MetricsAddress, "0"), // "0" is off.
 	}
 	// It has no flag for the kubeconfig.
 	env := []string{"KUBECONFIG=" + cp.kubeconfig(ExternalSecretsUser)}
-	p, err := cp.startOperator(ctx, env, ExternalSecrets, append(args, opts.Args...)...)
+	p, err := cp.startOperator(ctx, env, build.ExternalSecrets, append(args, opts.Args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}
-	if err := cp.healthy(ctx, p, "http://"+address(port)+"/healthz"); err != nil {
+	if err := cp.healthy(ctx, p, "http://"+process.Address(port)+"/healthz"); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}

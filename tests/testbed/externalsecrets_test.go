@@ -3,6 +3,7 @@ package testbed
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := secretstore.Run(t, secretstore.Options{Log: os.Stderr})
 	put := func(color string) {
 		t.Helper()
 		if _, err := store.Client().KVv2("secret").Put(t.Context(), "app/db", map[string]any{"color": color}); err != nil {
@@ -76,7 +79,7 @@ func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
 	waitSecret(t, namespace, "db", func(data map[string][]byte) bool { return string(data["color"]) == "green" })
 }
 
-func startExternalSecrets(t *testing.T, opts ExternalSecretsOptions) *Process {
+func startExternalSecrets(t *testing.T, opts ExternalSecretsOptions) *process.Process {
 	t.Helper()
 	p, err := bed.StartExternalSecrets(t.Context(), opts)
 	if err != nil {

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // FluxNamespace is the namespace of Flux's own objects.
@@ -20,11 +23,11 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
 		return fmt.Errorf("start flux: %w", err)
 	}
-	ports, err := freePorts(3)
+	ports, err := process.FreePorts(3)
 	if err != nil {
 		return fmt.Errorf("start flux: %w", err)
 	}
-	storage, sourceHealth, kustomizeHealth := address(ports[0]), address(ports[1]), address(ports[2])
+	storage, sourceHealth, kustomizeHealth := process.Address(ports[0]), process.Address(ports[1]), process.Address(ports[2])
 	artifacts := filepath.Join(cp.dir, "flux")
 	if err := os.MkdirAll(artifacts, 0o755); err != nil {
 		return fmt.Errorf("start flux: %w", err)
@@ -33,7 +36,7 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 		"--storage-path=" + artifacts, "--storage-addr=" + storage, "--storage-adv-addr=" + storage,
 		"--health-addr=" + sourceHealth,
 	}
-	if err := cp.startFluxController(ctx, SourceController, sourceHealth, source...); err != nil {
+	if err := cp.startFluxController(ctx, build.SourceController, sourceHealth, source...); err != nil {
 		return err
 	}
 	kustomize := []string{
@@ -41,7 +44,7 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 		// Upstream asks twice a minute whether what a Kustomization depends on is ready.
 		"--requeue-dependency=1s",
 	}
-	return cp.startFluxController(ctx, KustomizeController, kustomizeHealth, kustomize...)
+	return cp.startFluxController(ctx, build.KustomizeController, kustomizeHealth, kustomize...)
 }
 
 func (cp *ControlPlane) startFluxController(ctx context.Context, name, health string, args ...string) error {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // GitServer serves git repositories on loopback, for reading.
@@ -24,11 +26,11 @@ type GitServer struct {
 
 // ServeGit serves the repositories that [GitServer.Repository] makes in a folder, by way of "git http-backend", until Stop.
 func ServeGit(ctx context.Context, dir string) (*GitServer, error) {
-	path, err := output(exec.CommandContext(ctx, "git", "--exec-path"))
+	path, err := process.Capture(exec.CommandContext(ctx, "git", "--exec-path"))
 	if err != nil {
 		return nil, fmt.Errorf("serve git: %w", err)
 	}
-	listener, err := net.Listen("tcp", address(0))
+	listener, err := net.Listen("tcp", process.Address(0))
 	if err != nil {
 		return nil, fmt.Errorf("serve git: %w", err)
 	}
@@ -86,7 +88,7 @@ func (r *Repository) Commit(ctx context.Context, message string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("commit: %w", err)
 	}
-	name, err := output(r.command(ctx, "rev-parse", "HEAD"))
+	name, err := process.Capture(r.command(ctx, "rev-parse", "HEAD"))
 	if err != nil {
 		return "", fmt.Errorf("commit: %w", err)
 	}
@@ -94,7 +96,7 @@ func (r *Repository) Commit(ctx context.Context, message string) (string, error)
 }
 
 func (r *Repository) run(ctx context.Context, args ...string) error {
-	if _, err := output(r.command(ctx, args...)); err != nil {
+	if _, err := process.Capture(r.command(ctx, args...)); err != nil {
 		return fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return nil

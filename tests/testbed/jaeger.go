@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // JaegerOptions says what Jaeger to start. The zero value is one with a temporary folder.
@@ -19,7 +22,7 @@ type JaegerOptions struct {
 
 // Jaeger is a running Jaeger, which keeps the traces that it is sent in memory. Its methods may be called concurrently.
 type Jaeger struct {
-	process   *Process
+	process   *process.Process
 	transport *http.Transport
 	client    *http.Client
 	dir       string
@@ -35,11 +38,11 @@ func StartJaeger(ctx context.Context, opts JaegerOptions) (*Jaeger, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	binary, err := Binary(ctx, opts.Log, JaegerServer)
+	binary, err := build.Binary(ctx, opts.Log, build.JaegerServer)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeDir(opts.Dir)
+	dir, err := process.MakeDir(opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("start Jaeger: %w", err)
 	}
@@ -59,32 +62,32 @@ func (j *Jaeger) serve(ctx context.Context, binary string) error {
 		"query.http-server.host-port", "collector.otlp.http.host-port", "collector.otlp.grpc.host-port", "admin.http.host-port",
 		"query.grpc-server.host-port", "collector.http-server.host-port", "collector.grpc-server.host-port",
 	}
-	ports, err := freePorts(len(flags))
+	ports, err := process.FreePorts(len(flags))
 	if err != nil {
 		return err
 	}
 	args := []string{"--collector.otlp.enabled"}
 	for i, flag := range flags {
-		args = append(args, "--"+flag+"="+address(ports[i]))
+		args = append(args, "--"+flag+"="+process.Address(ports[i]))
 	}
-	j.query, j.otlpHTTP, j.otlpGRPC = "http://"+address(ports[0]), "http://"+address(ports[1]), "http://"+address(ports[2])
-	admin := "http://" + address(ports[3])
-	j.process, err = StartProcess(ProcessOptions{
-		Name: JaegerServer, Path: binary, Args: args, LogFile: filepath.Join(j.dir, "jaeger.log"),
+	j.query, j.otlpHTTP, j.otlpGRPC = "http://"+process.Address(ports[0]), "http://"+process.Address(ports[1]), "http://"+process.Address(ports[2])
+	admin := "http://" + process.Address(ports[3])
+	j.process, err = process.Start(process.Options{
+		Name: build.JaegerServer, Path: binary, Args: args, LogFile: filepath.Join(j.dir, "jaeger.log"),
 		// It sends traces of its own where the environment says so.
 		Env: []string{"SPAN_STORAGE_TYPE=memory", "OTEL_TRACES_SAMPLER=always_off", "HOME=" + j.dir},
 	})
 	if err != nil {
 		return err
 	}
-	return j.process.waitFor(ctx, func(ctx context.Context) error { return j.get(ctx, admin, nil) })
+	return j.process.WaitFor(ctx, func(ctx context.Context) error { return j.get(ctx, admin, nil) })
 }
 
 // Stop ends Jaeger and waits for it. Its traces are gone with it. Calling it again does nothing.
 func (j *Jaeger) Stop() {
 	if j.process != nil {
 		// How it ends is of no interest: all that it knows goes with it.
-		_ = j.process.Stop(stopGrace)
+		_ = j.process.Stop(process.StopGrace)
 	}
 	j.transport.CloseIdleConnections()
 	if j.remove {
@@ -103,4 +106,4 @@ func (j *Jaeger) OTLPHTTP() string { return j.otlpHTTP }
 func (j *Jaeger) OTLPGRPC() string { return j.otlpGRPC }
 
 // Process is the running server.
-func (j *Jaeger) Process() *Process { return j.process }
+func (j *Jaeger) Process() *process.Process { return j.process }

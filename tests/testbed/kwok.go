@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // kwokConfig lets kwok play the stages of many pods at once: with four at a time, as upstream, it and not the
@@ -23,7 +26,7 @@ options:
 `
 
 func (cp *ControlPlane) startKwok() (ready, error) {
-	stages, err := os.ReadFile(stagesPath(filepath.Dir(cp.binaries[Kwok]), cp.opts.PodStages))
+	stages, err := os.ReadFile(build.StagesPath(filepath.Dir(cp.binaries[build.Kwok]), cp.opts.PodStages))
 	if err != nil {
 		return nil, fmt.Errorf("configure kwok: %w", err)
 	}
@@ -31,17 +34,17 @@ func (cp *ControlPlane) startKwok() (ready, error) {
 	if err := os.WriteFile(path, append([]byte(kwokConfig), stages...), 0o600); err != nil {
 		return nil, fmt.Errorf("configure kwok: %w", err)
 	}
-	p, err := cp.launch(Kwok,
+	p, err := cp.launch(build.Kwok,
 		"--kubeconfig="+cp.kubeconfig(kwokUser),
 		"--config="+path,
 		"--manage-all-nodes=true",
 		"--cidr=10.64.0.0/16",
-		"--node-ip="+loopback,
-		"--server-address="+address(cp.ports.kwok))
+		"--node-ip="+process.Loopback,
+		"--server-address="+process.Address(cp.ports.kwok))
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		return cp.healthy(ctx, p, "http://"+address(cp.ports.kwok)+"/healthz")
+		return cp.healthy(ctx, p, "http://"+process.Address(cp.ports.kwok)+"/healthz")
 	}, nil
 }

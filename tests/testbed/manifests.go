@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ReadManifests decodes the documents of YAML or JSON, with lists taken apart. Documents that are not for an API
@@ -108,11 +111,11 @@ const crdKind = "CustomResourceDefinition"
 // Kustomize returns the manifests that a kustomization folder makes, by way of "kubectl kustomize". kubectl is built
 // first if it was not yet, with progress to log.
 func Kustomize(ctx context.Context, log io.Writer, dir string) ([]byte, error) {
-	kubectl, err := Binary(ctx, log, Kubectl)
+	kubectl, err := build.Binary(ctx, log, build.Kubectl)
 	if err != nil {
 		return nil, err
 	}
-	out, err := output(exec.CommandContext(ctx, kubectl, "kustomize", dir))
+	out, err := process.Capture(exec.CommandContext(ctx, kubectl, "kustomize", dir))
 	if err != nil {
 		return nil, fmt.Errorf("kustomize %s: %w", dir, err)
 	}

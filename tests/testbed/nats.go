@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // NATSOptions says what NATS server to run.
@@ -36,7 +39,7 @@ type NATSServer struct {
 
 	mu      sync.Mutex
 	env     []string
-	process *Process
+	process *process.Process
 	starts  int
 }
 
@@ -45,14 +48,14 @@ func NewNATSServer(ctx context.Context, opts NATSOptions) (*NATSServer, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	binary, err := Binary(ctx, opts.Log, NATS)
+	binary, err := build.Binary(ctx, opts.Log, build.NATS)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Dir, err = makeDir(opts.Dir); err != nil {
+	if opts.Dir, err = process.MakeDir(opts.Dir); err != nil {
 		return nil, fmt.Errorf("prepare nats: %w", err)
 	}
-	free, err := freePorts(4)
+	free, err := process.FreePorts(4)
 	if err != nil {
 		return nil, fmt.Errorf("prepare nats: %w", err)
 	}
@@ -70,34 +73,34 @@ func (s *NATSServer) SetEnv(env ...string) {
 func (s *NATSServer) URL() string { return "tls://" + s.Address() }
 
 // Address is the host and the port for clients.
-func (s *NATSServer) Address() string { return address(s.client) }
+func (s *NATSServer) Address() string { return process.Address(s.client) }
 
 // RouteURL is where the other servers of its cluster connect.
-func (s *NATSServer) RouteURL() string { return "nats-route://" + address(s.route) }
+func (s *NATSServer) RouteURL() string { return "nats-route://" + process.Address(s.route) }
 
 // LeafAddress is the host and the port for leaf nodes.
-func (s *NATSServer) LeafAddress() string { return address(s.leaf) }
+func (s *NATSServer) LeafAddress() string { return process.Address(s.leaf) }
 
 // MonitorURL is where the server tells of itself.
-func (s *NATSServer) MonitorURL() string { return "http://" + address(s.monitor) }
+func (s *NATSServer) MonitorURL() string { return "http://" + process.Address(s.monitor) }
 
 // Launch starts the server, also again after [NATSServer.Kill], and does not wait for it.
 func (s *NATSServer) Launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process != nil && !s.process.ended() {
+	if s.process != nil && !s.process.Ended() {
 		return fmt.Errorf("start %s: it is running", s.opts.Name)
 	}
 	s.starts++
-	p, err := StartProcess(ProcessOptions{
+	p, err := process.Start(process.Options{
 		Path: s.binary, Args: []string{"-c", s.opts.Config}, Name: s.opts.Name,
 		LogFile: filepath.Join(s.opts.Dir, fmt.Sprintf("%s-%d.log", s.opts.Name, s.starts)),
 		Env: append([]string{
 			"NATS_NAME=" + s.opts.Name,
-			"NATS_LISTEN=" + address(s.client),
-			"NATS_ROUTE_LISTEN=" + address(s.route),
-			"NATS_LEAF_LISTEN=" + address(s.leaf),
-			"NATS_MONITOR=" + address(s.monitor),
+			"NATS_LISTEN=" + process.Address(s.client),
+			"NATS_ROUTE_LISTEN=" + process.Address(s.route),
+			"NATS_LEAF_LISTEN=" + process.Address(s.leaf),
+			"NATS_MONITOR=" + process.Address(s.monitor),
 			"NATS_STORE=" + filepath.Join(s.opts.Dir, "store"),
 			"NATS_TLS_CERT=" + s.opts.Certificates.Cert,
 			"NATS_TLS_KEY=" + s.opts.Certificates.Key,
@@ -117,7 +120,7 @@ func (s *NATSServer) Ready(ctx context.Context) error {
 	if p == nil {
 		return errors.New("nats was not started")
 	}
-	return p.waitFor(ctx, func(ctx context.Context) error {
+	return p.WaitFor(ctx, func(ctx context.Context) error {
 		_, err := s.told(ctx, "/healthz")
 		return err
 	})
@@ -142,7 +145,7 @@ func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
 
 // told is what the server tells of itself.
 func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
-	client := &http.Client{Timeout: startTimeout}
+	client := &http.Client{Timeout: process.StartTimeout}
 	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MonitorURL()+path, http.NoBody)
 	if err != nil {
@@ -160,7 +163,7 @@ func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 }
 
 // Process is the server as it was started last, or nil where it was not.
-func (s *NATSServer) Process() *Process {
+func (s *NATSServer) Process() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process
@@ -177,6 +180,6 @@ func (s *NATSServer) Kill() {
 func (s *NATSServer) Stop() {
 	if p := s.Process(); p != nil {
 		// How it ends is of no interest.
-		_ = p.Stop(stopGrace)
+		_ = p.Stop(process.StopGrace)
 	}
 }

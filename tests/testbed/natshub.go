@@ -14,6 +14,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // hubServers is how many servers a hub has: with one of them away the streams of three replicas go on.
@@ -43,13 +46,13 @@ func NewNATSHub(deployed, dir string) (*NATSHub, error) {
 // Render runs render.sh, which writes the configuration for the clusters, each as it takes it, and makes the keys that are not there.
 // Stores is the cluster whose watcher watches the secret stores for all; empty is none.
 func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string) error {
-	nk, err := Binary(ctx, io.Discard, NATSKeys)
+	nk, err := build.Binary(ctx, io.Discard, build.NATSKeys)
 	if err := errors.Join(err, Inputs(h.deployed)); err != nil {
 		return err
 	}
 	script := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(h.deployed, "render.sh"), h.Dir}, clusters...)...)
 	script.Env = append(os.Environ(), "NK="+nk, "STORES="+stores)
-	if _, err := output(script); err != nil {
+	if _, err := process.Capture(script); err != nil {
 		return fmt.Errorf("render.sh: %w", err)
 	}
 	return nil

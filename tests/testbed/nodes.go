@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // makeNodes creates the nodes whose pods kwok plays.
@@ -62,7 +64,7 @@ func (cp *ControlPlane) waitUsable(ctx context.Context) error {
 		}
 		return true, nil
 	}
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, usable)
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, process.StartTimeout, true, usable)
 	if err != nil {
 		return fmt.Errorf("wait for the nodes: %w", err)
 	}
@@ -88,7 +90,7 @@ func (cp *ControlPlane) waitServiceAccount(ctx context.Context, namespace string
 		}
 		return err == nil, err
 	}
-	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, startTimeout, true, exists)
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, process.StartTimeout, true, exists)
 	if err != nil {
 		return fmt.Errorf("wait for the default service account of %s: %w", namespace, err)
 	}

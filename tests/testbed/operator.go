@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // startOperator starts a program that brings kinds of its own to the cluster. It is built first if it was not yet. Stop
 // ends it with the control plane, if nobody has before.
-func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name string, args ...string) (*Process, error) {
+func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name string, args ...string) (*process.Process, error) {
 	path, err := cp.applyKindsOf(ctx, name)
 	if err != nil {
 		return nil, err
@@ -30,9 +33,9 @@ func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error
 
 // applyKindsOf is the same, and returns the path of the operator's binary.
 func (cp *ControlPlane) applyKindsOf(ctx context.Context, name string) (string, error) {
-	path, err := Binary(ctx, cp.opts.Log, name)
+	path, err := build.Binary(ctx, cp.opts.Log, name)
 	if err != nil {
 		return "", err
 	}
-	return path, cp.Apply(ctx, crdsPath(filepath.Dir(path)))
+	return path, cp.Apply(ctx, build.CRDsPath(filepath.Dir(path)))
 }

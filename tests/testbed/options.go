@@ -3,16 +3,8 @@ package testbed
 import (
 	"cmp"
 	"io"
-)
 
-// PodStages says how the pods of the fake nodes come and go.
-type PodStages string
-
-const (
-	// PodsFast makes a scheduled pod ready, and a deleted one disappear, within milliseconds.
-	PodsFast PodStages = "fast"
-	// PodsGeneral makes a pod go through its creation and its init containers, with a second or more at every step.
-	PodsGeneral PodStages = "general"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // Options says what control plane to start. The zero value is a complete one with one node, quick enough for tests.
@@ -25,8 +17,8 @@ type Options struct {
 
 	// Nodes is the number of fake nodes, each with room for 100,000 pods. 0 means 1. Nodes are not made WithoutKwok.
 	Nodes int
-	// PodStages says how pods become ready. Empty means PodsFast.
-	PodStages PodStages
+	// PodStages says how pods become ready. Empty means [build.PodsFast].
+	PodStages build.PodStages
 
 	// ControllerQPS is the rate of requests per second that each controller may make. 0 means 200 (upstream: 20).
 	ControllerQPS int
@@ -48,7 +40,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Nodes = cmp.Or(o.Nodes, 1)
-	o.PodStages = cmp.Or(o.PodStages, PodsFast)
+	o.PodStages = cmp.Or(o.PodStages, build.PodsFast)
 	o.ControllerQPS = cmp.Or(o.ControllerQPS, 200)
 	o.ControllerBurst = cmp.Or(o.ControllerBurst, 400)
 	o.DeploymentSyncs = cmp.Or(o.DeploymentSyncs, 20)
@@ -60,15 +52,15 @@ func (o Options) withDefaults() Options {
 
 // servers returns the names of the binaries that the options need.
 func (o Options) servers() []string {
-	names := []string{Etcd, APIServer}
+	names := []string{build.Etcd, build.APIServer}
 	if !o.WithoutControllers {
-		names = append(names, ControllerManager)
+		names = append(names, build.ControllerManager)
 	}
 	if !o.WithoutScheduler {
-		names = append(names, Scheduler)
+		names = append(names, build.Scheduler)
 	}
 	if !o.WithoutKwok {
-		names = append(names, Kwok)
+		names = append(names, build.Kwok)
 	}
 	return names
 }

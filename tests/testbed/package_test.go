@@ -14,9 +14,6 @@ import (
 var bed *ControlPlane
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == orphanMaker {
-		makeOrphan()
-	}
 	os.Exit(run(m))
 }
 

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // pki is what the servers prove their identity with, as files. Making it here, and with elliptic curves, takes a
@@ -69,7 +71,7 @@ func (p pki) generate() error {
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.ParseIP(loopback)},
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.ParseIP(process.Loopback)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if err := writeCert(p.ca, ca, ca, caKey, caKey); err != nil {

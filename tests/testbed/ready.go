@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ready waits until something that was started serves.
@@ -18,26 +19,26 @@ type ready func(ctx context.Context) error
 
 // launch starts a server of the control plane and remembers it for Stop. A server that has ended is replaced, and keeps
 // its place in the order.
-func (cp *ControlPlane) launch(name string, args ...string) (*Process, error) {
+func (cp *ControlPlane) launch(name string, args ...string) (*process.Process, error) {
 	return cp.launchWith(nil, name, args...)
 }
 
 // launchWith is [ControlPlane.launch] with additions to the environment.
-func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*Process, error) {
+func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*process.Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
-	place := slices.IndexFunc(cp.running, func(p *Process) bool { return p.name == name })
+	place := slices.IndexFunc(cp.running, func(p *process.Process) bool { return p.Name() == name })
 	switch {
 	case cp.stopped:
 		return nil, fmt.Errorf("start %s: the control plane was stopped", name)
-	case place >= 0 && !cp.running[place].ended():
+	case place >= 0 && !cp.running[place].Ended():
 		return nil, fmt.Errorf("start %s: it is running", name)
 	}
 	log := name + ".log"
 	if cp.starts++; place >= 0 {
 		log = fmt.Sprintf("%s-%d.log", name, cp.starts) // The log of the one before may say why it had to go.
 	}
-	p, err := StartProcess(ProcessOptions{
+	p, err := process.Start(process.Options{
 		Name: name, Path: cp.binaries[name], Args: args, LogFile: filepath.Join(cp.dir, log),
 		// Some servers look for configuration at home, and the home of a developer has some.
 		Env: append([]string{"HOME=" + cp.dir}, env...),
@@ -53,36 +54,14 @@ func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*
 	return p, nil
 }
 
-// healthy waits until a URL of a server answers 200, as [Process.waitFor] does.
-func (cp *ControlPlane) healthy(ctx context.Context, p *Process, url string) error {
+// healthy waits until a URL of a server answers 200, as [process.Process.WaitFor] does.
+func (cp *ControlPlane) healthy(ctx context.Context, p *process.Process, url string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cp.config.CAData)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	return p.waitFor(ctx, func(ctx context.Context) error { return cp.probe(ctx, client, url) })
-}
-
-// waitFor waits until a probe of the process finds nothing wrong. It gives up as soon as the process has ended, and its
-// error holds the end of the process's log either way.
-func (p *Process) waitFor(ctx context.Context, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := probe(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("%s: %w\n%s", p.name, ErrExited, tail([]byte(p.Output())))
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w\n%s", p.name, errors.Join(ctx.Err(), err), tail([]byte(p.Output())))
-		case <-ticker.C:
-		}
-	}
+	return p.WaitFor(ctx, func(ctx context.Context) error { return cp.probe(ctx, client, url) })
 }
 
 func (cp *ControlPlane) probe(ctx context.Context, client *http.Client, url string) error {

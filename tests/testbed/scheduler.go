@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // schedulerConfig takes the path of the kubeconfig and lifts the limit of 50 pods a second.
@@ -25,9 +28,9 @@ func (cp *ControlPlane) startScheduler() (ready, error) {
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("configure the scheduler: %w", err)
 	}
-	p, err := cp.launch(Scheduler,
+	p, err := cp.launch(build.Scheduler,
 		"--config="+path,
-		"--bind-address="+loopback,
+		"--bind-address="+process.Loopback,
 		"--secure-port="+strconv.Itoa(cp.ports.scheduler),
 		"--tls-cert-file="+cp.pki.cert,
 		"--tls-private-key-file="+cp.pki.key)
@@ -35,6 +38,6 @@ func (cp *ControlPlane) startScheduler() (ready, error) {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		return cp.healthy(ctx, p, "https://"+address(cp.ports.scheduler)+"/readyz")
+		return cp.healthy(ctx, p, "https://"+process.Address(cp.ports.scheduler)+"/readyz")
 	}, nil
 }

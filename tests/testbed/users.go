@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // The users of a control plane other than service accounts, as they appear in the audit log.
@@ -54,7 +56,7 @@ func (cp *ControlPlane) kubeconfig(user string) string {
 	return filepath.Join(cp.dir, strings.ReplaceAll(user, ":", "-")+".kubeconfig")
 }
 
-func (cp *ControlPlane) url() string { return "https://" + address(cp.ports.apiServer) }
+func (cp *ControlPlane) url() string { return "https://" + process.Address(cp.ports.apiServer) }
 
 func (cp *ControlPlane) adminConfig() (*rest.Config, error) {
 	config, err := cp.tokenConfig(cp.tokens[adminUser])

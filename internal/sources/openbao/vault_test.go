@@ -15,20 +15,21 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
 // startVault starts a real store, where its binary has been built: building it takes minutes, and `make e2e` does it.
-func startVault(t *testing.T) *testbed.Store {
+func startVault(t *testing.T) *secretstore.Store {
 	t.Helper()
-	if !testbed.OpenBao() {
+	if !secretstore.OpenBao() {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := testbed.Binary(ended, io.Discard, testbed.Vault); err != nil {
+		if _, err := build.Binary(ended, io.Discard, build.Vault); err != nil {
 			t.Skip("Vault was not built yet: go run ./tests/testbed/cmd/build")
 		}
 	}
-	store, err := testbed.StartStore(t.Context(), testbed.StoreOptions{})
+	store, err := secretstore.Start(t.Context(), secretstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +38,12 @@ func startVault(t *testing.T) *testbed.Store {
 }
 
 // vaultConfig is a configuration of the store.
-func vaultConfig(store *testbed.Store, poll string) string {
+func vaultConfig(store *secretstore.Store, poll string) string {
 	return fmt.Sprintf("stores: [{name: main, address: %q, auth: {token: %q}, poll: %s}]", store.Address(), store.Token(), poll)
 }
 
 // put writes a secret and gives its version's metadata.
-func put(t *testing.T, store *testbed.Store, path, value string) *api.KVVersionMetadata {
+func put(t *testing.T, store *secretstore.Store, path, value string) *api.KVVersionMetadata {
 	t.Helper()
 	secret, err := store.Client().KVv2("secret").Put(t.Context(), path, map[string]any{"password": value})
 	if err != nil {

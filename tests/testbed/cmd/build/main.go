@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 func main() { os.Exit(run()) }
@@ -21,7 +21,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := testbed.Build(ctx, os.Stderr, os.Args[1:]...); err != nil {
+	if err := build.All(ctx, os.Stderr, os.Args[1:]...); err != nil {
 		fmt.Fprintln(os.Stderr, "testbed:", err)
 		return 1
 	}

@@ -1,4 +1,4 @@
-package testbed
+package process
 
 import (
 	"errors"
@@ -60,10 +60,10 @@ func (a *portAllocator) claim() bool {
 	return true
 }
 
-func listenOn(port int) (net.Listener, error) { return net.Listen("tcp", address(port)) }
+func listenOn(port int) (net.Listener, error) { return net.Listen("tcp", Address(port)) }
 
-// freePorts returns n different loopback ports that nothing listens on.
-func freePorts(n int) ([]int, error) {
+// FreePorts returns n different loopback ports that nothing listens on.
+func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
 		port, err := processPorts.port()
@@ -79,6 +79,8 @@ func freePorts(n int) ([]int, error) {
 // another test binary: it stays free until a server is started on it, and while that is started again.
 func FreePort() (int, error) { return processPorts.port() }
 
-const loopback = "127.0.0.1"
+// Loopback is the address that every server listens on.
+const Loopback = "127.0.0.1"
 
-func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+// Address returns the host and port of a port on loopback.
+func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }

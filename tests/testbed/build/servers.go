@@ -1,4 +1,4 @@
-package testbed
+package build
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The servers that [Build] knows, and the tools beside them.
+// The servers that [All] knows, and the tools beside them.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

@@ -1,4 +1,4 @@
-package testbed
+package build
 
 import (
 	"context"
@@ -8,20 +8,22 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // ErrNoCommit is returned where a commit is not in this clone, which may be a shallow one, or where this is no clone.
 var ErrNoCommit = errors.New("the commit is not in this clone")
 
-// BuildCommit builds main packages of another commit of the root module, such as "./cmd/actuator" of "HEAD~1", and returns the paths of
+// Commit builds main packages of another commit of the root module, such as "./cmd/actuator" of "HEAD~1", and returns the paths of
 // the binaries in their order. They have the race detector, as what else a test builds has: only what is of this module is compiled
 // again. They are kept until those of another commit are wanted.
-func BuildCommit(ctx context.Context, revision string, pkgs ...string) ([]string, error) {
+func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", revision, err)
 	}
-	commit, err := output(exec.CommandContext(ctx, "git", "-C", root, "rev-parse", "--verify", "--quiet", revision+"^{commit}"))
+	commit, err := process.Capture(exec.CommandContext(ctx, "git", "-C", root, "rev-parse", "--verify", "--quiet", revision+"^{commit}"))
 	if err != nil || len(commit) < 12 {
 		return nil, fmt.Errorf("build %s: %w", revision, ErrNoCommit)
 	}
@@ -68,10 +70,10 @@ func export(ctx context.Context, root, commit, dir string) error {
 	}
 	archive := filepath.Join(dir, "source.tar")
 	defer os.Remove(archive)
-	if _, err := output(exec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", "--output="+archive, commit)); err != nil {
+	if _, err := process.Capture(exec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", "--output="+archive, commit)); err != nil {
 		return err
 	}
-	_, err := output(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", dir))
+	_, err := process.Capture(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", dir))
 	return err
 }
 

@@ -1,10 +1,20 @@
-package testbed
+package build
 
 import (
 	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+)
+
+// PodStages says how the pods of the fake nodes come and go.
+type PodStages string
+
+const (
+	// PodsFast makes a scheduled pod ready, and a deleted one disappear, within milliseconds.
+	PodsFast PodStages = "fast"
+	// PodsGeneral makes a pod go through its creation and its init containers, with a second or more at every step.
+	PodsGeneral PodStages = "general"
 )
 
 // stageFiles are the stages of kwok's own module that a control plane plays. kwok has none built in and does not
@@ -40,13 +50,14 @@ func extractStages(moduleDir, dir string) error {
 			all.Write(stage)
 			all.WriteString("\n---\n")
 		}
-		if err := os.WriteFile(stagesPath(dir, pods), all.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(StagesPath(dir, pods), all.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("write the stages of kwok: %w", err)
 		}
 	}
 	return nil
 }
 
-func stagesPath(dir string, pods PodStages) string {
+// StagesPath returns the file of the stages in the folder of kwok's binary.
+func StagesPath(dir string, pods PodStages) string {
 	return filepath.Join(dir, "stages-"+string(pods)+".yaml")
 }

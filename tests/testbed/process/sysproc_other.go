@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package testbed
+package process
 
 import "syscall"
 

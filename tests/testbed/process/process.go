@@ -1,4 +1,4 @@
-package testbed
+package process
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // ErrExited is returned where something was expected of a process that has ended.
 var ErrExited = errors.New("process has ended")
 
-// ProcessOptions says what to run.
-type ProcessOptions struct {
+// Options says what to run.
+type Options struct {
 	// Path is the binary.
 	Path string
 	// Args are its arguments, without its own name.
@@ -28,11 +28,11 @@ type ProcessOptions struct {
 	// Name is what errors call the process. Empty means the base name of Path.
 	Name string
 	// LogFile receives what the process writes to stdout and stderr. It is truncated first. Empty means a file in the
-	// temporary folder (of the test, with RunProcess).
+	// temporary folder (of the test, with Run).
 	LogFile string
 }
 
-// Process is a program that was started by [StartProcess]. Its methods may be called concurrently.
+// Process is a program that was started by [Start]. Its methods may be called concurrently.
 type Process struct {
 	name    string
 	pid     int
@@ -42,9 +42,9 @@ type Process struct {
 	err     error
 }
 
-// StartProcess starts a program. It is killed when this process ends, however that happens, and the caller
+// Start starts a program. It is killed when this process ends, however that happens, and the caller
 // should end it before with [Process.Stop] or [Process.Kill].
-func StartProcess(opts ProcessOptions) (*Process, error) {
+func Start(opts Options) (*Process, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Base(opts.Path)
 	}
@@ -86,9 +86,9 @@ func (p *Process) own(cmd *exec.Cmd, started chan<- error) {
 	close(p.done)
 }
 
-// RunProcess is [StartProcess] for a test: it fails the test where the program does not start, stops it at the test's
+// Run is [Start] for a test: it fails the test where the program does not start, stops it at the test's
 // end, and shows the end of its log if the test failed.
-func RunProcess(t testing.TB, opts ProcessOptions) *Process {
+func Run(t testing.TB, opts Options) *Process {
 	t.Helper()
 	if opts.Name == "" {
 		opts.Name = filepath.Base(opts.Path)
@@ -96,7 +96,7 @@ func RunProcess(t testing.TB, opts ProcessOptions) *Process {
 	if opts.LogFile == "" {
 		opts.LogFile = filepath.Join(t.TempDir(), opts.Name+".log")
 	}
-	p, err := StartProcess(opts)
+	p, err := Start(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (p *Process) StopAfter(t testing.TB) {
 		// An error is the exit status of a program that the test has killed.
 		_ = p.Stop(10 * time.Second)
 		if t.Failed() {
-			t.Logf("%s, the end of its log:\n%s", p.name, tail([]byte(p.Output())))
+			t.Logf("%s, the end of its log:\n%s", p.name, p.Tail())
 		}
 	})
 }
@@ -159,7 +159,8 @@ func (p *Process) Stop(grace time.Duration) error {
 	return p.err
 }
 
-func (p *Process) ended() bool {
+// Ended reports whether the process has ended and was waited for.
+func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
 		return true

@@ -1,4 +1,4 @@
-package testbed
+package secretstore
 
 import (
 	"bufio"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 const traceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -31,12 +33,12 @@ type auditLine struct {
 }
 
 func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := Run(t, Options{Log: os.Stderr})
 	if err := store.AuditHeader(t.Context(), "traceparent"); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, network, address string }{
-		{name: "TCP", network: "tcp", address: address(0)},
+		{name: "TCP", network: "tcp", address: process.Address(0)},
 		// A folder of the test would have too long a name.
 		{name: "Unix", network: "unix", address: filepath.Join(store.Dir(), "audit.sock")},
 	}
@@ -60,7 +62,7 @@ func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
 }
 
 func TestStoreWritesItsAuditLogToAFile(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := Run(t, Options{Log: os.Stderr})
 	if err := store.AuditToFile(t.Context(), "file"); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestVaultPostsNoAuditLog(t *testing.T) {
 	if OpenBao() {
 		t.Skip("OpenBao does")
 	}
-	if _, err := StartStore(t.Context(), StoreOptions{AuditURL: "http://" + address(1)}); err == nil {
+	if _, err := Start(t.Context(), Options{AuditURL: "http://" + process.Address(1)}); err == nil {
 		t.Error("it has taken a URL for it")
 	}
 }
@@ -102,7 +104,7 @@ func TestStorePostsItsAuditLog(t *testing.T) {
 		lines <- string(body)
 	}))
 	defer receiver.Close()
-	store := startStore(t, StoreOptions{AuditURL: receiver.URL, AuditToken: "it-is-me"})
+	store := Run(t, Options{Log: os.Stderr, AuditURL: receiver.URL, AuditToken: "it-is-me"})
 	if err := store.AuditHeader(t.Context(), "traceparent"); err != nil {
 		t.Fatal(err)
 	}

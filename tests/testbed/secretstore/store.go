@@ -1,4 +1,4 @@
-package testbed
+package secretstore
 
 import (
 	"context"
@@ -11,10 +11,13 @@ import (
 	"sync"
 
 	"github.com/hashicorp/vault/api"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// StoreOptions says what secret store to start. The zero value is one that keeps no audit log.
-type StoreOptions struct {
+// Options says what secret store to start. The zero value is one that keeps no audit log.
+type Options struct {
 	// Dir holds the data, the configuration and the logs. It is made where it does not exist and kept when the store
 	// stops. It must hold no older store, which nobody has the key of. Empty means a temporary folder that Stop removes.
 	Dir string
@@ -31,7 +34,7 @@ type StoreOptions struct {
 // Store is a secret store of one server, Vault or OpenBao, whose data is on disk: it is there again after a restart. Its
 // methods may be called concurrently.
 type Store struct {
-	opts      StoreOptions
+	opts      Options
 	binary    string
 	dir       string
 	port      int
@@ -40,7 +43,7 @@ type Store struct {
 	client    *api.Client
 
 	mu      sync.Mutex
-	process *Process
+	process *process.Process
 	starts  int
 	key     string // The one that unseals. Empty until the store was initialised.
 	stopped bool
@@ -50,10 +53,10 @@ type Store struct {
 // audit device, SCAN and namespaces.
 func OpenBao() bool { return os.Getenv("BAO_BIN") != "" }
 
-// StartStore starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version
+// Start starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version
 // 2 at secret/. That takes a second. Vault is built first if it was not yet, which the context bounds as well. The store
 // outlives the context: the caller ends it with [Store.Stop]. An error holds the end of the server's log.
-func StartStore(ctx context.Context, opts StoreOptions) (*Store, error) {
+func Start(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
@@ -76,7 +79,7 @@ func storeBinary(ctx context.Context, log io.Writer) (string, error) {
 	if OpenBao() {
 		return os.Getenv("BAO_BIN"), nil
 	}
-	return Binary(ctx, log, Vault)
+	return build.Binary(ctx, log, build.Vault)
 }
 
 // create starts a store that has no data yet.
@@ -97,10 +100,10 @@ func (s *Store) create(ctx context.Context) error {
 }
 
 func (s *Store) prepare() (err error) {
-	if s.dir, err = makeDir(s.opts.Dir); err != nil {
+	if s.dir, err = process.MakeDir(s.opts.Dir); err != nil {
 		return err
 	}
-	free, err := freePorts(2)
+	free, err := process.FreePorts(2)
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (s *Store) Kill() {
 	}
 }
 
-// Stop ends the server for good and waits for it. It removes the folder if StartStore made it. Calling it again does
+// Stop ends the server for good and waits for it. It removes the folder if Start made it. Calling it again does
 // nothing.
 func (s *Store) Stop() {
 	s.mu.Lock()
@@ -145,7 +148,7 @@ func (s *Store) Stop() {
 	s.stopped = true
 	if s.process != nil {
 		// How it ends is of no interest: all that it wrote goes with it.
-		_ = s.process.Stop(stopGrace)
+		_ = s.process.Stop(process.StopGrace)
 	}
 	s.transport.CloseIdleConnections()
 	if s.opts.Dir == "" {
@@ -154,7 +157,7 @@ func (s *Store) Stop() {
 }
 
 // Address returns the URL of the server.
-func (s *Store) Address() string { return "http://" + address(s.port) }
+func (s *Store) Address() string { return "http://" + process.Address(s.port) }
 
 // Token returns the root token.
 func (s *Store) Token() string { return s.client.Token() }
@@ -167,7 +170,7 @@ func (s *Store) Client() *api.Client { return s.client }
 func (s *Store) Dir() string { return s.dir }
 
 // Process returns the server as it was started last, or nil where it was not.
-func (s *Store) Process() *Process {
+func (s *Store) Process() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process
@@ -179,23 +182,23 @@ func (s *Store) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.waitFor(ctx, func(ctx context.Context) error {
+	return p.WaitFor(ctx, func(ctx context.Context) error {
 		_, err := s.client.Sys().SealStatusWithContext(ctx)
 		return err
 	})
 }
 
-func (s *Store) launch() (*Process, error) {
+func (s *Store) launch() (*process.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.stopped:
 		return nil, errors.New("it was stopped")
-	case s.process != nil && !s.process.ended():
+	case s.process != nil && !s.process.Ended():
 		return nil, errors.New("it is running")
 	}
 	s.starts++
-	p, err := StartProcess(ProcessOptions{
+	p, err := process.Start(process.Options{
 		Path: s.binary, Args: []string{"server", "-config=" + s.configFile()},
 		LogFile: filepath.Join(s.dir, fmt.Sprintf("server-%d.log", s.starts)),
 		Env: []string{

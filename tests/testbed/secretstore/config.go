@@ -1,10 +1,12 @@
-package testbed
+package secretstore
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 func (s *Store) configFile() string { return filepath.Join(s.dir, "server.json") }
@@ -15,7 +17,7 @@ func (s *Store) writeConfig() error {
 	config := object{
 		"storage": object{"file": object{"path": filepath.Join(s.dir, "data")}},
 		"listener": object{"tcp": object{
-			"address": address(s.port), "cluster_address": address(s.cluster), "tls_disable": true,
+			"address": process.Address(s.port), "cluster_address": process.Address(s.cluster), "tls_disable": true,
 		}},
 		"api_addr": s.Address(),
 	}

@@ -1,4 +1,4 @@
-package testbed
+package process
 
 import (
 	"bufio"
@@ -12,10 +12,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestProcessRuns(t *testing.T) {
-	p := RunProcess(t, ProcessOptions{
+	p := Run(t, Options{
 		Path: "/bin/sh", Env: []string{"WORD=hello"},
 		Args: []string{"-c", `echo "it says $WORD"; echo oops >&2; exec sleep 60`},
 	})
@@ -57,7 +59,7 @@ func TestProcessRuns(t *testing.T) {
 }
 
 func TestStopKillsWhoDoesNotListen(t *testing.T) {
-	p := RunProcess(t, ProcessOptions{
+	p := Run(t, Options{
 		Path: "/bin/sh", Args: []string{"-c", `trap "" TERM; echo ready; while :; do sleep 1; done`},
 	})
 	if _, err := p.WaitLog(t.Context(), "ready"); err != nil {
@@ -70,7 +72,7 @@ func TestStopKillsWhoDoesNotListen(t *testing.T) {
 }
 
 func TestStartProcessFails(t *testing.T) {
-	_, err := StartProcess(ProcessOptions{Path: "/no/such/binary", LogFile: t.TempDir() + "/log"})
+	_, err := Start(Options{Path: "/no/such/binary", LogFile: t.TempDir() + "/log"})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want %v", err, os.ErrNotExist)
 	}
@@ -80,7 +82,7 @@ func TestStartProcessFails(t *testing.T) {
 const orphanMaker = "make-orphan"
 
 func makeOrphan() {
-	p, err := StartProcess(ProcessOptions{Path: "/bin/sleep", Args: []string{"60"}, LogFile: os.DevNull})
+	p, err := Start(Options{Path: "/bin/sleep", Args: []string{"60"}, LogFile: os.DevNull})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -113,10 +115,10 @@ func TestChildDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	poll(t, func(context.Context) (bool, error) { return !alive(child), nil })
+	testkit.Eventually(t, "the child is gone", func() bool { return !alive(child) })
 }
 
-// alive says whether a process that is not our child runs. One that has ended stays there until init waits for it.
+// alive reports whether a process that is not our child runs. One that has ended stays there until init waits for it.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(stat), ") Z ")

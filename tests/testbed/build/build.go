@@ -1,7 +1,6 @@
-package testbed
+package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +11,16 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // modulePath is the module that this package and its tools belong to.
 const modulePath = "github.com/keyturn/keyturn"
 
-// Build makes sure that the named servers are there, all that there are where none is named, and builds those that are
+// All makes sure that the named servers are there, all that there are where none is named, and builds those that are
 // not, one after the other. Progress goes to log. Two processes that want the same server build it once.
-func Build(ctx context.Context, log io.Writer, names ...string) error {
+func All(ctx context.Context, log io.Writer, names ...string) error {
 	if len(names) == 0 {
 		names = Servers()
 	}
@@ -145,22 +146,11 @@ func goCommand(ctx context.Context, dir string, args []string, env ...string) (s
 	// A value, though it says nothing new, keeps both the environment's GOFLAGS and those of "go env -w" out: the
 	// -race of a test run would build every server a second time.
 	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off"), env...)
-	out, err := output(cmd)
+	out, err := process.Capture(cmd)
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w", args[0], err)
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-// output runs a command that ends by itself, and has what it complained of in the error.
-func output(cmd *exec.Cmd) ([]byte, error) {
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, tail(stderr.Bytes()))
-	}
-	return out, nil
 }
 
 func cacheDir(elem ...string) (string, error) {

@@ -1,4 +1,4 @@
-package testbed
+package secretstore
 
 import (
 	"errors"
@@ -8,25 +8,8 @@ import (
 	"time"
 )
 
-// startStore starts a store for a test.
-func startStore(t *testing.T, opts StoreOptions) *Store {
-	t.Helper()
-	opts.Log = os.Stderr
-	store, err := StartStore(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the store, the end of its log:\n%s", tail([]byte(store.Process().Output())))
-		}
-		store.Stop()
-	})
-	return store
-}
-
 func TestStoreKeepsItsDataOverARestart(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := Run(t, Options{Log: os.Stderr})
 	if err := store.MountKV(t.Context(), "old", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +43,7 @@ func TestStoreKeepsItsDataOverARestart(t *testing.T) {
 }
 
 func TestSealedStoreServesAgain(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := Run(t, Options{Log: os.Stderr})
 	if err := store.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +59,10 @@ func TestSealedStoreServesAgain(t *testing.T) {
 }
 
 func TestStoppedStoreLeavesNothing(t *testing.T) {
-	store := startStore(t, StoreOptions{})
+	store := Run(t, Options{Log: os.Stderr})
 	store.Stop()
 	store.Stop()
-	if !store.Process().ended() {
+	if !store.Process().Ended() {
 		t.Error("the server runs")
 	}
 	if _, err := os.Stat(store.Dir()); !errors.Is(err, fs.ErrNotExist) {

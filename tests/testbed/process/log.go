@@ -1,4 +1,4 @@
-package testbed
+package process
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func openLog(opts ProcessOptions) (*os.File, error) {
+func openLog(opts Options) (*os.File, error) {
 	if opts.LogFile == "" {
 		return os.CreateTemp("", opts.Name+"-*.log")
 	}
@@ -42,7 +42,7 @@ func (p *Process) WaitLog(ctx context.Context, substring string) (string, error)
 	defer ticker.Stop()
 	for {
 		// Asked before the log is read: what was written just before the end is still found.
-		ended := p.ended()
+		ended := p.Ended()
 		line, found, err := log.find(substring)
 		switch {
 		case found:
@@ -53,7 +53,7 @@ func (p *Process) WaitLog(ctx context.Context, substring string) (string, error)
 			err = ctx.Err()
 		}
 		if err != nil {
-			return "", fmt.Errorf("%s: wait for %q in the log: %w\n%s", p.name, substring, err, tail([]byte(p.Output())))
+			return "", fmt.Errorf("%s: wait for %q in the log: %w\n%s", p.name, substring, err, p.Tail())
 		}
 		select {
 		case <-ctx.Done():
@@ -86,6 +86,9 @@ func (f *follower) find(substring string) (line string, found bool, err error) {
 		}
 	}
 }
+
+// Tail returns the last lines of [Process.Output], enough to see why the program failed.
+func (p *Process) Tail() string { return tail([]byte(p.Output())) }
 
 // tail returns the last lines of a log, enough to see why a program has failed.
 func tail(log []byte) string {

@@ -1,4 +1,4 @@
-package testbed
+package build
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// BuildProgram builds a main package of the root module, such as "./cmd/actuator", and returns the path of the binary,
+// Program builds a main package of the root module, such as "./cmd/actuator", and returns the path of the binary,
 // with the race detector in it where race is true. The path is the same each time, and only what has changed since is
 // compiled: the flags are those of a plain "go build", so that tests and programs share their compiled packages.
-func BuildProgram(ctx context.Context, pkg string, race bool) (string, error) {
+func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)

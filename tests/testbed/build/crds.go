@@ -1,4 +1,4 @@
-package testbed
+package build
 
 import (
 	"fmt"
@@ -11,15 +11,16 @@ import (
 func extractCRDs(folder string) func(moduleDir, dir string) error {
 	return func(moduleDir, dir string) error {
 		// What a build that was cut short has left is in the way.
-		if err := os.RemoveAll(crdsPath(dir)); err != nil {
+		if err := os.RemoveAll(CRDsPath(dir)); err != nil {
 			return fmt.Errorf("remove custom resource definitions: %w", err)
 		}
 		from := os.DirFS(filepath.Join(moduleDir, filepath.FromSlash(folder)))
-		if err := os.CopyFS(crdsPath(dir), from); err != nil {
+		if err := os.CopyFS(CRDsPath(dir), from); err != nil {
 			return fmt.Errorf("copy custom resource definitions: %w", err)
 		}
 		return nil
 	}
 }
 
-func crdsPath(dir string) string { return filepath.Join(dir, "crds") }
+// CRDsPath returns the folder of an operator's custom resource definitions in the folder of its binary.
+func CRDsPath(dir string) string { return filepath.Join(dir, "crds") }

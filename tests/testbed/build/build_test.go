@@ -1,4 +1,4 @@
-package testbed
+package build
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestBuildProgram(t *testing.T) {
-	path, err := BuildProgram(t.Context(), "./tests/testbed/cmd/build", false)
+	path, err := Program(t.Context(), "./tests/testbed/cmd/build", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestBuildProgram(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), `unknown server "no-such-server"`) {
 		t.Errorf("%v, %s", err, out)
 	}
-	if _, err := BuildProgram(t.Context(), "./no/such/program", false); err == nil {
+	if _, err := Program(t.Context(), "./no/such/program", false); err == nil {
 		t.Error("no error for a package that does not exist")
 	}
 }
@@ -47,7 +47,7 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tools := filepath.Join("..", "tools", s.tools)
+			tools := filepath.Join("..", "..", "tools", s.tools)
 			got, err := goCommand(t.Context(), tools, []string{"list", "-mod=readonly", "-m", "-f", "{{.Version}}", s.module})
 			if err != nil || got != s.version {
 				t.Errorf("%s, %v, want %s", got, err, s.version)
@@ -57,7 +57,7 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 }
 
 func TestBuildCommitSaysThatTheCommitIsNotThere(t *testing.T) {
-	if _, err := BuildCommit(t.Context(), "no-such-revision", "./cmd/watcher"); !errors.Is(err, ErrNoCommit) {
+	if _, err := Commit(t.Context(), "no-such-revision", "./cmd/watcher"); !errors.Is(err, ErrNoCommit) {
 		t.Errorf("got %v, want ErrNoCommit", err)
 	}
 }

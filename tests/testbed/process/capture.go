@@ -1,0 +1,18 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+)
+
+// Capture runs a command that ends by itself, and returns what it wrote to stdout. An error holds the end of its stderr.
+func Capture(cmd *exec.Cmd) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, tail(stderr.Bytes()))
+	}
+	return out, nil
+}

@@ -1,0 +1,19 @@
+package secretstore
+
+import "testing"
+
+// Run is [Start] for a test: it stops the store when the test ends, and shows the end of the server's log if the test failed.
+func Run(t testing.TB, opts Options) *Store {
+	t.Helper()
+	s, err := Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the secret store's log:\n%s", s.Process().Tail())
+		}
+		s.Stop()
+	})
+	return s
+}
