@@ -27,27 +27,27 @@ func verdict(holds bool) string {
 // lines are the lines of everything that was measured.
 func (r *report) lines() []line {
 	lines := []line{
-		r.atMost(latency, "One change: the Secret written, to the template patched", "%.1f ms", 3),
-		r.quantiles(latency, "The same, 9 of 10 are faster", "%.1f ms"),
+		r.atMost(latency, "One change: Secret written to template patched", "%.1f ms", 3),
+		r.quantiles(latency, "The same, 90th percentile", "%.1f ms"),
 		r.atLeast(burst300, r.changes(300), "%.0f/s", 0.7),
 		r.atLeast(burst1000, r.changes(1000), "%.0f/s", 0.7),
 		r.cost(0.9),
-		r.atMost(shared, fmt.Sprintf("One Secret of %d Deployments: written, to the last patched", r.cluster.perSpace), "%.0f ms", 2),
-		r.below(requests, "API requests for each rolled workload", "%.3f", 1, "at most 1"),
-		r.info(kubeEvents, "Kubernetes Events for each, while it was measured", "%.2f"),
-		r.info(burst1000+untilPatched, "Processor time for each of 1,000 changes, until all are patched", "%.1f ms"),
-		r.info(burst1000+untilQuiet, "The same, until the controllers are done with all of them, and it is told", "%.1f ms"),
+		r.atMost(shared, fmt.Sprintf("One Secret of %d Deployments: written to last template patched", r.cluster.perSpace), "%.0f ms", 2),
+		r.below(requests, "API requests per rolled workload", "%.3f", 1, "at most 1"),
+		r.info(kubeEvents, "Kubernetes Events per rolled workload, during the measurement", "%.2f"),
+		r.info(burst1000+untilPatched, "CPU time per change, of 1,000, until all are patched", "%.1f ms"),
+		r.info(burst1000+untilQuiet, "The same, until the controllers have finished and all outcomes are published", "%.1f ms"),
 		r.below(resident, r.among("Resident memory of both programs"), "%.0f MB", 120, "below 120 MB"),
-		r.below(peak, r.among("Peak of both while they list, and publish an event of each"), "%.0f MB", 200, "below 200 MB"),
-		r.info(residentFirst, r.among("Resident memory after that, until they are started again"), "%.0f MB"),
+		r.below(peak, r.among("Peak memory of both while they list and publish one event for each"), "%.0f MB", 200, "below 200 MB"),
+		r.info(residentFirst, r.among("Resident memory after that, before a restart"), "%.0f MB"),
 		r.info(residentBusy, r.among("Resident memory right after 300 changes"), "%.0f MB"),
-		r.info(residentBusy+ofWatcher, "Of that the watcher", "%.0f MB"),
-		r.info(residentBusy+ofActuator, "Of that the actuator with NATS", "%.0f MB"),
-		r.info(peak+ofWatcher, r.among("Peak of the watcher alone"), "%.0f MB"),
-		r.info(peak+ofActuator, r.among("Peak of the actuator with NATS alone"), "%.0f MB"),
-		r.info(firstLook, r.among("First look, until all are on the stream and read"), "%.1f s"),
-		r.info(idleWatcher, "Idle watcher, processor time in a second", "%.1f ms"),
-		r.info(idleActuator, "Idle actuator with NATS, processor time in a second", "%.1f ms"),
+		r.info(residentBusy+ofWatcher, "Of which the watcher", "%.0f MB"),
+		r.info(residentBusy+ofActuator, "Of which the actuator with NATS", "%.0f MB"),
+		r.info(peak+ofWatcher, r.among("Peak memory of the watcher"), "%.0f MB"),
+		r.info(peak+ofActuator, r.among("Peak memory of the actuator with NATS"), "%.0f MB"),
+		r.info(firstLook, r.among("Time until all are published and read at the first start"), "%.1f s"),
+		r.info(idleWatcher, "Idle watcher, CPU time per second", "%.1f ms"),
+		r.info(idleActuator, "Idle actuator with NATS, CPU time per second", "%.1f ms"),
 	}
 	var measured []line
 	for _, l := range lines {
@@ -59,11 +59,11 @@ func (r *report) lines() []line {
 }
 
 func (r *report) changes(n int) string {
-	return fmt.Sprintf("%d changes at once, each of one Deployment's Secret", int(float64(n)*r.settings.scale))
+	return fmt.Sprintf("%d simultaneous changes, each of one Deployment's Secret", int(float64(n)*r.settings.scale))
 }
 
 func (r *report) among(what string) string {
-	return fmt.Sprintf("%s among %d Secrets of %d kB", what, r.cluster.bystanders, bystanderSize/1000)
+	return fmt.Sprintf("%s, among %d Secrets of %d kB", what, r.cluster.bystanders, bystanderSize/1000)
 }
 
 // info is a line without a target: the medians.
@@ -124,7 +124,7 @@ func (r *report) cost(least float64) line {
 	}
 	ratio := median(with) / median(without)
 	return line{
-		what:    fmt.Sprintf("%s, every span exported, against %.0f/s without", r.changes(300), median(without)),
+		what:    fmt.Sprintf("%s, every span exported; %.0f/s without traces", r.changes(300), median(without)),
 		keyturn: fmt.Sprintf("%.0f/s", median(with)), ratio: fmt.Sprintf("%.2f", ratio),
 		target: fmt.Sprintf("at least %g×", least), verdict: verdict(ratio >= least),
 	}

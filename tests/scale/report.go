@@ -21,7 +21,7 @@ type report struct {
 const projected = 2000
 
 var columns = []string{
-	"clusters", "sources", "events/s, first", "events/s, sustained", "median", "99 of 100", "cores", "memory", "disk", "catching up", "tried again",
+	"clusters", "sources", "events/s, first", "events/s, sustained", "median", "p99", "cores", "memory", "disk", "catch-up", "retries",
 }
 
 func (row *row) cells() []string {
@@ -76,13 +76,11 @@ func (r *report) page() string {
 	back := time.Duration(float64(last.catchUp) * math.Pow(factor, power))
 	var out strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	say("# Many clusters on one NATS: what it costs")
+	say("# What a hub costs")
 	say("")
-	say("`make scale` writes this page. %d NATS servers on one machine of %d cores have the streams of all clusters, each on all servers. The clusters are",
-		replicas, runtime.NumCPU())
-	say("made up: what the watchers of clusters with %s sources of %d keys would say goes through the codec and the bus of the real one, over a connection",
-		thousands(r.settings.sources), dataKeys)
-	say("for each. The generator runs on the same cores, so a NATS of its own does more.")
+	say("Measured load of [many clusters](many-clusters.md) whose streams are all on one NATS: %d servers on one machine of %d cores, with each stream", replicas, runtime.NumCPU())
+	say("on all three. The clusters are simulated, each with %s sources of %d keys and a connection of its own, through the real codec and bus. The", thousands(r.settings.sources), dataKeys)
+	say("generator uses the same cores, so a dedicated NATS handles more. `make scale SCALE_FLAGS=\"-write docs/scale.md\"` writes this page.")
 	say("")
 	say("| %s |", strings.Join(columns, " | "))
 	say("|%s", strings.Repeat(" ---: |", len(columns)))
@@ -90,35 +88,35 @@ func (r *report) page() string {
 		say("| %s |", strings.Join(r.rows[i].cells(), " | "))
 	}
 	say("")
-	say("- *events/s, first*: every source is said for the first time, as when all clusters join at once. An event is two messages, on HISTORY and on")
-	say("  CHANGES, each stored %d times.", replicas)
-	say("- *events/s, sustained*: changes of all clusters for %s without a pause, with %d publications of each under way. *median* and *99 of 100* are", r.settings.sustain, workers)
-	say("  how long one takes then, and *cores* what a server uses.")
-	say("- *memory*, *disk*: of a server, after all of that. HISTORY keeps 512 MiB, so it grows no further.")
-	say("- *catching up*: half of the clusters were away while %.0f %% of their sources changed, and come back in the same moment. Each reads its state from", 100*r.settings.changed)
-	say("  the stream and says what differs. It is what changed that counts, not how long they were away: a source that changed often is said once.")
-	say("- *tried again*: publications and readings of the state that the servers did not answer in time, and that were made once more. A watcher does the same.")
+	say("- *events/s, first*: every source is published for the first time, as when all clusters join at once. An event is two messages, on HISTORY")
+	say("  and on CHANGES, each stored %d times.", replicas)
+	say("- *events/s, sustained*: changes from all clusters for %s without a pause, with %d publications of each in flight. *median* and *p99* are the", r.settings.sustain, workers)
+	say("  latency of one publication, and *cores* is the CPU use of one server.")
+	say("- *memory*, *disk*: of one server, afterwards. HISTORY keeps 512 MiB and grows no further.")
+	say("- *catch-up*: half of the clusters were down while %.0f %% of their sources changed, and reconnect at the same moment. Each reads its state", 100*r.settings.changed)
+	say("  from the stream and publishes the differences. The number of changed sources matters, not the length of the outage.")
+	say("- *retries*: publications and reads of the state that timed out and were repeated, as a watcher does.")
 	say("")
-	say("## 2,000 clusters")
+	say("## Projection to %s clusters", thousands(projected))
 	say("")
 	say("| | |")
 	say("| --- | ---: |")
-	say("| sources, at %s a cluster | %s |", thousands(r.settings.sources), thousands(sources))
-	say("| memory of a server, at %.0f bytes for each further source | %s |", memory, megabytes(last.usage.memory+int64(memory*float64(sources-last.sources))))
-	say("| disk of a server, at %.0f bytes for each further source | %s |", disk, megabytes(last.usage.disk+int64(disk*float64(sources-last.sources))))
-	say("| events, if each source changes once a day | %.0f/s, %.1f %% of what was sustained here |", daily, 100*daily/last.sustained)
+	say("| sources, at %s per cluster | %s |", thousands(r.settings.sources), thousands(sources))
+	say("| memory per server, at %.0f bytes per additional source | %s |", memory, megabytes(last.usage.memory+int64(memory*float64(sources-last.sources))))
+	say("| disk per server, at %.0f bytes per additional source | %s |", disk, megabytes(last.usage.disk+int64(disk*float64(sources-last.sources))))
+	say("| events, if each source changes once a day | %.0f/s, %.1f %% of the sustained rate above |", daily, 100*daily/last.sustained)
 	say("| all clusters join at once | %s |", time.Duration(float64(sources)/last.fill*float64(time.Second)).Round(time.Minute))
-	say("| half of them come back at once, with %.0f %% changed, at %.0f^%.1f times as long as above | %s |",
+	say("| half of them reconnect at once, with %.0f %% changed, at %.0f^%.1f times as long as above | %s |",
 		100*r.settings.changed, factor, power, back.Round(time.Minute))
 	say("")
-	say("The rate is not what ends it. It is that everybody reads one large stream when all come back at once, each to find its own sources in it, and that each")
-	say("server has all of it in memory. What to change, in this order:")
+	say("The event rate is not the limit. The limits are that every cluster that reconnects reads its own sources from one large stream, and that each")
+	say("server keeps all of it in memory. To go further, in this order:")
 	say("")
-	say("1. **Leave the state in the clusters.** A leaf node with its own JetStream in each cluster ([many clusters](many-clusters.md)) keeps CHANGES and")
-	say("   HISTORY there. The hub keeps FLEET alone: one message for each event instead of two, and no publication waits for the hub.")
-	say("2. **Several hubs** of some hundred clusters each, by region.")
-	say("3. **Fewer sources.** `--selector` and `--sources` leave out at the API server what no workload reads.")
-	say("4. **HISTORY** shorter than 512 MiB on the hub (`max_bytes`), where the disk is what is short.")
+	say("1. **Keep the state in the clusters.** With [leaf nodes](many-clusters.md#clusters-with-leaf-nodes) CHANGES and HISTORY stay there. The hub")
+	say("   keeps only FLEET: one message per event instead of two, and no publication waits for the hub.")
+	say("2. **Run several hubs** of a few hundred clusters each, by region.")
+	say("3. **Watch fewer sources.** `--selector` and `--sources` exclude at the API server what no workload reads.")
+	say("4. **Shorten HISTORY** on the hub below 512 MiB (`max_bytes`) if disk is the bottleneck.")
 	return out.String()
 }
 
