@@ -1,18 +1,18 @@
 #!/bin/sh
-# Writes the configuration of the servers of a NATS for many clusters, and makes the keys that are not there yet.
+# Writes the configuration of a hub's NATS servers and of its leaf nodes, and creates missing keys.
 #
 #   render.sh FOLDER CLUSTER...
 #
-# A CLUSTER is a name, as in --cluster. With ":leaf" after it the cluster has a NATS of its own, which connects to the hub as a leaf node;
-# without, its programs connect to the hub. Run again with more clusters, it writes the same for those that were there before.
+# A CLUSTER is a name, as in --cluster. With ":leaf" the cluster has a NATS of its own, which connects to the hub as a leaf node; without,
+# its programs connect to the hub. To add clusters, run it again with all of them: the others do not change.
 #
 #   FOLDER/hub           for each server of the hub
 #   FOLDER/CLUSTER       for the NATS of a cluster that has its own; leaf-key.conf is secret
-#   FOLDER/streams       what is to be declared: CLUSTER-*.json by CLUSTER-operator, fleet.json by fleet-operator
-#   FOLDER/keys          a seed for each user, secret, and beside it the public key; one that is there is kept
+#   FOLDER/streams       streams to declare: CLUSTER-*.json as CLUSTER-operator, fleet.json as fleet-operator
+#   FOLDER/keys          a secret seed and a public key for each user; existing keys are kept
 #
-# STORES is the one of the clusters without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Empty is none.
-# NK is the program that makes keys: go install github.com/nats-io/nkeys/nk@latest.
+# STORES names the cluster without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Default: none.
+# NK is the program that creates keys: go install github.com/nats-io/nkeys/nk@latest.
 set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,15 +23,15 @@ fail() {
 	exit 2
 }
 
-# key NAME: the public key of a user, who is made where there is none.
+# key NAME: prints the public key of a user, and creates the user if there is none.
 key() {
 	[ -s "$out/keys/$1.nk" ] || "${NK:-nk}" -gen user >"$out/keys/$1.nk"
 	[ -s "$out/keys/$1.pub" ] || "${NK:-nk}" -inkey "$out/keys/$1.nk" -pubout >"$out/keys/$1.pub"
 	cat "$out/keys/$1.pub"
 }
 
-# fill FILE NAME: the file for a cluster, where CLUSTER stands for its name and @user for the public key of its user. A line such as
-# @exports stands for the lines of that variable.
+# fill FILE NAME: prints the file for a cluster. Replaces CLUSTER with its name, @user with the user's public key, and a line such as
+# @exports with the lines of that variable.
 fill() {
 	name=$2
 	sed "s/CLUSTER/$name/g" "$here/$1" | while IFS= read -r line; do
@@ -50,8 +50,8 @@ fill() {
 	done
 }
 
-# passages CLUSTER: what an account needs beside what all have, for the events about the secret stores. Requests to the domain hub that
-# come over a leaf node are mapped before they are imported, and others are not.
+# passages CLUSTER: sets what an account needs in addition for events about the secret stores. Requests to the domain hub that arrive over
+# a leaf node are mapped before they are imported; others are not.
 passages() {
 	exports= imports= leaf_publish= leaf_subscribe= sources=
 	[ "$stores" ] || return 0
@@ -83,7 +83,7 @@ passages() {
 "
 }
 
-# streams CLUSTER REPLICAS: the streams of a cluster, for its own subjects.
+# streams CLUSTER REPLICAS: writes the streams of a cluster, for its own subjects.
 streams() {
 	for stream in changes history deadletters; do
 		sed -e "s/v1\.>/v1.$1.>/" -e "s/\"num_replicas\": 1/\"num_replicas\": $2/" "$here/$stream.json" |
@@ -122,7 +122,7 @@ mkdir -p "$out/keys" "$out/hub" "$out/streams"
 cp "$here/hub/server.conf" "$out/hub/server.conf"
 printf 'accounts: {\n  FLEET: { include fleet.conf }\n' >"$out/hub/clusters.conf"
 fleet_imports= fleet_sources=
-# Names stand in quotes as values: a cluster may be called 42.
+# Quote names used as values: a cluster may be called 42.
 for arg in "$@"; do
 	cluster=${arg%:leaf}
 	api='$JS.API'

@@ -1,5 +1,5 @@
 {{/*
-What the pods of both programs have in common. They take the chart's root and the name of the program.
+What both programs' pods have in common. Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.podMetadata" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
@@ -7,7 +7,7 @@ labels:
   app.kubernetes.io/name: keyturn-{{ $program }}
   app.kubernetes.io/part-of: keyturn
 annotations:
-  # The names of the ConfigMaps stay the same, so it is this that has the pods replaced when they change.
+  # The ConfigMaps keep their names, so this restarts the pods when they change.
   checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | sha256sum }}
   {{- with (get $root.Values $program).podAnnotations }}
   {{- toYaml . | nindent 2 }}
@@ -18,14 +18,14 @@ annotations:
 {{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := get $root.Values $program -}}
 serviceAccountName: keyturn-{{ $program }}
 automountServiceAccountToken: true
-# Kubernetes would set KEYTURN_NATS_PORT and the like for the Service, and KEYTURN_ is the prefix of our own variables.
+# Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
-# What is in progress is finished and acknowledged first, and NATS is closed last.
+# Enough to finish and ack in-flight work, and to close NATS last.
 terminationGracePeriodSeconds: 30
 {{- if not (include "keyturn.settings" $root | fromYaml).namespaces }}
 priorityClassName: keyturn
 {{- end }}
-# One on each node, where there are more than one.
+# Spread replicas over nodes.
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
@@ -42,7 +42,7 @@ topologySpreadConstraints:
 {{- end }}
 
 {{/*
-How spans and metrics name the pod that they come from, and the actuator itself in the Lease.
+These name the pod in spans and metrics, and the actuator in its Lease.
 */}}
 {{- define "keyturn.podEnv" -}}
 - name: POD_NAME

@@ -1,10 +1,9 @@
 {{/*
-The rules, each with its reason. They are given by ClusterRoles, or by Roles in the namespaces that are served. The first ones
-take keyturn.settings.
+The rules, each with its reason, for ClusterRoles or for Roles in the served namespaces. The first ones take keyturn.settings.
 */}}
 {{- define "keyturn.identityRule" -}}
 {{- if not .namespaces }}
-# Which cluster this is, so that no other that was given its name is taken for it. One namespace by name, and no list.
+# The identity of the cluster, to detect two clusters with the same name. One namespace by name, no list.
 - apiGroups: [""]
   resources: [namespaces]
   resourceNames: [kube-system]
@@ -13,7 +12,7 @@ take keyturn.settings.
 {{- end }}
 
 {{- define "keyturn.watcherRules" -}}
-# The sources. They are read by list and watch alone.
+# The sources, read only by list and watch.
 - apiGroups: [""]
   resources:
   {{- range .sources }}
@@ -24,14 +23,14 @@ take keyturn.settings.
 {{- end }}
 
 {{- define "keyturn.actuatorRules" -}}
-# The workloads: what they reference and how their rollouts go is watched, and one patch rolls.
+# The workloads: watch references and rollouts, and roll with one patch.
 - apiGroups: [apps]
   resources: [deployments, statefulsets, daemonsets]
   verbs: [list, watch, patch]
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch, patch]
-# What became of a change is told on the workload.
+# Report outcomes on the workload.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
@@ -39,18 +38,18 @@ take keyturn.settings.
 {{- end }}
 
 {{- define "keyturn.namespacesRules" -}}
-# The labels of namespaces, for the selector.
+# Namespace labels, for the selector.
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [list, watch]
 {{- end }}
 
 {{- define "keyturn.watcherStoreRules" -}}
-# What writes Secrets, and how that stands. It is read by list and watch alone, like the Secrets.
+# What writes Secrets, and its status. Read only by list and watch, like the Secrets.
 - apiGroups: [external-secrets.io]
   resources: [externalsecrets]
   verbs: [list, watch]
-# Which server is meant by what is referenced, for stores that are polled by reference.
+# To resolve references to a server, for stores that are polled by reference.
 - apiGroups: [external-secrets.io]
   resources: [secretstores]
   verbs: [list]
@@ -66,11 +65,11 @@ take keyturn.settings.
 {{- end }}
 
 {{- define "keyturn.actuatorStoreRules" -}}
-# Who reads which path of which store.
+# To find which ExternalSecrets read which path of which store.
 - apiGroups: [external-secrets.io]
   resources: [externalsecrets, secretstores]
   verbs: [list, watch]
-# One annotation has them synced.
+# To force a sync with one annotation.
 - apiGroups: [external-secrets.io]
   resources: [externalsecrets]
   verbs: [patch]
@@ -86,8 +85,8 @@ take keyturn.settings.
 {{- end }}
 
 {{/*
-Gives rules to the service account of a program: by a ClusterRole, or by a Role in each of the namespaces that are served, with a
-ClusterRole for what is in no namespace. It takes root, program, suffix of the name, rules and clusterRules.
+Grants rules to a program's service account: by a ClusterRole, or by a Role in each served namespace and a ClusterRole for cluster-scoped
+resources. Arguments: root, program, suffix of the name, rules and clusterRules.
 */}}
 {{- define "keyturn.grant" -}}
 {{- $settings := include "keyturn.settings" .root | fromYaml -}}

@@ -1,10 +1,9 @@
 {{/*
-The values of Reloader's chart, below "reloader", as of its version 2.2. Each has one of
-  taken: it is taken over as that value, by keyturn.settings
-  moot: it asks for nothing that has to be done here, and why
-  instead: what there is in place of it. What is off, empty or one of "unless" asks for nothing, and is passed over.
-           With "key" it is that key which counts
-docs/migrate-from-reloader.md says the same to people. A test holds this table to Reloader's values, and that page to this table.
+The values of Reloader's chart 2.2, below "reloader". Each has one of
+  taken: the value it is converted to, by keyturn.settings
+  moot: why nothing has to be done for it
+  instead: what to use instead. Ignored if the value is off, empty or one of "unless". With "key", only that key counts
+docs/migrate-from-reloader.md documents it. A test compares this table with Reloader's values, and that page with this table.
 */}}
 {{- define "keyturn.reloaderValues" -}}
 autoReloadAll: {taken: rollAll}
@@ -18,23 +17,23 @@ logLevel: {taken: logLevel}
 watchGlobally: {taken: namespaces}
 namespaces: {taken: namespaces}
 enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
-reloadOnCreate: {moot: what appears rolls the workloads that have started without it}
-syncAfterRestart: {moot: what changed while Keyturn was down is always found}
+reloadOnCreate: {moot: a new source rolls the workloads that started without it}
+syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
 ignoreJobs: {moot: Jobs are never touched}
-readOnlyRootFileSystem: {moot: it always is}
-pprofAddr: {moot: there is none}
-matchLabels: {moot: labels of the pods are fixed}
+readOnlyRootFileSystem: {moot: always on}
+pprofAddr: {moot: there is no pprof}
+matchLabels: {moot: pod labels are fixed}
 service: {moot: metrics are scraped from the pods}
 custom_annotations:
-  instead: the annotations as they are by default, or keyturn.dev/roll-on
+  instead: the default annotations, or keyturn.dev/roll-on
 isArgoRollouts:
   instead: Deployments, StatefulSets, DaemonSets and CronJobs; Rollouts are not rolled yet
 isOpenshift:
   instead: 'podSecurityContext: {runAsUser: null, runAsGroup: null, fsGroup: null}'
 ignoreCronJobs:
-  instead: 'the annotation keyturn.dev/roll-on: none on the CronJobs; no job is started by a change, the next one has the new content'
+  instead: 'the annotation keyturn.dev/roll-on: none on the CronJobs; a change starts no job, the next one has the new content'
 reloadOnDelete:
-  instead: the next change of the source; pods keep what was deleted, and new ones could not start without it
+  instead: the next change of the source; running pods keep what was deleted, and new ones could not start without it
 reloadStrategy:
   unless: [default, annotations]
   instead: annotations; environment variables are never written
@@ -45,11 +44,11 @@ enablePProf:
 enableCSIIntegration:
   instead: Secrets; a SecretProviderClass is not a source yet
 legacy:
-  instead: rbac.authorization.k8s.io/v1, which it always is
+  instead: rbac.authorization.k8s.io/v1, which is always used
 rbac:
   key: enabled
   unless: [true]
-  instead: the rights of the chart, which are what the programs need
+  instead: the chart's permissions, which are the minimum
 serviceAccount:
   key: create
   unless: [true]
@@ -61,10 +60,10 @@ serviceMonitor:
   key: enabled
   instead: monitoring.enabled, with monitoring.namespace
 podDisruptionBudget:
-  instead: nothing; there is one where there are two actuators, and a drained pod loses no change
+  instead: nothing; one is created for two actuators, and a drained pod loses no change
 netpol:
   key: enabled
-  instead: networkPolicy.enabled, which it is unless you say otherwise
+  instead: networkPolicy.enabled, which is the default
 verticalPodAutoscaler:
   key: enabled
   instead: watcher.resources and actuator.resources
@@ -74,17 +73,17 @@ deployment: {taken: watcher and actuator}
 {{- end }}
 
 {{/*
-The same for those below "reloader.deployment".
+The same for the values below "reloader.deployment".
 */}}
 {{- define "keyturn.reloaderDeployment" -}}
-labels: {moot: labels of the pods are fixed}
-revisionHistoryLimit: {moot: the default of Kubernetes will do}
-securityContext: {moot: that of the chart is stricter}
-containerSecurityContext: {moot: that of the chart is stricter}
-livenessProbe: {moot: the probes ask something else here}
-readinessProbe: {moot: the probes ask something else here}
-gomaxprocsOverride: {moot: the programs keep to their limits}
-gomemlimitOverride: {moot: the programs keep to their limits}
+labels: {moot: pod labels are fixed}
+revisionHistoryLimit: {moot: the default of Kubernetes applies}
+securityContext: {moot: the chart's is stricter}
+containerSecurityContext: {moot: the chart's is stricter}
+livenessProbe: {moot: Keyturn has other probes}
+readinessProbe: {moot: Keyturn has other probes}
+gomaxprocsOverride: {moot: the programs respect their limits}
+gomemlimitOverride: {moot: the programs respect their limits}
 annotations: {moot: nothing reads them}
 replicas:
   unless: [1]
@@ -122,8 +121,7 @@ env:
 {{- end }}
 
 {{/*
-Fails with one line about the first of Reloader's values that asks for what there is not. It does not print what may be an
-address or a password.
+Fails with one line about the first of Reloader's values that is not supported. It never prints an address or a password.
 */}}
 {{- define "keyturn.checkReloader" -}}
 {{- $top := include "keyturn.reloaderValues" . | fromYaml -}}

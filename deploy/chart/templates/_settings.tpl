@@ -1,5 +1,5 @@
 {{/*
-What the programs are told, in the end: the chart's own values, joined with what the values of Reloader's chart mean.
+The effective settings: the chart's own values, merged with the converted values of Reloader's chart.
 */}}
 {{- define "keyturn.settings" -}}
 {{- $reloader := .Values.reloader -}}
@@ -12,7 +12,7 @@ What the programs are told, in the end: the chart's own values, joined with what
 {{- if $isTrue.ignoreSecrets }}{{ $sources = without $sources "secret" }}{{ end -}}
 {{- if $isTrue.ignoreConfigMaps }}{{ $sources = without $sources "configmap" }}{{ end -}}
 {{- if not $sources }}
-{{- fail "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch, want one of them at most" }}
+{{- fail "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch, set at most one of them" }}
 {{- end -}}
 {{- $namespaces := .Values.namespaces -}}
 {{- if eq (toString (get $reloader "watchGlobally")) "false" -}}
@@ -37,7 +37,7 @@ logLevel: {{ get $levels $level | default $level }}
 {{- end }}
 
 {{/*
-The variables of both programs that do not have to do with where they run.
+The variables of both programs.
 */}}
 {{- define "keyturn.env" -}}
 {{- $settings := include "keyturn.settings" . | fromYaml -}}
