@@ -1,10 +1,10 @@
-// The consumer prints what changed and what became of it, in any cluster that its stream has. It imports nothing of Keyturn:
-// the events are CloudEvents in binary mode on NATS, which the official SDK reads.
+// The consumer prints the events of a stream: what changed and with what outcome, in any cluster. It imports no Keyturn package: the events
+// are CloudEvents in binary mode on NATS, which the official SDK reads.
 //
 //	go run ./docs/examples/consumer -url nats://hub:4222 -stream FLEET -filter 'keyturn.v1.*.rollout.>'
 //
-// Its consumer is durable: the server remembers what was acknowledged, and a consumer that comes back gets what it has not
-// seen. What it dies over is delivered again, so one who acts on events must bear each twice; the id says which they are.
+// Its consumer is durable: the server remembers what was acked, so a restarted program continues there. Unacked events are redelivered, so a
+// program that acts on events must handle duplicates, which have the same id.
 package main
 
 import (
@@ -60,7 +60,7 @@ func run(ctx context.Context, address, stream, filter, durable string, out io.Wr
 		Durable: durable, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second,
 	})
 	if err != nil {
-		return fmt.Errorf("making the consumer %s of %s: %w", durable, stream, err)
+		return fmt.Errorf("creating consumer %s of stream %s: %w", durable, stream, err)
 	}
 	messages, err := consumer.Messages()
 	if err != nil {
@@ -77,7 +77,7 @@ func run(ctx context.Context, address, stream, filter, durable string, out io.Wr
 		}
 		e, err := read(msg)
 		if err != nil {
-			// It will not get better: it is not asked for again.
+			// Retrying cannot help, so do not redeliver it.
 			fmt.Fprintf(os.Stderr, "%s: %v\n", msg.Subject(), err)
 			err = msg.TermWithReason("not a CloudEvent")
 		} else {
@@ -89,19 +89,19 @@ func run(ctx context.Context, address, stream, filter, durable string, out io.Wr
 	}
 }
 
-// write writes a line. The data of an event is JSON: docs/events.md has its fields.
+// write prints one line per event. The data of an event is JSON; docs/events.md lists its fields.
 func write(out io.Writer, e *event.Event) error {
 	extensions := e.Extensions()
 	_, err := fmt.Fprintf(out, "%s %s %s %s %s\n", e.Time().UTC().Format(time.RFC3339), extensions["clustername"], e.Type(), e.Subject(), e.ID())
 	return err
 }
 
-// read reads a message in binary mode: each attribute is a header "ce-<name>", percent-encoded, and the payload is the data.
+// read decodes a message in binary mode: each attribute is a percent-encoded header "ce-<name>", and the payload is the data.
 func read(msg jetstream.Msg) (*event.Event, error) {
 	headers := msg.Headers()
 	version := spec.WithPrefix("ce-").Version(headers.Get("ce-specversion"))
 	if version == nil {
-		return nil, errors.New("no CloudEvent in binary mode")
+		return nil, errors.New("not a CloudEvent in binary mode")
 	}
 	attributes := version.NewContext()
 	for key := range headers {
