@@ -17,7 +17,7 @@ import (
 func newClustersCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clusters",
-		Short:   "List the clusters that a stream has the events of, how far it is behind each, and which has claimed which name.",
+		Short:   "List the clusters in a stream, with replication lag and claimed identity.",
 		Example: "  actuator clusters --cluster hub --stream FLEET",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +39,7 @@ func newClustersCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// writeMembers writes a line for each cluster. Two UIDs behind one name are two clusters that were given it.
+// writeMembers writes a line for each cluster. Two UIDs for one name mean two clusters with the same name.
 func writeMembers(out io.Writer, members []events.Member) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CLUSTER\tLAST EVENT\tBEHIND\tUID")

@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandTimeout is how long a command that looks and goes may take to reach NATS, or to read from it.
+// commandTimeout bounds how long a command may take to reach NATS, and again to read from it.
 const commandTimeout = 10 * time.Second
 
 func newDeadLettersCommand(s *settings) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
-		Short: "List the events that were refused, and why.",
+		Short: "List dead-lettered events, with the reason.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
-				return fmt.Errorf("--limit: %d is too few, want 1 or more", limit)
+				return fmt.Errorf("--limit: %d, want 1 or more", limit)
 			}
 			bus, closeBus, err := s.openBus(cmd.Context())
 			if err != nil {
@@ -45,6 +45,6 @@ func newDeadLettersCommand(s *settings) *cobra.Command {
 			return table.Flush()
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 100, "how many to list at most, of the newest")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum `number` of events to list, newest first")
 	return cmd
 }

@@ -14,7 +14,7 @@ func newExplainCommand(s *settings) *cobra.Command {
 	var namespace string
 	cmd := &cobra.Command{
 		Use:   "explain <kind>/<name>",
-		Short: "Say what a workload depends on, what it was rolled for, and what would happen now and why.",
+		Short: "Show what a workload depends on, what it was last rolled for, and what would happen now, with the reason.",
 		Example: "  actuator explain deployment/web -n shop --cluster prod\n" +
 			"  actuator explain deployment/web -n shop --cluster prod --kubeconfig prod.kubeconfig --stream FLEET",
 		Args: cobra.ExactArgs(1),
@@ -36,15 +36,15 @@ func newExplainCommand(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
-	cmd.Flags().BoolVar(&s.actuator.RollAll, "roll-all", false, "explain for an actuator that runs with --roll-all")
+	cmd.Flags().BoolVar(&s.actuator.RollAll, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	s.addTraceURL(cmd.Flags())
 	s.addStream(cmd.Flags())
 	return cmd
 }
 
-// addTraceURL binds the flag of the commands that lead to a trace.
+// addTraceURL adds the flag of the commands that print traces.
 func (s *settings) addTraceURL(flags *pflag.FlagSet) {
-	flags.StringVar(&s.actuator.TraceURL, "trace-url", "", "`URL` where a trace is seen, with {traceID} for its id, such as http://jaeger:16686/trace/{traceID}; empty prints the id alone")
+	flags.StringVar(&s.actuator.TraceURL, "trace-url", "", "`URL` of a trace, with {traceID} for its ID, such as http://jaeger:16686/trace/{traceID}; empty prints the ID alone")
 }
 
 func (s *settings) validateTraceURL() error {

@@ -16,13 +16,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// history is the command that tells what changed and what became of it.
+// history is the command that lists changes and their outcomes.
 type history struct {
 	source, workload, namespace, since, output string
 	clusters, verbs                            []string
 	allClusters, follow                        bool
 	now                                        func() time.Time
-	// traceURL is that of the settings.
+	// traceURL comes from the settings.
 	traceURL string
 }
 
@@ -30,7 +30,7 @@ func newHistoryCommand(s *settings) *cobra.Command {
 	h := &history{now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "history",
-		Short: "List what changed and what became of it.",
+		Short: "List changes and their outcomes.",
 		Example: "  actuator history --cluster prod --since 2h\n" +
 			"  actuator history --cluster prod -n shop --workload deployment/web --verb failed,held\n" +
 			"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
@@ -51,26 +51,26 @@ func newHistoryCommand(s *settings) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&h.source, "source", "", "only changes of this `source`: secret/db, configmap/app, openbao/<store>/<namespace>/<mount>/<path>")
-	flags.StringVar(&h.workload, "workload", "", "only outcomes at this `workload`: deployment/web")
-	flags.StringVarP(&h.namespace, "namespace", "n", "", "only events of this `namespace`; empty is all")
-	flags.StringVar(&h.since, "since", "24h", "how far back: a `duration` or a time like 2006-01-02T15:04:05Z; empty is all that is kept")
+	flags.StringVar(&h.source, "source", "", "only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
+	flags.StringVar(&h.workload, "workload", "", "only outcomes of this `workload`, such as deployment/web")
+	flags.StringVarP(&h.namespace, "namespace", "n", "", "only events in this `namespace`; empty means all")
+	flags.StringVar(&h.since, "since", "24h", "start of the list: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
 	flags.StringSliceVar(&h.verbs, "verb", nil, "only events with one of these `verbs`: changed, rotated, started, completed, failed, skipped, held, ...")
-	flags.StringSliceVar(&h.clusters, "clusters", nil, "events of these `clusters`; empty is that of --cluster")
-	flags.BoolVar(&h.allClusters, "all-clusters", false, "events of all clusters that the stream has")
-	flags.BoolVarP(&h.follow, "follow", "f", false, "go on with what happens now")
-	flags.StringVarP(&h.output, "output", "o", "table", "`format`: table, or json, with one CloudEvent a line")
+	flags.StringSliceVar(&h.clusters, "clusters", nil, "only events of these `clusters`; empty means --cluster")
+	flags.BoolVar(&h.allClusters, "all-clusters", false, "events of all clusters in the stream")
+	flags.BoolVarP(&h.follow, "follow", "f", false, "keep listing new events as they happen")
+	flags.StringVarP(&h.output, "output", "o", "table", "output `format`: table, or json with one CloudEvent per line")
 	s.addTraceURL(flags)
 	s.addStream(flags)
 	return cmd
 }
 
-// query reads the flags.
+// query returns the query that the flags describe.
 func (h *history) query(cluster string) (events.HistoryQuery, error) {
 	query := events.HistoryQuery{Clusters: []string{cluster}, Namespace: h.namespace, Follow: h.follow}
 	switch {
 	case h.allClusters && len(h.clusters) > 0:
-		return query, errors.New("--clusters: cannot be given together with --all-clusters")
+		return query, errors.New("--clusters: set together with --all-clusters, want one of them")
 	case h.allClusters:
 		query.Clusters = nil
 	case len(h.clusters) > 0:
@@ -83,9 +83,9 @@ func (h *history) query(cluster string) (events.HistoryQuery, error) {
 	}
 	switch {
 	case h.source != "" && h.workload != "":
-		return query, errors.New("--workload: cannot be given together with --source")
+		return query, errors.New("--workload: set together with --source, want one of them")
 	case h.output != "table" && h.output != "json":
-		return query, fmt.Errorf("--output: %q is not one of table, json", h.output)
+		return query, fmt.Errorf("--output: %q, want table or json", h.output)
 	case h.source != "":
 		source, err := events.ParseSource(h.source)
 		if err != nil {
@@ -95,7 +95,7 @@ func (h *history) query(cluster string) (events.HistoryQuery, error) {
 	case h.workload != "":
 		kind, name, ok := strings.Cut(h.workload, "/")
 		if !ok || kind == "" || name == "" {
-			return query, fmt.Errorf("--workload: %q is not <kind>/<name>, as deployment/web", h.workload)
+			return query, fmt.Errorf("--workload: %q, want <kind>/<name> such as deployment/web", h.workload)
 		}
 		query.Kind, query.Name = events.KindRollout, kind+"-"+name
 	}
@@ -108,7 +108,7 @@ func (h *history) query(cluster string) (events.HistoryQuery, error) {
 	}
 	var err error
 	if query.Since, err = time.Parse(time.RFC3339, h.since); err != nil {
-		return query, fmt.Errorf("--since: %q is neither a duration, as 2h30m, nor a time, as 2006-01-02T15:04:05Z", h.since)
+		return query, fmt.Errorf("--since: %q, want a duration such as 2h30m or a time such as 2006-01-02T15:04:05Z", h.since)
 	}
 	return query, nil
 }
@@ -128,7 +128,7 @@ func (h *history) run(ctx context.Context, reader *events.Reader, query events.H
 	})
 }
 
-// wants leaves out what cannot be read, and what has another verb than those asked for.
+// wants reports whether an event can be read and has one of the verbs.
 func (h *history) wants(stored events.Stored) bool {
 	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored)))
 }
@@ -142,17 +142,16 @@ func writeJSON(out io.Writer, stored events.Stored) error {
 	return err
 }
 
-// historyLine has no room for the longest names, but lines can be written as they come.
+// historyLine is too narrow for the longest names, so that each line can be written at once.
 const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s\n"
 
-// verbOf is the last word of the type before the version.
+// verbOf returns the last word of the type before the version.
 func verbOf(stored events.Stored) string {
 	parts := strings.Split(stored.Event.Type(), ".")
 	return parts[max(len(parts)-2, 0)]
 }
 
-// write writes a line about an event. What is of another version, or not of its subject, is left out: the dead letters have
-// it.
+// write writes a line about an event. It skips events of another version and events on the wrong subject, which are dead-lettered.
 func (h *history) write(out io.Writer, stored events.Stored) error {
 	at := stored.Event.Time().UTC().Format(time.RFC3339)
 	if o, err := stored.Outcome(); err == nil {
@@ -197,7 +196,7 @@ func aboutChange(change events.Change) string {
 	return join(parts...)
 }
 
-// replacing names the cluster that had the name before.
+// replacing names the cluster that owned the name before.
 func replacing(claim events.Claim) string {
 	if claim.Replaces == "" {
 		return ""
@@ -205,7 +204,7 @@ func replacing(claim events.Claim) string {
 	return "replaces " + claim.Replaces
 }
 
-// trace is where the trace is seen, or the id by which it is found.
+// trace returns the URL of the trace, or its ID if there is no traceURL.
 func (h *history) trace(trace events.TraceContext) string {
 	id := trace.ID()
 	if id == "" {

@@ -32,14 +32,14 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "all clusters", set: history{allClusters: true}, want: events.HistoryQuery{}},
 		{name: "some clusters", set: history{clusters: []string{"prod", "test"}}, want: events.HistoryQuery{Clusters: []string{"prod", "test"}}},
 		{name: "a cluster that is none", set: history{clusters: []string{"*"}}, err: `--clusters: cluster "*": want`},
-		{name: "some clusters and all", set: history{clusters: []string{"prod"}, allClusters: true}, err: "cannot be given together with --all-clusters"},
+		{name: "some clusters and all", set: history{clusters: []string{"prod"}, allClusters: true}, err: "--clusters: set together with --all-clusters, want one of them"},
 		{name: "a duration", set: history{since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
 		{name: "a time", set: history{since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
-		{name: "a time that is none", set: history{since: "yesterday"}, err: `--since: "yesterday" is neither a duration`},
+		{name: "a time that is none", set: history{since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
 		{name: "a source that is none", set: history{source: "db"}, err: `--source: source "db": want secret/<name>`},
-		{name: "a workload that is none", set: history{workload: "web"}, err: `--workload: "web" is not <kind>/<name>`},
+		{name: "a workload that is none", set: history{workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
 		{name: "both", set: history{source: "secret/db", workload: "deployment/web"}, err: "cannot be given together"},
-		{name: "a format that is none", set: history{output: "yaml"}, err: `--output: "yaml" is not one of table, json`},
+		{name: "a format that is none", set: history{output: "yaml"}, err: `--output: "yaml", want table or json`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// addStream binds the flag of the commands that can read the events of many clusters in one place.
+// addStream adds the flag of the commands that can read the events of many clusters in one place.
 func (s *settings) addStream(flags *pflag.FlagSet) {
-	flags.StringVar(&s.stream, "stream", "", "`name` of a stream that has the events of many clusters, as FLEET on a hub; empty reads those of one cluster")
+	flags.StringVar(&s.stream, "stream", "", "`name` of a stream with the events of many clusters, such as FLEET on a hub; empty reads the streams of --cluster")
 }
 
-// openReader connects for a command that reads: the streams of the cluster, or the one at --stream.
+// openReader connects a command that reads: the streams of the cluster, or the one of --stream.
 func (s *settings) openReader(ctx context.Context) (*events.Reader, func(), error) {
 	if s.stream == "" {
 		bus, closeBus, err := s.openBus(ctx)
@@ -29,14 +29,14 @@ func (s *settings) openReader(ctx context.Context) (*events.Reader, func(), erro
 	})
 }
 
-// openBus connects for a command that looks and goes.
+// openBus connects a command that reads the streams of the cluster.
 func (s *settings) openBus(ctx context.Context) (*events.Bus, func(), error) {
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
 		return events.Open(ctx, connection, s.process.Cluster, nil)
 	})
 }
 
-// open connects and opens something over the connection.
+// open connects and opens something over the connection. The caller closes it by the function that it returns.
 func open[T any](ctx context.Context, s *settings, over func(context.Context, *nats.Conn) (*T, error)) (*T, func(), error) {
 	if err := events.ValidateCluster(s.process.Cluster); err != nil {
 		return nil, nil, fmt.Errorf("--cluster: %w", err)

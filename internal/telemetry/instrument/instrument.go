@@ -1,6 +1,5 @@
-// Package instrument says what is measured. Each package that measures has one table of instruments, from which it makes
-// them and from which docs/metrics.md is written: so that the page, the dashboard and the alerts name nothing that is not
-// there.
+// Package instrument defines metrics. Each package that measures has one table of instruments. It makes them from the table, and
+// docs/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist.
 package instrument
 
 import (
@@ -9,29 +8,27 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Instrument is one thing that is measured. Exactly one of Counter, UpDown, Gauge and Histogram is set, and is what Make
-// fills in.
+// Instrument defines one metric. Exactly one of Counter, UpDown, Gauge and Histogram is set; Make fills it in.
 type Instrument struct {
 	Counter *metric.Int64Counter
 	UpDown  *metric.Int64UpDownCounter
-	// Gauge is observed by a callback, which is registered for it.
+	// Gauge is observed by a callback, which the package registers.
 	Gauge     *metric.Int64ObservableGauge
 	Histogram *metric.Float64Histogram
 
-	// Name is that of OpenTelemetry; Prometheus gives the one of Prometheus.
+	// Name is the OpenTelemetry name. Prometheus returns the Prometheus one.
 	Name string
-	// Unit is one of UCUM: s, or what is counted in braces.
+	// Unit is a UCUM unit: s, or what is counted, in braces.
 	Unit string
-	// Labels are the keys of the attributes with which it is measured. None names an object: how many there are must not
-	// depend on how many workloads there are.
+	// Labels are the keys of its attributes. None names an object: the number of series must not grow with the number of workloads.
 	Labels []string
-	// About is a sentence of what it tells.
+	// About describes it in a sentence.
 	About string
 	// Buckets are the bounds of a Histogram.
 	Buckets []float64
 }
 
-// Latency are buckets in seconds, for what may take from a moment to a quarter of an hour.
+// Latency returns buckets in seconds, from 5 milliseconds to a quarter of an hour.
 func Latency() []float64 {
 	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
 }

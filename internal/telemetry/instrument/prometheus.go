@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/otlptranslator"
 )
 
-// Type is what kind of metric it is, as Prometheus calls it.
+// Type returns the Prometheus type: counter, gauge or histogram.
 func (i *Instrument) Type() string {
 	switch {
 	case i.Counter != nil:
@@ -18,7 +18,7 @@ func (i *Instrument) Type() string {
 	}
 }
 
-// Prometheus is its name at /metrics. A histogram has this name with _bucket, _sum and _count behind it.
+// Prometheus returns its name at /metrics. A histogram has this name with the suffixes _bucket, _sum and _count.
 func (i *Instrument) Prometheus() (string, error) {
 	kind := otlptranslator.MetricType(otlptranslator.MetricTypeGauge)
 	switch {
@@ -37,7 +37,7 @@ func (i *Instrument) Prometheus() (string, error) {
 	return name, nil
 }
 
-// PrometheusLabels are the names of its labels at /metrics.
+// PrometheusLabels returns the names of its labels at /metrics.
 func (i *Instrument) PrometheusLabels() ([]string, error) {
 	namer := otlptranslator.LabelNamer{}
 	labels := make([]string, 0, len(i.Labels))

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Reference writes a table of instruments as Markdown, under a heading of the second level with the title, and the text
-// below it.
+// Reference writes a table of instruments as Markdown, under a second-level heading with the title, and the text.
 func Reference(w io.Writer, title, text string, table []Instrument) error {
 	var doc bytes.Buffer
 	fmt.Fprintf(&doc, "\n## %s\n\n%s\n", title, text)
