@@ -59,6 +59,30 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
+// TestEveryPageIsLinkedFromTheReadme follows the links from README.md, as a reader does. A link to a folder shows its README.md.
+func TestEveryPageIsLinkedFromTheReadme(t *testing.T) {
+	all := pages(t)
+	reached := map[string]bool{"README.md": true}
+	for next := []string{"README.md"}; len(next) > 0; next = next[1:] {
+		for _, found := range link.FindAllStringSubmatch(all[next[0]], -1) {
+			path, _, _ := strings.Cut(found[1], "#")
+			target := filepath.Join(filepath.Dir(next[0]), path)
+			if _, isPage := all[target]; !isPage {
+				target = filepath.Join(target, "README.md")
+			}
+			if _, isPage := all[target]; isPage && !reached[target] {
+				reached[target] = true
+				next = append(next, target)
+			}
+		}
+	}
+	for page := range all {
+		if !reached[page] {
+			t.Errorf("%s: no page that is reached from README.md links to it", page)
+		}
+	}
+}
+
 // anchors are those that GitHub gives the headings of a page.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
