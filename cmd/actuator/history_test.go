@@ -38,7 +38,7 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "a time that is none", set: history{since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
 		{name: "a source that is none", set: history{source: "db"}, err: `--source: source "db": want secret/<name>`},
 		{name: "a workload that is none", set: history{workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
-		{name: "both", set: history{source: "secret/db", workload: "deployment/web"}, err: "cannot be given together"},
+		{name: "both", set: history{source: "secret/db", workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
 		{name: "a format that is none", set: history{output: "yaml"}, err: `--output: "yaml", want table or json`},
 	}
 	for _, tt := range tests {
