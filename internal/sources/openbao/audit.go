@@ -11,36 +11,45 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// entry is what is kept of a line of the audit log: that something was done successfully that may have changed what a
-// reader of a secret sees.
+// entry is what is kept of a line of the audit log: a successful operation that may have changed what readers of a secret see.
 type entry struct {
-	at        time.Time // by the store's clock
-	received  time.Time // by ours
-	engine    string
-	namespace string // without slashes around it, events.RootNamespace for the root
-	mount     string // without slashes around it; empty where the store does not audit it (Vault before 1.15)
-	path      string // of the request, in the namespace, with the mount
-	operation string
-	request   string
-	by        string
-	trace     events.TraceContext
-	version   int64     // the version that was written; zero where the line does not tell
-	created   time.Time // when that was
-	vouched   bool      // the sender of the line was authenticated
+	at            time.Time // by the store's clock
+	received      time.Time // by our clock
+	engine        string
+	namespace     string // without slashes around it, events.RootNamespace for the root
+	mount         string // without slashes around it; empty if the store does not log it (Vault before 1.15)
+	path          string // of the request, in the namespace, including the mount
+	operation     string
+	request       string
+	by            string
+	trace         events.TraceContext
+	version       int64     // the version that was written; zero if the line does not say
+	created       time.Time // when that version was created
+	authenticated bool      // the sender of the line was authenticated
 }
 
-// verdict is what became of a line. It is the label "result" of keyturn.openbao.audit.lines.
+// verdict is how a line was handled. It is the label "result" of keyturn.openbao.audit.lines.
 type verdict string
 
 const (
-	used      verdict = "used"      // it may be a change
-	ignored   verdict = "ignored"   // it is of no interest: what most lines are
-	malformed verdict = "malformed" // it is not a line of an audit log
-	refused   verdict = "refused"   // its sender may not send
-	dropped   verdict = "dropped"   // there was no room for it
+	used      verdict = "used"      // a possible change
+	ignored   verdict = "ignored"   // of no interest, as most lines are
+	malformed verdict = "malformed" // not a line of an audit log
+	refused   verdict = "refused"   // from a sender that is not allowed
+	dropped   verdict = "dropped"   // no room
 )
 
-// The marks of a line that is of interest. They are looked for before a line is parsed, for most lines are of reads. The
+// The limits of what is kept of a line, in bytes.
+const (
+	// maxPath is the maximum length of a request path including its namespace. Events cannot name longer ones.
+	maxPath = 1024
+	// maxLabel is the maximum length of a name. Longer ones are cut.
+	maxLabel = 128
+	// maxTraceHeader is the maximum length of a trace header.
+	maxTraceHeader = 200
+)
+
+// The marks of a line that is of interest. They are searched for before a line is parsed, because most lines are about reads. The
 // stores write JSON without spaces.
 var (
 	responseMark   = []byte(`"type":"response"`)
@@ -48,7 +57,7 @@ var (
 	operationMarks = [][]byte{[]byte(`"operation":"create"`), []byte(`"operation":"update"`), []byte(`"operation":"patch"`), []byte(`"operation":"delete"`)}
 )
 
-// auditLine is what is read of a line. Values, tokens and their HMACs have no field.
+// auditLine is the part of a line that is decoded. Values, tokens and their HMACs have no field.
 type auditLine struct {
 	Time  instant `json:"time"`
 	Type  string  `json:"type"`
@@ -77,9 +86,9 @@ type auditLine struct {
 	} `json:"response"`
 }
 
-// decodeLine reads one line of an audit log. The entry is set where the verdict is used, and holds nothing of the line's memory.
+// decodeLine decodes one line of an audit log. The entry is set only if the verdict is used, and does not alias the line's memory.
 func decodeLine(line []byte) (entry, verdict) {
-	// A line may have a prefix: an option of the audit device.
+	// The audit device has an option that puts a prefix before each line.
 	start := bytes.IndexByte(line, '{')
 	if start < 0 {
 		return entry{}, malformed
@@ -101,8 +110,8 @@ func decodeLine(line []byte) (entry, verdict) {
 		namespace: strings.Trim(l.Request.Namespace.Path, "/"),
 		path:      l.Request.Path,
 		operation: l.Request.Operation,
-		request:   label(l.Request.ID),
-		by:        label(l.Auth.DisplayName),
+		request:   printable(l.Request.ID),
+		by:        printable(l.Auth.DisplayName),
 		trace:     traceOf(l.Request.Headers),
 	}
 	e.mount = mountOf(l.Request.MountPoint, e.namespace, e.path)
@@ -128,7 +137,7 @@ func decodeLine(line []byte) (entry, verdict) {
 	return e, used
 }
 
-// mountOf is the mount of a request path. OpenBao writes the mount point with the namespace in front, and the path without it.
+// mountOf returns the mount of a request path. OpenBao writes the mount point with the namespace in front, but not the path.
 func mountOf(point, namespace, path string) string {
 	point = strings.Trim(point, "/")
 	if inner, ok := strings.CutPrefix(point, namespace+"/"); ok && namespace != "" && strings.HasPrefix(path, inner+"/") {
@@ -140,30 +149,24 @@ func mountOf(point, namespace, path string) string {
 	return ""
 }
 
-// traceOf is the trace context that the writer sent, where the store audits the header in clear.
+// traceOf returns the trace context that the writer sent, if the store logs that header in clear text.
 func traceOf(headers map[string][]string) events.TraceContext {
 	var sent events.TraceContext
 	for name, values := range headers {
 		switch {
-		case len(values) != 1 || len(values[0]) > maxMessage:
+		case len(values) != 1 || len(values[0]) > maxTraceHeader:
 		case strings.EqualFold(name, "traceparent"):
 			sent.Parent = values[0]
 		case strings.EqualFold(name, "tracestate"):
 			sent.State = values[0]
 		}
 	}
-	// What is not valid is not extracted.
+	// An invalid trace context is dropped by the round trip.
 	return events.TraceFrom(sent.Context(context.Background()))
 }
 
-// maxPath is how long the path of a request may be, in bytes, with its namespace. Events can have no longer ones.
-const maxPath = 1024
-
-// maxLabel is how much of a name of the line is kept, in bytes.
-const maxLabel = 128
-
-// label makes a text from outside fit to be shown.
-func label(text string) string {
+// printable makes text from outside safe to show.
+func printable(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -177,8 +180,8 @@ func label(text string) string {
 	return text
 }
 
-// promising tells whether a line, or the beginning of a long one, may be of interest. The stores write what is looked for before
-// anything that can be long.
+// promising reports whether a line, or the start of a long one, may be of interest. The stores write all marks before any field
+// that can be long.
 func promising(line []byte) bool {
 	return bytes.Contains(line, responseMark) && containsAny(line, engineMarks) && containsAny(line, operationMarks)
 }
@@ -190,38 +193,4 @@ func containsAny(line []byte, marks [][]byte) bool {
 		}
 	}
 	return false
-}
-
-// instant is a time, or zero for what is none: the store HMACs an empty text.
-type instant time.Time
-
-func (i *instant) UnmarshalJSON(text []byte) error {
-	var t time.Time
-	if t.UnmarshalJSON(text) == nil && !t.IsZero() {
-		*i = instant(t.UTC())
-	}
-	return nil
-}
-
-// integer is a whole number that is not negative, or zero for what is none.
-type integer int64
-
-func (i *integer) UnmarshalJSON(text []byte) error {
-	var n int64
-	if json.Unmarshal(text, &n) == nil && n > 0 {
-		*i = integer(n)
-	}
-	return nil
-}
-
-// filled tells that there is something, whatever it is.
-type filled bool
-
-func (f *filled) UnmarshalJSON(text []byte) error {
-	switch string(text) {
-	case `null`, `""`, `false`:
-	default:
-		*f = true
-	}
-	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// authConfig is how a token of the store is had: one of its fields. BAO_TOKEN or VAULT_TOKEN where there is none; where these
-// are empty too, the store is not asked anything.
+// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN. Without any, the
+// store is never asked.
 type authConfig struct {
 	Token      string          `json:"token"`
 	TokenFile  string          `json:"tokenFile"`
@@ -31,53 +31,65 @@ type kubernetesAuth struct {
 	Role string `json:"role"`
 	// Mount is the path of the auth method. Default kubernetes.
 	Mount string `json:"mount"`
-	// TokenFile is the service account's token. Default: where Kubernetes puts it.
+	// TokenFile is the path of the service account token. Default: where Kubernetes mounts it.
 	TokenFile string `json:"tokenFile"`
 }
 
 const defaultServiceToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
+// resolve checks the fields and sets defaults.
 func (a *authConfig) resolve() []error {
 	var problems []error
-	refuse := func(text string) { problems = append(problems, errors.New(text)) }
-	given := 0
-	for _, one := range []bool{a.Token != "", a.TokenFile != "", a.AppRole != nil, a.Kubernetes != nil} {
-		if one {
-			given++
+	methods := 0
+	for _, set := range []bool{a.Token != "", a.TokenFile != "", a.AppRole != nil, a.Kubernetes != nil} {
+		if set {
+			methods++
 		}
 	}
-	if given > 1 {
-		refuse("auth: has several methods, want one of token, tokenFile, appRole, kubernetes")
+	if methods > 1 {
+		problems = append(problems, errors.New("auth: has several methods, want one of token, tokenFile, appRole, kubernetes"))
 	}
-	if role := a.AppRole; role != nil {
-		if (role.RoleID == "") == (role.RoleIDFile == "") {
-			refuse("auth.appRole: want one of roleId and roleIdFile")
-		}
-		if role.SecretIDFile == "" {
-			refuse("auth.appRole.secretIdFile: is empty, want the path of a file")
-		}
-		role.Mount = orDefault(strings.Trim(role.Mount, "/"), "approle")
-		if !isPath(role.Mount) {
-			refuse("auth.appRole.mount: is not the path of an auth method")
-		}
+	if a.AppRole != nil {
+		problems = append(problems, a.AppRole.resolve()...)
 	}
-	if role := a.Kubernetes; role != nil {
-		if role.Role == "" {
-			refuse("auth.kubernetes.role: is empty, want the name of a role")
-		}
-		role.Mount = orDefault(strings.Trim(role.Mount, "/"), "kubernetes")
-		role.TokenFile = orDefault(role.TokenFile, defaultServiceToken)
-		if !isPath(role.Mount) {
-			refuse("auth.kubernetes.mount: is not the path of an auth method")
-		}
+	if a.Kubernetes != nil {
+		problems = append(problems, a.Kubernetes.resolve()...)
 	}
 	return problems
 }
 
-// logsIn tells whether a new token can be had at any time.
+func (a *appRoleAuth) resolve() []error {
+	var problems []error
+	if (a.RoleID == "") == (a.RoleIDFile == "") {
+		problems = append(problems, errors.New("auth.appRole: want one of roleId and roleIdFile"))
+	}
+	if a.SecretIDFile == "" {
+		problems = append(problems, errors.New("auth.appRole.secretIdFile: is empty, want the path of a file"))
+	}
+	a.Mount = orDefault(strings.Trim(a.Mount, "/"), "approle")
+	if !isPath(a.Mount) {
+		problems = append(problems, errors.New("auth.appRole.mount: is not the path of an auth method, want one such as approle"))
+	}
+	return problems
+}
+
+func (k *kubernetesAuth) resolve() []error {
+	var problems []error
+	if k.Role == "" {
+		problems = append(problems, errors.New("auth.kubernetes.role: is empty, want the name of a role"))
+	}
+	k.Mount = orDefault(strings.Trim(k.Mount, "/"), "kubernetes")
+	k.TokenFile = orDefault(k.TokenFile, defaultServiceToken)
+	if !isPath(k.Mount) {
+		problems = append(problems, errors.New("auth.kubernetes.mount: is not the path of an auth method, want one such as kubernetes"))
+	}
+	return problems
+}
+
+// logsIn reports whether a login can return a new token at any time.
 func (a *authConfig) logsIn() bool { return a.AppRole != nil || a.Kubernetes != nil }
 
-// given is the token that somebody else takes care of. The file is read each time, for it may have changed.
+// given returns the configured token. Its file is read each time, because somebody else may replace it.
 func (a *authConfig) given() (string, error) {
 	if a.TokenFile == "" {
 		return a.Token, nil
@@ -85,23 +97,23 @@ func (a *authConfig) given() (string, error) {
 	return readSecret("auth.tokenFile", a.TokenFile)
 }
 
-// login asks the store for a token.
-func (a *authConfig) login(ctx context.Context, store *api.Client) (*api.SecretAuth, error) {
+// login requests a token from the store.
+func (a *authConfig) login(ctx context.Context, requests *api.Client) (*api.SecretAuth, error) {
 	path, data, err := a.credentials()
 	if err != nil {
 		return nil, err
 	}
-	answer, err := store.Logical().WriteWithContext(ctx, path, data)
+	granted, err := requests.Logical().WriteWithContext(ctx, path, data)
 	if err != nil {
 		return nil, fmt.Errorf("logging in at %s: %w", path, plain(err))
 	}
-	if answer == nil || answer.Auth == nil || answer.Auth.ClientToken == "" {
+	if granted == nil || granted.Auth == nil || granted.Auth.ClientToken == "" {
 		return nil, fmt.Errorf("logging in at %s: %w", path, errAnswer)
 	}
-	return answer.Auth, nil
+	return granted.Auth, nil
 }
 
-// credentials are what is written where to log in.
+// credentials returns the path of the login and what to write there.
 func (a *authConfig) credentials() (path string, data map[string]any, err error) {
 	if a.Kubernetes != nil {
 		token, err := readSecret("auth.kubernetes.tokenFile", a.Kubernetes.TokenFile)
@@ -117,7 +129,7 @@ func (a *authConfig) credentials() (path string, data map[string]any, err error)
 	return "auth/" + a.AppRole.Mount + "/login", map[string]any{"role_id": roleID, "secret_id": secretID}, err
 }
 
-// readSecret reads a file that holds one secret.
+// readSecret returns the content of a file that holds one secret.
 func readSecret(field, path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +137,14 @@ func readSecret(field, path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(content))
 	if secret == "" {
-		return "", fmt.Errorf("%s: %s is empty", field, path)
+		return "", fmt.Errorf("%s: %s is empty, want the secret in it", field, path)
 	}
 	return secret, nil
+}
+
+func orDefault(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
 }

@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 )
 
-// minBearer is how long a bearer token must be, in bytes.
+// minBearer is the minimum length of a bearer token, in bytes.
 const minBearer = 16
 
-// bearers are the tokens that senders of audit lines authenticate with. Only their hashes are kept.
+// bearers are the tokens that authenticate senders of audit lines. Only their hashes are kept.
 type bearers struct {
 	file   string
 	hashes atomic.Pointer[[][sha256.Size]byte]
-	seen   stamp
+	loaded stamp
 }
 
 // newBearers reads the file.
@@ -26,10 +26,10 @@ func newBearers(file string) (*bearers, error) {
 	return b, b.refresh()
 }
 
-// refresh reads the file where it has changed. Where it cannot be read, the tokens that were read last stay.
+// refresh reads the file if it changed. If it cannot be read, it keeps the tokens that it read last.
 func (b *bearers) refresh() error {
-	seen, err := stampOf(b.file)
-	if err != nil || seen == b.seen {
+	onDisk, err := stampOf(b.file)
+	if err != nil || onDisk == b.loaded {
 		return err
 	}
 	content, err := os.ReadFile(b.file)
@@ -43,19 +43,19 @@ func (b *bearers) refresh() error {
 			continue
 		}
 		if len(token) < minBearer {
-			return fmt.Errorf("%s: token %d is too short, want %d characters or more; make one with: openssl rand -hex 32", b.file, len(hashes)+1, minBearer)
+			return fmt.Errorf("%s: token %d is too short, want %d characters or more; create one with: openssl rand -hex 32", b.file, len(hashes)+1, minBearer)
 		}
 		hashes = append(hashes, sha256.Sum256([]byte(token)))
 	}
 	if len(hashes) == 0 {
-		return fmt.Errorf("%s: has no token; make one with: openssl rand -hex 32", b.file)
+		return fmt.Errorf("%s: has no token; create one with: openssl rand -hex 32", b.file)
 	}
-	b.seen = seen
+	b.loaded = onDisk
 	b.hashes.Store(&hashes)
 	return nil
 }
 
-// allow tells whether the request has one of the tokens. How long that takes tells nothing of the tokens.
+// allow reports whether the request has one of the tokens. The time that it takes reveals nothing about them.
 func (b *bearers) allow(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))

@@ -72,13 +72,13 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 		status     int
 		want, kind string
 	}{
-		{name: "an error of the store", status: 403, body: `{"errors":["1 error occurred:\n\t* permission denied\n\n"]}`, want: "asking for x: the store answered 403: 1 error occurred: * permission denied", kind: "forbidden"},
-		{name: "a long one", status: 500, body: `{"errors":["` + strings.Repeat("x", 500) + `"]}`, want: "asking for x: the store answered 500: " + strings.Repeat("x", maxMessage), kind: "status-500"},
-		{name: "a page of a proxy", status: 502, body: "<html>canary</html>", want: "asking for x: the store answered 502", kind: "status-502"},
-		{name: "a sealed store", status: 503, body: `{"errors":["Vault is sealed"]}`, want: "asking for x: the store answered 503: Vault is sealed", kind: "sealed-or-standby"},
-		{name: "what is no JSON", status: 200, body: "canary", want: "asking for x: the answer is malformed", kind: "malformed"},
-		{name: "what is another JSON", status: 200, body: `{"data":{"current_version":1,"versions":"canary"}}`, want: "asking for x: the answer is malformed", kind: "malformed"},
-		{name: "no connection", status: 0, want: `asking for x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
+		{name: "an error of the store", status: 403, body: `{"errors":["1 error occurred:\n\t* permission denied\n\n"]}`, want: "requesting x: the store answered 403: 1 error occurred: * permission denied", kind: "forbidden"},
+		{name: "a long one", status: 500, body: `{"errors":["` + strings.Repeat("x", 500) + `"]}`, want: "requesting x: the store answered 500: " + strings.Repeat("x", maxMessage), kind: "status-500"},
+		{name: "a page of a proxy", status: 502, body: "<html>canary</html>", want: "requesting x: the store answered 502", kind: "status-502"},
+		{name: "a sealed store", status: 503, body: `{"errors":["Vault is sealed"]}`, want: "requesting x: the store answered 503: Vault is sealed", kind: "sealed-or-standby"},
+		{name: "what is no JSON", status: 200, body: "canary", want: "requesting x: malformed answer", kind: "malformed"},
+		{name: "what is another JSON", status: 200, body: `{"data":{"current_version":1,"versions":"canary"}}`, want: "requesting x: malformed answer", kind: "malformed"},
+		{name: "no connection", status: 0, want: `requesting x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
 		{name: "nothing", status: 404, body: "", want: "not there", kind: "other"},
 	}
 	for _, test := range tests {
@@ -86,7 +86,7 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 			store := newFakeStore(kv2)
 			store.say("x", test.status, test.body)
 			r := newRig(t, askOnly, func(o *Options) { o.Transport = store })
-			_, err := r.feed.stores[0].client.get(t.Context(), "root", "x", nil, &metadata{})
+			_, err := r.feed.pipelines[0].client.get(t.Context(), "root", "x", nil, &metadata{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -101,7 +101,7 @@ func TestNoRequestIsMadeOfAPathThatLeadsElsewhere(t *testing.T) {
 	store := newFakeStore(kv2)
 	r := newRig(t, askOnly, func(o *Options) { o.Transport = store })
 	for _, path := range []string{"secret/metadata/../../sys/seal", "secret//x", "secret/./x", ""} {
-		if _, err := r.feed.stores[0].client.get(t.Context(), "root", path, nil, &metadata{}); err == nil {
+		if _, err := r.feed.pipelines[0].client.get(t.Context(), "root", path, nil, &metadata{}); err == nil {
 			t.Errorf("%q was asked for", path)
 		}
 	}

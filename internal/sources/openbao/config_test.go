@@ -38,7 +38,7 @@ stores:
 	want := []storeConfig{
 		{
 			Name: "main", Address: "HTTPS://Bao.Example.com:8200/", Aliases: []string{"http://bao.bao.svc:8200", "https://bao.example.com:8200"},
-			Namespace: "team-a", TLS: tlsConfig{CACertFile: "ca.pem", ClientCertFile: "tls.crt", ClientKeyFile: "tls.key", ServerName: "bao"},
+			Namespace: "team-a", TLS: tlsFiles{CACertFile: "ca.pem", ClientCertFile: "tls.crt", ClientKeyFile: "tls.key", ServerName: "bao"},
 			Auth: authConfig{Kubernetes: &kubernetesAuth{Role: "watcher", Mount: "kubernetes", TokenFile: defaultServiceToken}},
 			Poll: pollConfig{
 				Interval: "30s", Mounts: []string{"secret", "team-b/secret"}, Referenced: true, DatabaseMounts: []string{"database"}, LDAPMounts: []string{"ldap"},
@@ -65,18 +65,18 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{name: "a field of another type", content: start + "poll: {mounts: secret}}]", want: "poll.mounts: is of type string, want slice"},
 		{name: "what is not YAML", content: "stores: [", want: "line 1: is not YAML"},
 		{name: "no name", content: "stores: [{address: 'https://bao'}]", want: `stores[0].name: "" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
-		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" is there twice`},
+		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" appears twice`},
 		{name: "no address", content: "stores: [{name: main}]", want: "stores[0].address: is empty, want the URL of the store"},
-		{name: "an address without a scheme", content: "stores: [{name: main, address: 'bao:8200'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: the scheme is not https or http"},
-		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: it has more than a host and a path"},
-		{name: "a malformed address", content: "stores: [{name: main, address: 'https://canary:x'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: it is malformed"},
-		{name: "a wrong alias", content: start + "aliases: ['http://a', 'https://']}]", want: "stores[0].aliases[1]: is not the URL of a store, want https://host:port: it has no host"},
+		{name: "an address without a scheme", content: "stores: [{name: main, address: 'bao:8200'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: the scheme is neither https nor http"},
+		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: more than a host and a path"},
+		{name: "a malformed address", content: "stores: [{name: main, address: 'https://canary:x'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: malformed"},
+		{name: "a wrong alias", content: start + "aliases: ['http://a', 'https://']}]", want: "stores[0].aliases[1]: is not the URL of a store, want https://host:port: no host"},
 		{name: "half a client certificate", content: start + "tls: {clientCertFile: a}}]", want: `stores[0].tls.clientCertFile: "a" and tls.clientKeyFile: "", want both or neither`},
 		{name: "two ways to log in", content: start + "auth: {token: canary, tokenFile: b}}]", want: "stores[0].auth: has several methods, want one of token, tokenFile, appRole, kubernetes"},
 		{name: "an AppRole without anything", content: start + "auth: {appRole: {}}}]", want: "stores[0].auth.appRole: want one of roleId and roleIdFile\nstores[0].auth.appRole.secretIdFile: is empty, want the path of a file"},
 		{name: "no role", content: start + "auth: {kubernetes: {}}}]", want: "stores[0].auth.kubernetes.role: is empty, want the name of a role"},
-		{name: "an interval without a unit", content: start + "auth: {token: a}, poll: {interval: '30', mounts: [a]}}]", want: `stores[0].poll.interval: "30" is not a time of a second or more, want one such as 30s or 1m`},
-		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a time of a second or more, want one such as 30s or 1m`},
+		{name: "an interval without a unit", content: start + "auth: {token: a}, poll: {interval: '30', mounts: [a]}}]", want: `stores[0].poll.interval: "30" is not a duration of a second or more, want one such as 30s or 1m`},
+		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "a mount that leads elsewhere", content: start + "auth: {token: a}, poll: {mounts: [../sys]}}]", want: `stores[0].poll.mounts[0]: "../sys" is not the path of a mount, want one such as secret or team-a/secret`},
 		{name: "polling without credentials", content: start + "poll: {mounts: [secret]}}]", want: "stores[0].poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes"},
 		{name: "a peer that is no network", content: start + "audit: {peers: [10.0.0.1]}}]", want: `stores[0].audit.peers[0]: "10.0.0.1" is not a network, want CIDR notation, such as 10.0.0.0/8`},
@@ -85,7 +85,7 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{
 			name:    "a socket twice",
 			content: "stores: [{name: a, address: 'https://a', socketListen: '127.0.0.1:1'}, {name: b, address: 'https://b', socketListen: '127.0.0.1:1'}]",
-			want:    `stores[1].socketListen: "127.0.0.1:1" is there twice, want an address for each store`,
+			want:    `stores[1].socketListen: "127.0.0.1:1" appears twice, want an address for each store`,
 		},
 	}
 	for _, test := range tests {
@@ -145,7 +145,7 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 		{name: "a receiver without stores", args: []string{"--openbao-audit-listen=:1", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: ":1" has no use without --openbao-config`},
 		{name: "no such file", args: []string{"--openbao-config=/nowhere"}, want: "--openbao-config: reading: open /nowhere: no such file or directory"},
 		{name: "a file with problems", args: []string{"--openbao-config=" + path("bad", "stores: [{}]")}, want: ": stores[0].name: "},
-		{name: "a receiver without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1"}, want: "--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; make one with: openssl rand -hex 32"},
+		{name: "a receiver without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1"}, want: "--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; create one with: openssl rand -hex 32"},
 		{name: "a receiver with a file without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("empty", "\n")}, want: "has no token"},
 		{name: "a receiver with a token that is too short", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("short", "abc")}, want: "token 1 is too short, want 16 characters or more"},
 		{name: "no address", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=8080", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: "8080" is not an address, want host:port`},
@@ -156,7 +156,7 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 			args: []string{"--openbao-config=" + path("two", "stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), "--openbao-socket-listen=127.0.0.1:1"},
 		},
 		{
-			name: "references that nobody tells", want: "stores[0]: poll.referenced: nobody tells here what is referenced, want poll.mounts",
+			name: "references that nobody tells", want: "stores[0]: poll.referenced: no source of references here, want poll.mounts",
 			args: []string{"--openbao-config=" + path("referenced", "stores: [{name: a, address: 'https://a', auth: {token: a}, poll: {referenced: true}}]")},
 		},
 		{

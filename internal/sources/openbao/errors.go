@@ -12,23 +12,25 @@ import (
 )
 
 var (
-	// errAnswer says that the store's answer is not what its API says.
-	errAnswer = errors.New("the answer is malformed")
-	// errNotThere says that there is nothing at the path.
+	// errAnswer means that an answer of the store does not have the form that its API documents.
+	errAnswer = errors.New("malformed answer")
+	// errNotThere means that nothing is at the path.
 	errNotThere = errors.New("not there")
-	// errNoMount says that no mount that the token can see has the path.
+	// errNoMount means that no mount that the token may see contains the path.
 	errNoMount = errors.New("no such mount among those that the token may see")
-	// errEngine says that the mount is of another secrets engine than was expected.
+	// errEngine means that the mount is of another secrets engine than expected.
 	errEngine = errors.New("the mount is of another secrets engine")
-	// errUnversioned says that the mount is KV v1, which has no metadata: it can be seen in the audit only.
-	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only its audit tells of changes")
-	// errTooMany says that a mount has more secrets than one poll may ask for.
-	errTooMany = errors.New("too many secrets to ask for each: poll by reference, or grant scan on detailed-metadata")
-	// errPath says that no request can be made of the path.
-	errPath = errors.New("the path is malformed")
+	// errUnversioned means that the mount is KV v1, which has no metadata, so that only the audit log shows its changes.
+	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only the audit log shows its changes")
+	// errNoScan means that the store cannot list the metadata of a whole mount in one request.
+	errNoScan = errors.New("the mount cannot be scanned")
+	// errTooMany means that a mount has more secrets than one poll may request.
+	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan on detailed-metadata")
+	// errPath means that no request can be made of the path.
+	errPath = errors.New("malformed path")
 )
 
-// statusError is an answer of the store with a status that is an error. Its text has nothing of what was asked for.
+// statusError is an answer of the store with an error status. Its text contains nothing of the request.
 type statusError struct {
 	code    int
 	message string
@@ -42,35 +44,36 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// maxMessage is how much of the store's own words is repeated, in bytes.
+// maxMessage is the maximum length of the store's own error text that is repeated, in bytes.
 const maxMessage = 200
 
-// plain makes one line of an error of the client. Answers that are not of the store's API, such as a proxy's page, are not repeated.
+// plain turns an error of the API client into one line. The body of an answer that is not of the store's API, such as a proxy's error
+// page, is dropped.
 func plain(err error) error {
 	response, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
 		return err
 	}
-	status := &statusError{code: response.StatusCode}
+	refusal := &statusError{code: response.StatusCode}
 	if !response.RawError && len(response.Errors) > 0 {
-		status.message = strings.Join(strings.Fields(response.Errors[0]), " ")
-		status.message = status.message[:min(len(status.message), maxMessage)]
+		refusal.message = strings.Join(strings.Fields(response.Errors[0]), " ")
+		refusal.message = refusal.message[:min(len(refusal.message), maxMessage)]
 	}
-	return status
+	return refusal
 }
 
-// code is the status of the store's answer, or 0.
+// code returns the status of the store's answer, or 0.
 func code(err error) int {
-	if status, ok := errors.AsType[*statusError](err); ok {
-		return status.code
+	if refusal, ok := errors.AsType[*statusError](err); ok {
+		return refusal.code
 	}
 	return 0
 }
 
-// kind is a word for an error: an error is told once for each kind.
+// kind classifies an error in one word. Failures of the same kind are logged once.
 func kind(err error) string {
 	_, network := errors.AsType[net.Error](err)
-	switch status := code(err); {
+	switch answered := code(err); {
 	case errors.Is(err, errUnversioned):
 		return "unversioned"
 	case errors.Is(err, errNoMount):
@@ -81,19 +84,19 @@ func kind(err error) string {
 		return "too-many"
 	case errors.Is(err, errAnswer):
 		return "malformed"
-	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+	case answered == http.StatusForbidden || answered == http.StatusUnauthorized:
 		return "forbidden"
-	case status == http.StatusServiceUnavailable:
+	case answered == http.StatusServiceUnavailable:
 		return "sealed-or-standby"
-	case status != 0:
-		return fmt.Sprintf("status-%d", status)
+	case answered != 0:
+		return fmt.Sprintf("status-%d", answered)
 	case errors.Is(err, context.DeadlineExceeded) || network:
 		return "unreachable"
 	}
 	return "other"
 }
 
-// final tells whether asking again without another configuration is of no use.
+// final reports whether retrying is useless until somebody changes the configuration.
 func final(err error) bool {
 	switch kind(err) {
 	case "unversioned", "no-mount", "engine", "too-many", "forbidden":

@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// Feed sees changes in OpenBao and Vault stores.
+// Feed detects changes in OpenBao and Vault stores.
 type Feed struct {
 	options   Options
-	stores    []*store
-	receiver  *receiver // nil: none
-	lines     []*lines
+	pipelines []*pipeline
+	receiver  *httpReceiver // nil: none
+	sockets   []*socketReceiver
 	listening atomic.Bool
 }
 
-// New makes a feed. It reads the configuration and every file that it names, and reports all that is wrong with them. It
-// neither listens nor connects.
+// New returns a feed. It reads the configuration and every file that the configuration names, and reports everything that is wrong with
+// them. It neither listens nor connects.
 func New(o Options) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -39,33 +39,25 @@ func New(o Options) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(o.Meter)
+	m, err := newMetrics(o.Meter)
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics: %w", err)
 	}
 	for i := range configs {
-		if err := f.add(&configs[i], i, len(configs) == 1, metrics); err != nil {
+		if err := f.add(&configs[i], len(configs) == 1, m); err != nil {
 			return nil, fmt.Errorf("--openbao-config: %s: stores[%d]: %w", o.ConfigFile, i, err)
 		}
 	}
 	if o.SocketListen != "" && len(configs) > 1 {
 		return nil, fmt.Errorf("--openbao-socket-listen: %q is for one store, and %s has %d: want socketListen of each store", o.SocketListen, o.ConfigFile, len(configs))
 	}
-	if o.AuditListen != "" {
-		if f.receiver, err = newReceiver(&f.options, f.stores); err != nil {
-			return nil, err
-		}
-	}
-	if err := metrics.watch(o.Meter, f.stores); err != nil {
-		return nil, fmt.Errorf("making the metrics: %w", err)
-	}
-	return f, nil
+	return f, f.expose(m)
 }
 
-// add makes a store and its receiver of lines.
-func (f *Feed) add(config *storeConfig, index int, only bool, metrics *metrics) error {
+// add makes the pipeline of a store and its receiver of lines. only means that it is the only store.
+func (f *Feed) add(config *storeConfig, only bool, m *metrics) error {
 	if config.Poll.Referenced && f.options.Referenced == nil {
-		return errors.New("poll.referenced: nobody tells here what is referenced, want poll.mounts")
+		return errors.New("poll.referenced: no source of references here, want poll.mounts")
 	}
 	if only && config.SocketListen == "" && f.options.SocketListen != "" {
 		if err := config.checkSocket(f.options.SocketListen); err != nil {
@@ -73,21 +65,39 @@ func (f *Feed) add(config *storeConfig, index int, only bool, metrics *metrics) 
 		}
 		config.SocketListen = f.options.SocketListen
 	}
-	s, err := newStore(config, &f.options, metrics)
+	p, err := newPipeline(config, &f.options, m)
 	if err != nil {
 		return err
 	}
-	f.stores = append(f.stores, s)
+	f.pipelines = append(f.pipelines, p)
 	if config.SocketListen == "" {
 		return nil
 	}
 	address, err := parseSocketAddress(config.SocketListen)
-	f.lines = append(f.lines, &lines{store: s, address: address, log: s.log})
+	f.sockets = append(f.sockets, &socketReceiver{intake: p.intake, address: address, peers: config.peers, log: p.log})
 	return err
 }
 
-// Run gives observations to the sink until ctx is done, and is nil then. An error means that a receiver cannot listen any
-// more. Run is called once.
+// expose makes the HTTP receiver and the gauges of all stores.
+func (f *Feed) expose(m *metrics) error {
+	intakes, statuses := map[string]*intake{}, map[string]*status{}
+	for _, p := range f.pipelines {
+		intakes[p.config.Name], statuses[p.config.Name] = p.intake, p.status
+	}
+	if f.options.AuditListen != "" {
+		var err error
+		if f.receiver, err = newHTTPReceiver(&f.options, intakes); err != nil {
+			return err
+		}
+	}
+	if err := m.watch(f.options.Meter, statuses); err != nil {
+		return fmt.Errorf("making the metrics: %w", err)
+	}
+	return nil
+}
+
+// Run passes observations to the sink until ctx is done, and then returns nil. An error means that a receiver cannot listen any more.
+// Call it once.
 func (f *Feed) Run(ctx context.Context, sink Sink) error {
 	serving, err := f.listen(ctx)
 	if err != nil {
@@ -108,11 +118,11 @@ func (f *Feed) Run(ctx context.Context, sink Sink) error {
 		})
 	}
 	others.Go(func() { refreshing(ctx, f.options.Logger, f.refreshers()) })
-	// What was received is observed, also what comes in while the receivers end.
+	// The pipelines outlive the receivers, so that they observe everything that was received.
 	working, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
-	for _, s := range f.stores {
-		others.Go(func() { s.run(working, sink) })
+	for _, p := range f.pipelines {
+		others.Go(func() { p.run(working, sink) })
 	}
 	receivers.Wait()
 	<-ctx.Done()
@@ -122,7 +132,7 @@ func (f *Feed) Run(ctx context.Context, sink Sink) error {
 	return <-failures
 }
 
-// refreshers read again what may have changed in files.
+// refreshers returns everything that is reloaded from files.
 func (f *Feed) refreshers() []refresher {
 	var refreshers []refresher
 	if f.receiver != nil {
@@ -131,15 +141,15 @@ func (f *Feed) refreshers() []refresher {
 			refreshers = append(refreshers, f.receiver.keys)
 		}
 	}
-	for _, s := range f.stores {
-		if s.client != nil && s.client.keys != nil {
-			refreshers = append(refreshers, s.client.keys)
+	for _, p := range f.pipelines {
+		if p.clientKeys != nil {
+			refreshers = append(refreshers, p.clientKeys)
 		}
 	}
 	return refreshers
 }
 
-// listen opens all listeners, and gives what serves them.
+// listen opens all listeners and returns the functions that serve them.
 func (f *Feed) listen(ctx context.Context) ([]func(context.Context) error, error) {
 	var serving []func(context.Context) error
 	var opened []net.Listener
@@ -152,35 +162,35 @@ func (f *Feed) listen(ctx context.Context) ([]func(context.Context) error, error
 	if f.receiver != nil {
 		listener, err := f.options.Listen(ctx, "tcp", f.options.AuditListen)
 		if err != nil {
-			return fail(fmt.Errorf("listening for the audit: %w", err))
+			return fail(fmt.Errorf("listening for audit requests: %w", err))
 		}
 		opened = append(opened, listener)
 		serving = append(serving, func(ctx context.Context) error { return f.receiver.serve(ctx, listener) })
 	}
-	for _, l := range f.lines {
-		listener, err := l.listen(ctx, f.options.Listen)
+	for _, socket := range f.sockets {
+		listener, err := socket.listen(ctx, f.options.Listen)
 		if err != nil {
 			return fail(err)
 		}
 		opened = append(opened, listener)
-		serving = append(serving, func(ctx context.Context) error { return l.serve(ctx, listener) })
+		serving = append(serving, func(ctx context.Context) error { return socket.serve(ctx, listener) })
 	}
 	return serving, nil
 }
 
-// Ready is nil when the receivers listen and each polled store has been read once. Otherwise it says what is missing, a line
-// for each store.
+// Ready returns nil once the receivers listen and each polled store was read. Otherwise the error names what is missing, one line for each
+// store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil
 	}
 	if !f.listening.Load() {
-		return errors.New("the receivers of stores' audit do not listen yet")
+		return errors.New("the audit receivers do not listen yet")
 	}
 	var missing []error
-	for _, s := range f.stores {
-		if err := s.ready(); err != nil {
-			missing = append(missing, fmt.Errorf("store %s: %w", s.config.Name, err))
+	for _, p := range f.pipelines {
+		if err := p.ready(); err != nil {
+			missing = append(missing, fmt.Errorf("store %s: %w", p.config.Name, err))
 		}
 	}
 	return errors.Join(missing...)

@@ -6,27 +6,27 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// change is what an entry of the audit means.
+// change is the meaning of an audit entry.
 type change struct {
 	path      events.StorePath // without the store
 	engine    string
 	operation string
-	// complete says that the entry tells everything about the state: the store need not be asked.
+	// complete reports whether the entry shows the whole state, so that the store need not be asked.
 	complete bool
-	// state is what the operation implies, for a store that cannot be asked. Zero where it implies nothing.
+	// state is the state that the operation implies, for a store that cannot be asked. Zero if it implies none.
 	state State
 	// version is the version that was written, or zero.
 	version int64
 }
 
-// The KV engines, as the option "version" of a mount has them.
+// The versions of the KV engine, as in the option "version" of a mount.
 const (
 	kvUnknown = 0
 	kvV1      = 1
 	kvV2      = 2
 )
 
-// judge says what an entry means, given the version of its KV engine. It is false for what changes nothing that is read.
+// judge returns the meaning of an entry, given the version of its KV engine, and whether it may change anything that is read.
 func judge(e entry, mount string, kv int) (change, bool) {
 	rest, ok := strings.CutPrefix(e.path, mount+"/")
 	if !ok {
@@ -44,7 +44,7 @@ func judge(e entry, mount string, kv int) (change, bool) {
 	return c, path != ""
 }
 
-// judgeKV fills in the change and gives the path of the secret, empty for what is no change.
+// judgeKV fills in the change and returns the path of the secret, or nothing if nothing changes.
 func (c *change) judgeKV(e entry, rest string, kv int) string {
 	verb, path, _ := strings.Cut(rest, "/")
 	switch {
@@ -55,13 +55,13 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 	case verb == "data" && e.operation == "delete":
 		c.state = Deleted
 	case verb == "data" && kv == kvV2:
-		// A write that tells no version: see what is there.
+		// A write without a version in its line: the store must be asked.
 	case verb == "metadata" && path != "":
 		if e.operation != "delete" {
 			return ""
 		}
 		c.state = Gone
-	// KV v2 has no "create" for these, so that it is a secret of KV v1 in a folder with such a name.
+	// KV v2 has no "create" on these paths: that is a KV v1 secret in a folder of such a name.
 	case verb == "delete" && e.operation == "update":
 		c.state, c.operation = Deleted, "delete"
 	case verb == "undelete" && e.operation == "update":
@@ -76,7 +76,7 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 	return path
 }
 
-// judgePlain is judgeKV for KV v1, of which nothing can be asked but values.
+// judgePlain is judgeKV for KV v1, where only values could be requested.
 func (c *change) judgePlain(e entry, rest string) string {
 	c.complete, c.state = true, Live
 	if e.operation == "delete" {
@@ -85,44 +85,45 @@ func (c *change) judgePlain(e entry, rest string) string {
 	return rest
 }
 
-// roles are the paths of static roles in an engine: where they are rotated, where they are, and where their secret is read.
-type roles struct{ rotate, list, secret string }
+// rolePaths are the paths of static roles in an engine: where they are rotated, where they are listed, and where their password is
+// read.
+type rolePaths struct{ rotate, list, secret string }
 
-func rolesOf(engine string) roles {
+func rolePathsOf(engine string) rolePaths {
 	if engine == events.EngineLDAP {
-		return roles{rotate: "rotate-role", list: "static-role", secret: "static-cred"}
+		return rolePaths{rotate: "rotate-role", list: "static-role", secret: "static-cred"}
 	}
-	return roles{rotate: "rotate-role", list: "static-roles", secret: "static-creds"}
+	return rolePaths{rotate: "rotate-role", list: "static-roles", secret: "static-creds"}
 }
 
 // judgeRole is judgeKV for static roles.
 func (c *change) judgeRole(e entry, rest string) string {
-	names := rolesOf(e.engine)
+	places := rolePathsOf(e.engine)
 	verb, role, _ := strings.Cut(rest, "/")
 	switch {
 	case role == "":
 		return ""
-	case verb == names.rotate && e.operation != "delete":
+	case verb == places.rotate && e.operation != "delete":
 		c.state, c.operation = Live, "rotate"
-	case verb == names.list && e.operation == "delete":
+	case verb == places.list && e.operation == "delete":
 		c.state = Gone
-	case verb == names.list && e.operation == "create":
+	case verb == places.list && e.operation == "create":
 		c.state = Live
-	case verb == names.list:
-		// It may have been rotated by that or not.
+	case verb == places.list:
+		// An update may have rotated it.
 	default:
 		return ""
 	}
-	return names.secret + "/" + role
+	return places.secret + "/" + role
 }
 
-// guessMount is the mount of a request path where neither the line nor the store tells it: what is before the first part
-// that the engine knows, or else the first part.
+// guessMount returns the likely mount of a request path if neither the line nor the store names it: what precedes the first segment
+// that the engine defines, or else the first segment.
 func guessMount(e entry) string {
 	marks := []string{"/data/", "/metadata/", "/delete/", "/undelete/", "/destroy/"}
 	if e.engine != events.EngineKV {
-		names := rolesOf(e.engine)
-		marks = []string{"/" + names.rotate + "/", "/" + names.list + "/"}
+		places := rolePathsOf(e.engine)
+		marks = []string{"/" + places.rotate + "/", "/" + places.list + "/"}
 	}
 	end := -1
 	for _, mark := range marks {

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// keypair is a certificate with its key that are read again when their files have changed.
+// keypair is a certificate and its key, reloaded when their files change.
 type keypair struct {
 	certFile, keyFile string
 	pair              atomic.Pointer[tls.Certificate]
-	seen              stamp
+	loaded            stamp
 }
 
 // newKeypair reads the files.
@@ -21,20 +21,20 @@ func newKeypair(certFile, keyFile string) (*keypair, error) {
 
 func (k *keypair) current() *tls.Certificate { return k.pair.Load() }
 
-// refresh reads the files where they have changed. Where they cannot be read, what was read last stays.
+// refresh reads the files if they changed. If they cannot be read, it keeps what it read last.
 func (k *keypair) refresh() error {
-	seen, err := stampOf(k.certFile, k.keyFile)
+	onDisk, err := stampOf(k.certFile, k.keyFile)
 	if err != nil {
 		return err
 	}
-	if seen == k.seen {
+	if onDisk == k.loaded {
 		return nil
 	}
 	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
 	if err != nil {
 		return fmt.Errorf("reading: %w", err)
 	}
-	k.seen = seen
+	k.loaded = onDisk
 	k.pair.Store(&pair)
 	return nil
 }

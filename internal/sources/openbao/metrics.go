@@ -11,35 +11,35 @@ import (
 )
 
 type metrics struct {
-	lines  metric.Int64Counter
-	polls  metric.Int64Counter
-	polled metric.Int64ObservableGauge
-	heard  metric.Int64ObservableGauge
+	auditLines    metric.Int64Counter
+	polls         metric.Int64Counter
+	lastPoll      metric.Int64ObservableGauge
+	lastAuditLine metric.Int64ObservableGauge
 }
 
-// instruments is the one definition of what is measured. A store is one of the few in the configuration.
+// instruments defines every metric. The label store has one value for each store of the configuration.
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
-			Counter: &m.lines, Name: "keyturn.openbao.audit.lines", Unit: "{line}", Labels: []string{"store", "result"},
-			About: "Lines of the audit of a store, by what became of them.",
+			Counter: &m.auditLines, Name: "keyturn.openbao.audit.lines", Unit: "{line}", Labels: []string{"store", "result"},
+			About: "Lines of a store's audit log, by how they were handled.",
 		},
 		{
 			Counter: &m.polls, Name: "keyturn.openbao.polls", Unit: "{poll}", Labels: []string{"store", "result"},
-			About: "Polls of the metadata of a store: success or failure.",
+			About: "Polls of a store's metadata, by result: success or failure.",
 		},
 		{
-			Gauge: &m.polled, Name: "keyturn.openbao.poll.last", Unit: "s", Labels: []string{"store"},
-			About: "When a store was last polled with success, in seconds since 1970.",
+			Gauge: &m.lastPoll, Name: "keyturn.openbao.poll.last", Unit: "s", Labels: []string{"store"},
+			About: "Time of the last successful poll of a store, in seconds since 1970.",
 		},
 		{
-			Gauge: &m.heard, Name: "keyturn.openbao.audit.last", Unit: "s", Labels: []string{"store"},
-			About: "When a line of a store's audit was last received, in seconds since 1970.",
+			Gauge: &m.lastAuditLine, Name: "keyturn.openbao.audit.last", Unit: "s", Labels: []string{"store"},
+			About: "Time of the last line received from a store's audit log, in seconds since 1970.",
 		},
 	}
 }
 
-// Instruments lists what is measured of secret stores.
+// Instruments returns the definitions of the metrics of secret stores.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
@@ -47,31 +47,31 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, instrument.Make(meter, m.instruments())
 }
 
-// watch shows when the stores were last heard of. A store that was not yet is left out.
-func (m *metrics) watch(meter metric.Meter, stores []*store) error {
+// watch reports the last poll and the last audit line of each store, by name. A store without either is left out.
+func (m *metrics) watch(meter metric.Meter, statuses map[string]*status) error {
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
-		for _, s := range stores {
-			label := metric.WithAttributes(attribute.String("store", s.config.Name))
-			polled, heard := s.status.times()
-			if !polled.IsZero() {
-				observer.ObserveInt64(m.polled, polled.Unix(), label)
+		for store, s := range statuses {
+			label := metric.WithAttributes(attribute.String("store", store))
+			polledAt, lineAt := s.lastSeen()
+			if !polledAt.IsZero() {
+				observer.ObserveInt64(m.lastPoll, polledAt.Unix(), label)
 			}
-			if !heard.IsZero() {
-				observer.ObserveInt64(m.heard, heard.Unix(), label)
+			if !lineAt.IsZero() {
+				observer.ObserveInt64(m.lastAuditLine, lineAt.Unix(), label)
 			}
 		}
 		return nil
-	}, m.polled, m.heard)
+	}, m.lastPoll, m.lastAuditLine)
 	if err != nil {
 		return fmt.Errorf("observing: %w", err)
 	}
 	return nil
 }
 
-func (m *metrics) line(ctx context.Context, store string, result verdict) {
-	m.lines.Add(ctx, 1, metric.WithAttributes(attribute.String("store", store), attribute.String("result", string(result))))
+func (m *metrics) countLine(ctx context.Context, store string, result verdict) {
+	m.auditLines.Add(ctx, 1, metric.WithAttributes(attribute.String("store", store), attribute.String("result", string(result))))
 }
 
-func (m *metrics) poll(ctx context.Context, store, result string) {
+func (m *metrics) countPoll(ctx context.Context, store, result string) {
 	m.polls.Add(ctx, 1, metric.WithAttributes(attribute.String("store", store), attribute.String("result", result)))
 }

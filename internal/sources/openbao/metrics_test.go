@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard, silent := &store{config: &storeConfig{Name: "heard"}}, &store{config: &storeConfig{Name: "silent"}}
-	heard.status.heard(time.Unix(100, 0))
-	heard.status.polled(time.Unix(200, 0))
-	if err := m.watch(meter, []*store{heard, silent}); err != nil {
+	heard, silent := newStatus(slog.New(slog.DiscardHandler)), newStatus(slog.New(slog.DiscardHandler))
+	heard.noteLine(time.Unix(100, 0))
+	heard.notePoll(time.Unix(200, 0))
+	if err := m.watch(meter, map[string]*status{"heard": heard, "silent": silent}); err != nil {
 		t.Fatal(err)
 	}
-	m.line(t.Context(), "heard", used)
-	m.poll(t.Context(), "heard", "success")
+	m.countLine(t.Context(), "heard", used)
+	m.countPoll(t.Context(), "heard", "success")
 
 	var collected metricdata.ResourceMetrics
 	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {

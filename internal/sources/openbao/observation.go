@@ -6,18 +6,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// State is what has become of a secret in a store. The zero State is none.
+// State is the state of a secret in a store. The zero State is not a state.
 type State uint8
 
 // The states of a secret.
 const (
-	// Live is a secret that can be read.
+	// Live means that the secret can be read.
 	Live State = iota + 1
-	// Deleted is a secret whose current version is deleted, and can be undeleted.
+	// Deleted means that the current version is deleted and can be undeleted.
 	Deleted
-	// Destroyed is a secret whose current version is destroyed for good.
+	// Destroyed means that the current version is destroyed for good.
 	Destroyed
-	// Gone is a secret that is not there any more, not even its metadata.
+	// Gone means that the secret and its metadata do not exist.
 	Gone
 )
 
@@ -35,37 +35,38 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Observation is what was seen of one secret in a store. The same state may be seen several times and by several ways, and a
-// state that was read may be seen after a later one: ReadAt tells.
+// Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and
+// by polling, and a state that was read may be observed after a later one: compare ReadAt.
 type Observation struct {
-	// Path names the secret. It is valid: Path.Source() can be read back.
+	// Path names the secret. It is valid: Path.Source() parses back to it.
 	Path events.StorePath
 	// Servers are the address and the aliases of the store, in the form of events.StoreAddress.
 	Servers []string
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string
-	// Version is the current version in KV v2. Zero where the engine counts none, and where nobody could ask for it.
+	// Version is the current version in KV v2. Zero if the engine has no versions or the store could not be asked.
 	Version int64
-	// State is what has become of the secret.
+	// State is the state of the secret.
 	State State
-	// At is the store's time of the state: when the version was created or deleted, when the role's password was rotated, or
-	// the time of the audit line where nothing else tells. Zero where the store does not tell it.
+	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was
+	// rotated, or else the time of the audit line. Zero if unknown.
 	At time.Time
-	// ReadAt is our time just before the store was asked, so that the state is at least as new. Zero where an audit line told
-	// everything by itself.
+	// ReadAt is our time just before the store was asked, so that the state is at least as new. Zero if the audit line was
+	// complete and nothing was asked.
 	ReadAt time.Time
-	// Request is the id of the store's request where no version tells the state apart from others: in KV v1, and in stores
-	// that cannot be asked. Empty otherwise.
+	// Request is the id of the store's request if no version distinguishes the state: in KV v1, and in stores that cannot be
+	// asked. Empty otherwise.
 	Request string
-	// Operation is what was done: create, update, patch, delete, undelete, destroy or rotate. Empty where it was found by polling.
+	// Operation is create, update, patch, delete, undelete, destroy or rotate. Empty if the change was found by polling.
 	Operation string
-	// By is the display name of who did it. Empty where it was found by polling.
+	// By is the display name of the client that made the change. Empty if the change was found by polling.
 	By string
-	// Trace is the trace of who did it, where the store audits the traceparent header and it is valid.
+	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
 	Trace events.TraceContext
-	// Received is our time of getting the audit line or the answer.
+	// Received is our time of receiving the audit line or the answer.
 	Received time.Time
 }
 
-// Sink takes observations, from several goroutines at once. It must not block; false means that it has no room, and the observation is offered again soon.
+// Sink accepts observations from several goroutines at once. It must not block. False means that it has no room: the observation is
+// offered again soon.
 type Sink func(Observation) bool

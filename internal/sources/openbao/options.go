@@ -15,46 +15,46 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Options are what a Feed is made of. The fields of the first group are flags of cmd/watcher.
+// Options configure a Feed. The fields of the first group are flags of cmd/watcher.
 type Options struct {
-	// ConfigFile is the path of the configuration of the stores: see Config. Empty: no store is watched.
+	// ConfigFile is the path of the configuration of the stores. Empty: no store is watched.
 	ConfigFile string
-	// AuditListen is the address of the HTTP audit receiver. Empty: there is none.
+	// AuditListen is the address of the HTTP audit receiver. Empty: no receiver.
 	AuditListen string
-	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one a line; each of them is accepted. It is
-	// read again when it has changed.
+	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line; any of them is accepted. It is
+	// reloaded when it changes.
 	AuditTokenFile string
-	// AuditTLSCertFile and AuditTLSKeyFile make the HTTP audit receiver speak TLS. They are read again when they have changed.
+	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. They are reloaded when they change.
 	AuditTLSCertFile string
 	AuditTLSKeyFile  string
-	// SocketListen is the address of the receiver of the socket audit device, host:port or unix:/path, where one store is
-	// configured. Empty: there is none but those in the configuration.
+	// SocketListen is the address of the receiver of the socket audit device, host:port or unix:/path, if exactly one store is
+	// configured. Empty: only the receivers in the configuration.
 	SocketListen string
 
-	// Known lists the paths that are known to be in a mount, so that those that have vanished are found. Default: none.
+	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
 	Known func(store, namespace, mount string) []string
-	// Referenced lists what somebody reads, of any store, for stores that are polled by reference. Default: nobody can tell.
+	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. Default: no store can be.
 	Referenced func(ctx context.Context) ([]Reference, error)
-	// Logger and Meter are what the feed tells about itself with.
+	// Logger and Meter report about the feed itself.
 	Logger *slog.Logger
 	Meter  metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Transport makes the connections to the stores in place of one with their TLS settings. Default: none.
+	// Transport replaces the HTTP transport to every store. Default: one for each store with its TLS settings.
 	Transport http.RoundTripper
-	// Listen opens a listener. Default: that of net.ListenConfig.
+	// Listen opens a listener. Default: net.ListenConfig.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
-// Reference is a path that somebody reads.
+// Reference is a path that somebody reads, such as an ExternalSecret.
 type Reference struct {
 	// Server is the address under which the reader knows the store, in the form of events.StoreAddress.
 	Server string
-	// Path is what is read. The name of its store is empty.
+	// Path is the path. The name of its store is empty.
 	Path events.StorePath
 }
 
-// DefaultOptions are the options of a feed that watches no store.
+// DefaultOptions returns the options of a feed that watches no store.
 func DefaultOptions() Options {
 	return Options{Now: time.Now, Listen: new(net.ListenConfig).Listen}
 }
@@ -64,45 +64,45 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "openbao-config", o.ConfigFile,
 		"`file` with the OpenBao and Vault stores to watch, in YAML; empty watches none")
 	flags.StringVar(&o.AuditListen, "openbao-audit-listen", o.AuditListen,
-		"`address` to receive the audit of OpenBao's HTTP audit device on, at /v1/audit/<store>; empty receives none")
+		"`address` to listen on for OpenBao's HTTP audit device, at /v1/audit/<store>; empty disables it")
 	flags.StringVar(&o.AuditTokenFile, "openbao-audit-token-file", o.AuditTokenFile,
-		"`file` with the bearer tokens that the HTTP audit device may send, one a line")
+		"`file` with the bearer tokens that the HTTP audit device may send, one per line")
 	flags.StringVar(&o.AuditTLSCertFile, "openbao-audit-tls-cert-file", o.AuditTLSCertFile,
-		"`file` with the certificate of the audit receiver, in PEM; empty speaks HTTP without TLS")
+		"`file` with the certificate of the audit receiver, in PEM; empty disables TLS")
 	flags.StringVar(&o.AuditTLSKeyFile, "openbao-audit-tls-key-file", o.AuditTLSKeyFile,
 		"`file` with the private key of the audit receiver, in PEM")
 	flags.StringVar(&o.SocketListen, "openbao-socket-listen", o.SocketListen,
-		"`address` to receive the audit of the socket audit device on, host:port or unix:/path, where one store is configured; empty receives none")
+		"`address` to listen on for the socket audit device, host:port or unix:/path; only with a single store; empty disables it")
 }
 
-// Enabled tells whether stores are to be watched.
+// Enabled reports whether any store is watched.
 func (o *Options) Enabled() bool { return o.ConfigFile != "" }
 
-// Validate reports everything that is wrong with the options, a line each. What is in the files is reported by New.
+// Validate reports everything that is wrong with the options, one line each. It does not read files: New does.
 func (o *Options) Validate() error {
 	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, flag := range []struct{ name, value string }{
 		{"openbao-audit-listen", o.AuditListen}, {"openbao-socket-listen", o.SocketListen},
 	} {
 		if flag.value != "" && !o.Enabled() {
-			refuse("--%s: %q has no use without --openbao-config", flag.name, flag.value)
+			complain("--%s: %q has no use without --openbao-config", flag.name, flag.value)
 		}
 	}
 	if o.AuditListen != "" {
 		if _, _, err := net.SplitHostPort(o.AuditListen); err != nil {
-			refuse("--openbao-audit-listen: %q is not an address, want host:port", o.AuditListen)
+			complain("--openbao-audit-listen: %q is not an address, want host:port", o.AuditListen)
 		}
 		if o.AuditTokenFile == "" {
-			refuse("--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; make one with: openssl rand -hex 32")
+			complain("--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; create one with: openssl rand -hex 32")
 		}
 	}
 	if (o.AuditTLSCertFile == "") != (o.AuditTLSKeyFile == "") {
-		refuse("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither", o.AuditTLSCertFile, o.AuditTLSKeyFile)
+		complain("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither", o.AuditTLSCertFile, o.AuditTLSKeyFile)
 	}
 	if o.SocketListen != "" {
 		if _, err := parseSocketAddress(o.SocketListen); err != nil {
-			refuse("--openbao-socket-listen: %w", err)
+			complain("--openbao-socket-listen: %w", err)
 		}
 	}
 	return errors.Join(problems...)

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// metadata is what is read of a KV v2 secret's metadata.
+// metadata is the part of a KV v2 secret's metadata that is decoded.
 type metadata struct {
 	CurrentVersion integer `json:"current_version"`
 	Versions       map[string]struct {
@@ -21,8 +21,8 @@ type metadata struct {
 	} `json:"versions"`
 }
 
-// state is what the metadata says at a time by the store's clock. Metadata without a version is of a secret that was never
-// written, which nobody can read: it is Gone. It is false where the current version is not among the versions.
+// state returns the state at a time by the store's clock. A secret without a version was never written, so that nobody can read it: it
+// is Gone. ok is false if the current version is missing among the versions.
 func (m *metadata) state(now time.Time) (version int64, state State, at time.Time, ok bool) {
 	version = int64(m.CurrentVersion)
 	if version == 0 {
@@ -33,90 +33,90 @@ func (m *metadata) state(now time.Time) (version int64, state State, at time.Tim
 	switch {
 	case current.Destroyed:
 		return version, Destroyed, time.Time{}, ok
-	// A deletion may be ahead: delete_version_after.
+	// delete_version_after schedules a deletion in the future.
 	case !deleted.IsZero() && !deleted.After(now):
 		return version, Deleted, deleted, ok
 	}
 	return version, Live, time.Time(current.CreatedTime), ok
 }
 
-// role is what is read of a static role. Its password is elsewhere.
-type role struct {
+// staticRole is the part of a static role that is decoded. Its password is at another path.
+type staticRole struct {
 	LastRotation instant `json:"last_vault_rotation"`
 }
 
-// read asks the store what has become of a secret. What is not there any more is Gone.
-func (s *store) read(ctx context.Context, path events.StorePath) (Observation, error) {
-	in, err := s.mounts.of(ctx, path.Namespace, path.Mount+"/"+path.Path)
+// metadataReader reads the state of single secrets.
+type metadataReader struct {
+	origin origin
+	client *client
+	mounts *mountTable
+}
+
+// read asks the store for the state of a secret. A secret that does not exist is Gone.
+func (r *metadataReader) read(ctx context.Context, path events.StorePath) (Observation, error) {
+	in, err := r.mounts.find(ctx, path.Namespace, path.Mount+"/"+path.Path)
 	if err != nil {
 		return Observation{}, err
 	}
 	if in.path != path.Mount {
 		return Observation{}, fmt.Errorf("%s: %w", path.Mount, errNoMount)
 	}
-	return s.readIn(ctx, in, path.Path)
+	return r.readIn(ctx, in, path.Path)
 }
 
-// readIn is read where the mount is known.
-func (s *store) readIn(ctx context.Context, in mount, path string) (Observation, error) {
+// readIn reads a secret of a mount.
+func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string) (Observation, error) {
 	switch {
 	case in.engine == events.EngineKV && in.version == kvV2:
-		return s.readKV(ctx, in, path)
+		return r.readKV(ctx, in, path)
 	case in.engine == events.EngineKV:
 		return Observation{}, fmt.Errorf("%s: %w", in.path, errUnversioned)
 	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
-		return s.readRole(ctx, in, path)
+		return r.readRole(ctx, in, path)
 	}
 	return Observation{}, fmt.Errorf("%s: %w", in.path, errEngine)
 }
 
-func (s *store) readKV(ctx context.Context, in mount, path string) (Observation, error) {
+func (r *metadataReader) readKV(ctx context.Context, in engineMount, path string) (Observation, error) {
 	var m metadata
-	got, err := s.client.get(ctx, in.namespace, in.path+"/metadata/"+path, nil, &m)
-	return s.seen(in, path, &m, got, err)
-}
-
-// seen is what the answer about the metadata of a secret says.
-func (s *store) seen(in mount, path string, m *metadata, got answer, err error) (Observation, error) {
-	o := s.observation(in, path, got)
+	got, err := r.client.get(ctx, in.namespace, in.path+"/metadata/"+path, nil, &m)
+	o := r.origin.ofReply(in, path, got)
 	if err != nil {
 		return o, orGone(&o, err)
 	}
+	return o, m.describe(&o, got)
+}
+
+// describe sets the state of an observation by the metadata.
+func (m *metadata) describe(o *Observation, got reply) error {
 	var ok bool
 	if o.Version, o.State, o.At, ok = m.state(got.date); !ok {
-		return o, fmt.Errorf("the metadata in %s: %w", in.path, errAnswer)
+		return fmt.Errorf("metadata in %s: %w", o.Path.Mount, errAnswer)
 	}
-	return o, nil
+	return nil
 }
 
-func (s *store) readRole(ctx context.Context, in mount, path string) (Observation, error) {
-	names := rolesOf(in.engine)
-	name, ok := strings.CutPrefix(path, names.secret+"/")
+func (r *metadataReader) readRole(ctx context.Context, in engineMount, path string) (Observation, error) {
+	places := rolePathsOf(in.engine)
+	name, ok := strings.CutPrefix(path, places.secret+"/")
 	if !ok {
-		return Observation{}, fmt.Errorf("%s is not %s/<role>: %w", path, names.secret, errPath)
+		return Observation{}, fmt.Errorf("%s is not %s/<role>: %w", path, places.secret, errPath)
 	}
-	var r role
-	got, err := s.client.get(ctx, in.namespace, in.path+"/"+names.list+"/"+name, nil, &r)
-	o := s.observation(in, path, got)
+	var found staticRole
+	got, err := r.client.get(ctx, in.namespace, in.path+"/"+places.list+"/"+name, nil, &found)
+	o := r.origin.ofReply(in, path, got)
 	if err != nil {
 		return o, orGone(&o, err)
 	}
-	o.State, o.At = Live, time.Time(r.LastRotation)
+	o.State, o.At = Live, time.Time(found.LastRotation)
 	return o, nil
 }
 
-// orGone makes Gone of what is not there. Other errors stay.
+// orGone turns errNotThere into the state Gone and returns any other error.
 func orGone(o *Observation, err error) error {
 	if errors.Is(err, errNotThere) {
 		o.State = Gone
 		return nil
 	}
 	return err
-}
-
-func (s *store) observation(in mount, path string, got answer) Observation {
-	return Observation{
-		Path:    events.StorePath{Store: s.config.Name, Namespace: in.namespace, Mount: in.path, Path: path},
-		Servers: s.config.servers, Engine: in.engine, ReadAt: got.asked, Received: got.received,
-	}
 }

@@ -8,22 +8,29 @@ import (
 	"time"
 )
 
-// refreshInterval is how often files that may change are looked at.
+// refreshInterval is how often files are checked for changes.
 const refreshInterval = 5 * time.Second
 
-// refresher reads files again where they have changed. Where that fails, what was read last stays.
+// refresher reads its files again if they changed. If that fails, it keeps what it read last.
 type refresher interface{ refresh() error }
 
-// refreshing calls the refreshers from time to time until ctx is done.
+// refreshing calls the refreshers at each interval until ctx is done.
 func refreshing(ctx context.Context, log *slog.Logger, refreshers []refresher) {
 	failed := make([]string, len(refreshers))
-	for pause(ctx, refreshInterval) {
+	ticker := time.NewTicker(refreshInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
 		for i, r := range refreshers {
 			text := ""
 			if err := r.refresh(); err != nil {
 				text = err.Error()
 				if text != failed[i] {
-					log.ErrorContext(ctx, "changed file cannot be read, what was read before stays", "err", err)
+					log.ErrorContext(ctx, "changed file cannot be read, keeping its previous content", "err", err)
 				}
 			}
 			failed[i] = text
@@ -31,7 +38,7 @@ func refreshing(ctx context.Context, log *slog.Logger, refreshers []refresher) {
 	}
 }
 
-// stamp tells versions of at most two files apart.
+// stamp identifies the versions of at most two files.
 type stamp [2]struct {
 	modified int64
 	size     int64

@@ -8,42 +8,69 @@ import (
 	"time"
 
 	"github.com/hashicorp/vault/api"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// The times of a session.
 const (
-	// minLogin is the least time between two logins that the store's refusals cause.
+	// minLogin is the minimum time between two logins.
 	minLogin = 10 * time.Second
-	// minRenewal and maxRenewal bound the time to the next renewal.
-	minRenewal = time.Second
-	maxRenewal = 24 * time.Hour
-	// renewalTimeout bounds a login and a renewal.
-	renewalTimeout = 15 * time.Second
+	// tokenTimeout bounds a login, a renewal and a lookup of the token.
+	tokenTimeout = 15 * time.Second
 )
 
-// session has a token for a store, and keeps it valid.
+// session holds a token of a store and keeps it valid.
 type session struct {
-	auth  authConfig
-	store *api.Client // without a token, in the namespace of the login
-	log   *slog.Logger
-	now   func() time.Time
+	auth     authConfig
+	requests *api.Client // without a token, in the namespace of the login
+	log      *slog.Logger
+	now      func() time.Time
 
-	mu       sync.Mutex // held while logging in, so that only one does
-	token    string
-	ttl      time.Duration // as it was when the token was new; zero where it does not end
-	renewAt  time.Time     // zero where there is no need
-	loggedIn time.Time
-	told     string // the kind of the last failure that was logged
+	mu         sync.Mutex // held during a login, so that there is only one
+	token      string
+	renewal    renewal
+	loginTried time.Time
+	logged     string // the kind of the last failure that was logged
 }
 
-// current is a valid token, as far as is known.
+func newSession(auth authConfig, requests *api.Client, now func() time.Time, log *slog.Logger) *session {
+	return &session{auth: auth, requests: requests, now: now, log: log}
+}
+
+// run renews the token in time, until ctx is done.
+func (s *session) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(s.keep(ctx)):
+		}
+	}
+}
+
+// current returns a token that is valid as far as is known.
 func (s *session) current(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.take(ctx)
+	return s.obtain(ctx)
 }
 
-func (s *session) take(ctx context.Context) (string, error) {
+// replaceRefused replaces a token that the store refused. It reports whether another one can be tried.
+func (s *session) replaceRefused(ctx context.Context, token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.auth.logsIn() && s.token == token {
+		// A token is refused if it has expired, and if it may not do what was requested. A token that may not even look itself up
+		// cannot distinguish the two, so a login is tried, but not too often.
+		if s.now().Sub(s.loginTried) < minLogin || s.alive(ctx) {
+			return false
+		}
+		s.token = ""
+	}
+	another, err := s.obtain(ctx)
+	return err == nil && another != token
+}
+
+// obtain returns the token that is given, or else the last one that a login returned.
+func (s *session) obtain(ctx context.Context) (string, error) {
 	if !s.auth.logsIn() {
 		token, err := s.auth.given()
 		if err == nil && token != s.token {
@@ -53,127 +80,90 @@ func (s *session) take(ctx context.Context) (string, error) {
 		return token, err
 	}
 	if s.token == "" {
-		if err := s.login(ctx); err != nil {
+		if err := s.logIn(ctx); err != nil {
 			return "", err
 		}
 	}
 	return s.token, nil
 }
 
-// refused is told that the store refused a token. It tells whether there is another one to try.
-func (s *session) refused(ctx context.Context, token string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.auth.logsIn() && s.token == token {
-		// A token is refused where it has ended, and where it may not do what was asked. A token that may not even ask about
-		// itself cannot tell which, so a login is tried, but not too often.
-		if s.now().Sub(s.loggedIn) < minLogin || s.alive(ctx) {
-			return false
-		}
-		s.token = ""
-	}
-	another, err := s.take(ctx)
-	return err == nil && another != token
-}
-
-// alive tells whether the token is known not to have ended.
-func (s *session) alive(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
+func (s *session) logIn(ctx context.Context) error {
+	s.loginTried = s.now()
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	_, err := s.authorized().Auth().Token().LookupSelfWithContext(ctx)
-	return err == nil
-}
-
-func (s *session) login(ctx context.Context) error {
-	s.loggedIn = s.now()
-	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
-	defer cancel()
-	granted, err := s.auth.login(ctx, s.store)
+	granted, err := s.auth.login(ctx, s.requests)
 	if err != nil {
 		return err
 	}
-	s.token, s.ttl = granted.ClientToken, time.Duration(granted.LeaseDuration)*time.Second
-	s.schedule(s.ttl)
+	s.token, s.renewal = granted.ClientToken, newRenewal(seconds(granted.LeaseDuration), s.now())
 	return nil
 }
 
-// inspect finds out when a token that was given must be renewed. A token that may not ask is left alone.
+// inspect schedules the renewal of a given token. A token that may not look itself up is left alone.
 func (s *session) inspect(ctx context.Context) {
-	s.ttl, s.renewAt = 0, time.Time{}
-	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
-	defer cancel()
-	answer, err := s.authorized().Auth().Token().LookupSelfWithContext(ctx)
+	s.renewal = renewal{}
+	looked, err := s.lookUp(ctx)
 	if err != nil {
 		return
 	}
-	ttl, err := answer.TokenTTL()
-	renewable, _ := answer.TokenIsRenewable()
+	ttl, err := looked.TokenTTL()
+	renewable, _ := looked.TokenIsRenewable()
 	if err == nil && renewable {
-		s.ttl = ttl
-		s.schedule(ttl)
+		s.renewal = newRenewal(ttl, s.now())
 	}
 }
 
-// authorized is the client with the token.
+// alive reports whether the token is known to be valid.
+func (s *session) alive(ctx context.Context) bool {
+	_, err := s.lookUp(ctx)
+	return err == nil
+}
+
+func (s *session) lookUp(ctx context.Context) (*api.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	return s.authorized().Auth().Token().LookupSelfWithContext(ctx)
+}
+
+// authorized returns a client with the token.
 func (s *session) authorized() *api.Client {
-	client := s.store.WithNamespace(s.store.Namespace())
-	client.SetToken(s.token)
-	return client
+	authorized := s.requests.WithNamespace(s.requests.Namespace())
+	authorized.SetToken(s.token)
+	return authorized
 }
 
-// schedule sets the time of the next renewal to two thirds of what is left.
-func (s *session) schedule(ttl time.Duration) {
-	if ttl <= 0 {
-		s.renewAt = time.Time{}
-		return
-	}
-	s.renewAt = s.now().Add(min(max(ttl/3*2, minRenewal), maxRenewal))
-}
-
-// run keeps the token valid until ctx is done.
-func (s *session) run(ctx context.Context) {
-	wait := time.Duration(0)
-	for pause(ctx, wait) {
-		wait = s.keep(ctx)
-	}
-}
-
-// keep renews the token where it is time, and gives the time until it is to be called again.
+// keep renews the token if it is time, and returns the time until the next call.
 func (s *session) keep(ctx context.Context) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.renewal(ctx)
-	if err != nil && ctx.Err() == nil {
-		if s.told != kind(err) {
-			s.told = kind(err)
-			s.log.WarnContext(ctx, "token of the store is not renewed", "err", err)
+	if err := s.renew(ctx); err != nil && ctx.Err() == nil {
+		if s.logged != kind(err) {
+			s.logged = kind(err)
+			s.log.WarnContext(ctx, "store token not renewed", "err", err)
 		}
-		return minLogin
+		return wait.Jitter(minLogin, renewalJitter)
 	}
-	s.told = ""
-	if s.renewAt.IsZero() {
-		return time.Minute
-	}
-	return max(s.renewAt.Sub(s.now()), minRenewal)
+	s.logged = ""
+	return s.renewal.next(s.now())
 }
 
-func (s *session) renewal(ctx context.Context) error {
-	if _, err := s.take(ctx); err != nil || s.renewAt.IsZero() || s.now().Before(s.renewAt) {
+// renew renews the token if it is time. Where that fails, or extends the token too little, it logs in anew if it can.
+func (s *session) renew(ctx context.Context) error {
+	if _, err := s.obtain(ctx); err != nil || !s.renewal.due(s.now()) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
+	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	answer, err := s.authorized().Auth().Token().RenewSelfWithContext(ctx, 0)
-	if err == nil && answer != nil && answer.Auth != nil {
-		ttl := time.Duration(answer.Auth.LeaseDuration) * time.Second
-		s.schedule(ttl)
-		// A token near its end is renewed for less and less.
-		if ttl >= s.ttl/2 || !s.auth.logsIn() {
+	renewed, err := s.authorized().Auth().Token().RenewSelfWithContext(limited, 0)
+	if err == nil && renewed != nil && renewed.Auth != nil {
+		ttl := seconds(renewed.Auth.LeaseDuration)
+		s.renewal.extend(ttl, s.now())
+		if !s.auth.logsIn() || !s.renewal.exhausted(ttl) {
 			return nil
 		}
 	}
 	if s.auth.logsIn() {
-		return s.login(ctx)
+		return s.logIn(ctx)
 	}
 	if err == nil {
 		err = errAnswer
@@ -181,17 +171,4 @@ func (s *session) renewal(ctx context.Context) error {
 	return fmt.Errorf("renewing the token: %w", plain(err))
 }
 
-// pause waits, and tells whether ctx is not done.
-func pause(ctx context.Context, wait time.Duration) bool {
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -192,7 +192,7 @@ func TestAGivenTokenIsRenewedWhereItCanBe(t *testing.T) {
 		// When it has ended there is nothing but to say so.
 		store.set(0, time.Now())
 		after(30 * time.Minute)
-		if got := strings.Count(r.log.String(), "token of the store is not renewed"); got != 1 {
+		if got := strings.Count(r.log.String(), "store token not renewed"); got != 1 {
 			t.Errorf("told %d times, want once:\n%s", got, r.log)
 		}
 	})

@@ -11,88 +11,89 @@ import (
 	"time"
 )
 
-// status is how the store is doing: what is logged once, what Ready tells, and what the gauges show.
+const (
+	// maxFailures bounds the subjects whose failures are remembered. Further ones are not logged.
+	maxFailures = 256
+	// auditHints is the subject of failures to read what the audit log hints at. They do not affect readiness.
+	auditHints = "audit hints"
+)
+
+// status is the health of a store: it logs each failure once, and readiness and the gauges report from it.
 type status struct {
-	mu        sync.Mutex
-	failures  map[string]error // by what failed, until it works again
-	polledAt  time.Time        // zero before the first
-	heardAt   time.Time
-	succeeded bool
+	log *slog.Logger
+
+	mu       sync.Mutex
+	failures map[string]error // by subject, until it works again
+	polledAt time.Time        // zero before the first complete poll
+	lineAt   time.Time        // zero before the first audit line
 }
 
-// maxFailures is how many things that fail are told apart. Further ones are not told.
-const maxFailures = 256
+func newStatus(log *slog.Logger) *status { return &status{log: log, failures: map[string]error{}} }
 
-// failed is told that something failed. It is logged where it has not failed in this way before.
-func (s *status) failed(ctx context.Context, log *slog.Logger, what string, err error) {
+// noteFailure records that reading the subject failed. It logs the first failure of each kind.
+func (s *status) noteFailure(ctx context.Context, subject string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	s.mu.Lock()
-	before := s.failures[what]
+	before := s.failures[subject]
 	room := before != nil || len(s.failures) < maxFailures
-	if s.failures == nil {
-		s.failures = map[string]error{}
-	}
 	if room {
-		s.failures[what] = err
+		s.failures[subject] = err
 	}
 	s.mu.Unlock()
-	if !room {
-		return
-	}
-	if before == nil || kind(before) != kind(err) {
-		log.WarnContext(ctx, "store cannot be read", "for", what, "reason", kind(err), "err", err)
+	if room && (before == nil || kind(before) != kind(err)) {
+		s.log.WarnContext(ctx, "store cannot be read", "for", subject, "reason", kind(err), "err", err)
 	}
 }
 
-// worked is told that something worked.
-func (s *status) worked(ctx context.Context, log *slog.Logger, what string) {
+// noteSuccess records that reading the subject works.
+func (s *status) noteSuccess(ctx context.Context, subject string) {
 	s.mu.Lock()
-	before := s.failures[what]
-	delete(s.failures, what)
+	before := s.failures[subject]
+	delete(s.failures, subject)
 	s.mu.Unlock()
 	if before != nil {
-		log.InfoContext(ctx, "store can be read again", "for", what)
+		s.log.InfoContext(ctx, "store can be read again", "for", subject)
 	}
 }
 
-// polled is told that all that can be polled was polled.
-func (s *status) polled(at time.Time) {
+// notePoll records a complete poll.
+func (s *status) notePoll(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.succeeded, s.polledAt = true, at
+	s.polledAt = at
 }
 
-// heard is told that the store's audit came through.
-func (s *status) heard(at time.Time) {
+// noteLine records that an audit line arrived.
+func (s *status) noteLine(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heardAt = at
+	s.lineAt = at
 }
 
-// times are those of the last poll that worked and of the last line of the audit, zero where there was none.
-func (s *status) times() (polledAt, heardAt time.Time) {
+// lastSeen returns when the last complete poll and the last audit line were, zero if there was none.
+func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.polledAt, s.heardAt
+	return s.polledAt, s.lineAt
 }
 
-// ready is nil when all was polled once.
-func (s *status) ready() error {
+// unpolled returns nil after the first complete poll, and before that an error that names what is missing.
+func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.succeeded {
+	if !s.polledAt.IsZero() {
 		return nil
 	}
 	var missing []string
-	for what, err := range s.failures {
-		if !strings.HasPrefix(what, hinted) {
-			missing = append(missing, fmt.Sprintf("%s: %v", what, err))
+	for subject, err := range s.failures {
+		if !strings.HasPrefix(subject, auditHints) {
+			missing = append(missing, fmt.Sprintf("%s: %v", subject, err))
 		}
 	}
 	if len(missing) == 0 {
-		return errors.New("has not been polled yet")
+		return errors.New("not polled yet")
 	}
 	slices.Sort(missing)
 	return errors.New(strings.Join(missing, "; "))

@@ -23,22 +23,22 @@ func writeLine(operation, path string, version int) []byte {
 
 func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 	tests := []struct {
-		name      string
-		line      []byte
-		vouched   bool
-		state     State
-		version   int64
-		operation string
-		asked     int // how often
+		name          string
+		line          []byte
+		authenticated bool
+		state         State
+		version       int64
+		operation     string
+		asked         int // how often
 	}{
-		{name: "a write that somebody vouches for", line: writeLine("update", "secret/data/db", 9), vouched: true, state: Live, version: 9, operation: "update"},
+		{name: "a write that somebody vouches for", line: writeLine("update", "secret/data/db", 9), authenticated: true, state: Live, version: 9, operation: "update"},
 		{name: "a write that is true", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
 		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
 		{name: "a write that is false", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
 		{name: "a deletion that is false", line: writeLine("delete", "secret/data/db", 0), state: Live, version: 3, asked: 1 + maxStale},
-		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), vouched: true, state: Live, version: 3, asked: 1},
+		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), authenticated: true, state: Live, version: 3, asked: 1},
 		{name: "a write to what is not there", line: writeLine("create", "secret/data/never", 1)},
-		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0), vouched: true},
+		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0), authenticated: true},
 		{name: "a write to a mount that is not there", line: []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/x", 1)), "secret/", "nowhere/"))},
 	}
 	for _, test := range tests {
@@ -47,7 +47,7 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
 			known := func(string, string, string) []string { return nil }
 			inBubble(t, askOnly, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
-				r.feed.stores[0].take(t.Context(), test.line, test.vouched)
+				r.feed.pipelines[0].intake.take(t.Context(), test.line, test.authenticated)
 				after(time.Minute)
 				got := r.seen()
 				if test.state == 0 {
@@ -101,7 +101,7 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 				return http.StatusOK, test.after
 			})
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-				r.feed.stores[0].take(t.Context(), test.line, false)
+				r.feed.pipelines[0].intake.take(t.Context(), test.line, false)
 				after(time.Minute)
 				got := r.seen()
 				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Operation == "" || o.By != "token" {
@@ -120,7 +120,7 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 	mounts := store.answers["sys/internal/ui/mounts"]
 	store.do("sys/internal/ui/mounts", away)
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-		s := r.feed.stores[0]
+		s := r.feed.pipelines[0].intake
 		s.take(t.Context(), writeLine("update", "secret/data/db", 4), false)
 		s.take(t.Context(), writeLine("delete", "secret/data/other", 0), true)
 		after(time.Minute)
@@ -147,7 +147,7 @@ func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
 	store.say("secret/metadata/db", http.StatusOK, metadataOf(7, "2000-01-01T00:00:00Z", ""))
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		release = make(chan struct{})
-		s := r.feed.stores[0]
+		s := r.feed.pipelines[0].intake
 		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
 		synctest.Wait()
 		for version := 1; version <= 7; version++ {
@@ -174,7 +174,7 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
 	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
 		release = make(chan struct{})
-		s := r.feed.stores[0]
+		s := r.feed.pipelines[0].intake
 		after(10 * time.Second)
 		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
 		synctest.Wait()
@@ -190,23 +190,5 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 			t.Error("the store was not polled")
 		}
 		close(release)
-	})
-}
-
-func TestASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, auditOnly, nil)
-		s := r.feed.stores[0]
-		var offers []time.Time
-		s.sink = func(Observation) bool {
-			offers = append(offers, time.Now())
-			return len(offers) == 12
-		}
-		began := time.Now()
-		s.take(t.Context(), writeLine("update", "secret/data/db", 4), true)
-		s.process(t.Context(), <-s.spool)
-		if took := time.Since(began); len(offers) != 12 || took < 3*time.Second || took > 7*time.Second {
-			t.Errorf("offered %d times within %v", len(offers), took)
-		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,8 +14,8 @@ import (
 
 // The limits of the HTTP audit receiver. The store waits for the answer with each of its requests.
 const (
-	// maxBodyLine is how long a line may be, in bytes. Writes of secrets have shorter ones: see maxLine. What is longer is
-	// skipped while it is read, up to maxBody.
+	// maxBodyLine is the maximum length of a line, in bytes. Writes of secrets have shorter ones: see maxLine. Longer lines are
+	// skipped while they are read, up to maxBody.
 	maxBodyLine       = 1 << 20
 	maxBody           = 64 << 20
 	readHeaderTimeout = 5 * time.Second
@@ -23,24 +24,21 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 16 << 10
 	shutdownTimeout   = 5 * time.Second
-	// maxBodies is how many bodies are read at once. What comes meanwhile is dropped.
+	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
 	maxBodies = 64
 )
 
-// receiver takes the lines that OpenBao's HTTP audit device posts.
-type receiver struct {
-	stores  map[string]*store // by name
+// httpReceiver accepts the lines that OpenBao's HTTP audit device posts.
+type httpReceiver struct {
+	intakes map[string]*intake // by the name of the store
 	bearers *bearers
 	keys    *keypair // nil: no TLS
 	log     *slog.Logger
 	bodies  chan struct{}
 }
 
-func newReceiver(o *Options, stores []*store) (*receiver, error) {
-	r := &receiver{stores: map[string]*store{}, log: o.Logger, bodies: make(chan struct{}, maxBodies)}
-	for _, s := range stores {
-		r.stores[s.config.Name] = s
-	}
+func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, error) {
+	r := &httpReceiver{intakes: intakes, log: o.Logger, bodies: make(chan struct{}, maxBodies)}
 	var err error
 	if r.bearers, err = newBearers(o.AuditTokenFile); err != nil {
 		return nil, fmt.Errorf("--openbao-audit-token-file: %w", err)
@@ -53,8 +51,8 @@ func newReceiver(o *Options, stores []*store) (*receiver, error) {
 	return r, nil
 }
 
-// serve answers until ctx is done.
-func (r *receiver) serve(ctx context.Context, listener net.Listener) error {
+// serve answers requests until ctx is done.
+func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           r.handler(),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -76,7 +74,7 @@ func (r *receiver) serve(ctx context.Context, listener net.Listener) error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if err := server.Shutdown(patience); err != nil {
-			r.log.WarnContext(ctx, "requests of an audit device are cut off", "err", errors.Join(err, server.Close()))
+			r.log.WarnContext(ctx, "audit requests cut off", "err", errors.Join(err, server.Close()))
 		}
 	})
 	err := server.Serve(listener)
@@ -89,37 +87,37 @@ func (r *receiver) serve(ctx context.Context, listener net.Listener) error {
 	return fmt.Errorf("serving the audit receiver: %w", err)
 }
 
-// handler takes POST /v1/audit/<store>, and /v1/audit where there is one store.
-func (r *receiver) handler() http.Handler {
+// handler handles POST /v1/audit/<store>, and /v1/audit if there is only one store.
+func (r *httpReceiver) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/audit/{store}", func(w http.ResponseWriter, request *http.Request) {
-		r.take(w, request, r.stores[request.PathValue("store")])
+		r.receive(w, request, r.intakes[request.PathValue("store")])
 	})
 	mux.HandleFunc("POST /v1/audit", func(w http.ResponseWriter, request *http.Request) {
-		var only *store
-		for _, s := range r.stores {
-			if len(r.stores) == 1 {
-				only = s
+		var only *intake
+		for _, i := range r.intakes {
+			if len(r.intakes) == 1 {
+				only = i
 			}
 		}
-		r.take(w, request, only)
+		r.receive(w, request, only)
 	})
 	return mux
 }
 
-// take answers a request, without waiting for anything but its body. But for a line that is too long, the answer says nothing
-// of what became of the lines: the store is not to fail because of us.
-func (r *receiver) take(w http.ResponseWriter, request *http.Request, s *store) {
+// receive answers a request. It waits for nothing but the body. Unless a line is too long, the answer does not reveal how the lines were
+// handled: the store must not fail because of the watcher.
+func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx := request.Context()
 	if !r.bearers.allow(request) {
-		if s != nil {
-			s.refuse(ctx)
+		if to != nil {
+			to.refuse(ctx)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized", http.StatusUnauthorized)
 		return
 	}
-	if s == nil {
+	if to == nil {
 		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
 		return
 	}
@@ -127,29 +125,36 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request, s *store) 
 	case r.bodies <- struct{}{}:
 		defer func() { <-r.bodies }()
 	default:
-		s.miss(ctx, dropped)
+		to.miss(ctx, dropped)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	missed := false
-	rest, err := readLines(http.MaxBytesReader(w, request.Body, maxBody), maxBodyLine,
-		func(line []byte) { s.take(ctx, line, true) }, func(head []byte) { missed = s.skip(ctx, head) || missed })
+	switch skipped, err := takeBody(ctx, http.MaxBytesReader(w, request.Body, maxBody), to); {
+	case err != nil:
+		// The store hung up or was too slow.
+		to.miss(ctx, malformed)
+		http.Error(w, "cannot read the body", http.StatusBadRequest)
+	case skipped:
+		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// takeBody passes the lines of a body to the intake. It reports whether the body was too long, or skipped a line that may have been a
+// change.
+func takeBody(ctx context.Context, body io.Reader, to *intake) (skipped bool, err error) {
+	rest, err := readLines(body, maxBodyLine,
+		func(line []byte) { to.take(ctx, line, true) }, func(head []byte) { skipped = to.skip(ctx, head) || skipped })
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLong && len(rest) > 0:
-		missed = s.skip(ctx, rest) || missed
+		to.skip(ctx, rest)
 	case tooLong:
 	case err != nil:
-		// The store hung up, or was too slow.
-		s.miss(ctx, malformed)
-		http.Error(w, "the body cannot be read", http.StatusBadRequest)
-		return
+		return skipped, err
 	case len(rest) > 0:
-		s.take(ctx, rest, true)
+		to.take(ctx, rest, true)
 	}
-	if missed || tooLong {
-		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return skipped || tooLong, nil
 }

@@ -24,7 +24,7 @@ func parseSocketAddress(text string) (socketAddress, error) {
 	return socketAddress{network: "tcp", address: text}, nil
 }
 
-// local tells whether only this host can connect.
+// local reports whether only this host can connect.
 func (a socketAddress) local() bool {
 	if a.network == "unix" {
 		return true
@@ -34,7 +34,7 @@ func (a socketAddress) local() bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// allowed tells whether a host may connect: any on this host, others where the networks have them.
+// allowed reports whether a peer may connect: from this host always, from others if one of the networks contains it.
 func allowed(peer net.Addr, networks []netip.Prefix) bool {
 	tcp, isTCP := peer.(*net.TCPAddr)
 	if !isTCP {

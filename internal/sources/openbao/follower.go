@@ -1,0 +1,150 @@
+package openbao
+
+import (
+	"context"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// hintsSize is the maximum number of paths that wait to be read.
+const hintsSize = 1024
+
+// follower reads the paths that the audit log hints at. Hints that arrive while it reads are read together.
+type follower struct {
+	hints          <-chan hint
+	origin         origin
+	metadataReader *metadataReader
+	mounts         *mountTable
+	catalog        catalog
+	outlet         *outlet
+	status         *status
+	now            func() time.Time
+}
+
+// run reads until ctx is done.
+func (f *follower) run(ctx context.Context) {
+	var waiting []hint
+	for ctx.Err() == nil {
+		incoming := f.hints
+		if len(waiting) >= hintsSize {
+			incoming = nil
+		}
+		select {
+		case <-ctx.Done():
+		case h := <-incoming:
+			waiting = append(waiting, h)
+			for range min(len(incoming), hintsSize-len(waiting)) {
+				waiting = append(waiting, <-incoming)
+			}
+		case <-time.After(f.untilDue(waiting)):
+		}
+		waiting = f.readDue(ctx, waiting)
+	}
+}
+
+// untilDue returns the time until the first hint is due.
+func (f *follower) untilDue(waiting []hint) time.Duration {
+	next := time.Hour
+	for i := range waiting {
+		next = min(next, waiting[i].due.Sub(f.now()))
+	}
+	return max(next, 0)
+}
+
+// readDue reads the paths that are due, each once. It returns the hints that are not due yet or must be retried.
+func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
+	var later []hint
+	var paths []events.StorePath
+	now, due := f.now(), map[events.StorePath][]hint{}
+	for _, h := range waiting {
+		if h.due.After(now) {
+			later = append(later, h)
+			continue
+		}
+		readable, err := f.locate(ctx, &h)
+		switch path := h.meaning.path; {
+		case err != nil:
+			later = append(later, h.delayed(now))
+		case readable:
+			if due[path] == nil {
+				paths = append(paths, path)
+			}
+			due[path] = append(due[path], h)
+		}
+	}
+	done := make([]bool, len(paths))
+	inParallel(len(paths), func(i int) { done[i] = f.readHinted(ctx, paths[i], due[paths[i]]) })
+	for i, path := range paths {
+		if done[i] {
+			continue
+		}
+		for _, h := range due[path] {
+			later = append(later, h.delayed(f.now()))
+		}
+	}
+	return later
+}
+
+// locate finds the mount of a hint, and with it the meaning. It returns false if there is nothing to read, and an error if the mount
+// cannot be found yet.
+func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err error) {
+	if h.meaning.engine != "" {
+		return true, nil
+	}
+	in, err := f.mounts.find(ctx, h.entry.namespace, h.entry.path)
+	if err != nil {
+		return false, f.fail(ctx, guessMount(h.entry), err)
+	}
+	c, ok := judge(h.entry, in.path, in.version)
+	switch {
+	case !ok:
+		return false, nil
+	case c.complete && c.version == 0:
+		// KV v1: only the value could be read.
+		f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
+		return false, nil
+	}
+	c.path.Store = f.origin.store
+	h.meaning = c
+	return true, nil
+}
+
+// readHinted reads a path and observes it, attributed to the last hint that explains its state. It returns false if the path must be
+// read again.
+func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) bool {
+	o, err := f.metadataReader.read(ctx, path)
+	if err != nil {
+		return f.fail(ctx, path.Mount, err) == nil
+	}
+	f.status.noteSuccess(ctx, auditHints)
+	for i := range hints {
+		if !hints[i].accepts(&o) {
+			return false
+		}
+		if hints[i].explains(&o) {
+			o.attribute(hints[i].entry, hints[i].meaning)
+		}
+	}
+	if o.State == Gone && f.catalog.rulesOut(path) {
+		// It never existed: deleting such a path succeeds too.
+		return true
+	}
+	latest := hints[len(hints)-1].entry
+	o.Received = latest.received
+	if o.At.IsZero() && o.Operation != "" {
+		o.At = latest.at
+	}
+	f.outlet.emit(ctx, o)
+	return true
+}
+
+// fail records an error, and returns it if a retry may mend it.
+func (f *follower) fail(ctx context.Context, mount string, err error) error {
+	if final(err) {
+		f.status.noteFailure(ctx, auditHints+" of "+mount, err)
+		return nil
+	}
+	f.status.noteFailure(ctx, auditHints, err)
+	return err
+}

@@ -1,0 +1,56 @@
+package openbao
+
+import (
+	"context"
+	"time"
+)
+
+// spoolSize is the maximum number of audit entries that wait. An entry is some hundred bytes long, and never more than some thousand.
+const spoolSize = 4096
+
+// intake accepts the audit lines of a store from its receivers. It never blocks.
+type intake struct {
+	store   string
+	spool   chan entry
+	polls   pollRequests
+	status  *status
+	metrics *metrics
+	now     func() time.Time
+}
+
+// take accepts an audit line. It does not keep the line.
+func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
+	e, result := decodeLine(line)
+	if result != malformed {
+		i.status.noteLine(i.now())
+	}
+	if result == used {
+		e.received, e.authenticated = i.now(), authenticated
+		select {
+		case i.spool <- e:
+		default:
+			result = dropped
+			i.polls.ask()
+		}
+	}
+	i.metrics.countLine(ctx, i.store, result)
+}
+
+// miss is called when a part of the audit log could not be accepted.
+func (i *intake) miss(ctx context.Context, result verdict) {
+	i.metrics.countLine(ctx, i.store, result)
+	i.polls.ask()
+}
+
+// skip is called with the start of a line that is too long to be decoded. It reports whether the line may have been a change.
+func (i *intake) skip(ctx context.Context, head []byte) bool {
+	if promising(head) {
+		i.miss(ctx, dropped)
+		return true
+	}
+	i.metrics.countLine(ctx, i.store, ignored)
+	return false
+}
+
+// refuse is called when a sender is not allowed.
+func (i *intake) refuse(ctx context.Context) { i.metrics.countLine(ctx, i.store, refused) }

@@ -1,0 +1,129 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// How long the mounts of a namespace are cached, for a path that is in one of them and for one that is in none. This bounds the
+// requests that audit lines cause.
+const (
+	maxMountAge   = 5 * time.Minute
+	maxNoMountAge = 10 * time.Second
+	// maxNamespaces is the maximum number of cached namespaces.
+	maxNamespaces = 256
+)
+
+// mountTable caches the mounts that the token may see. It is safe for concurrent use.
+type mountTable struct {
+	client *client
+
+	mu     sync.Mutex
+	cached map[string]namespaceMounts // by namespace
+}
+
+type namespaceMounts struct {
+	asked  time.Time
+	byPath map[string]engineMount
+}
+
+func newMountTable(c *client) *mountTable {
+	return &mountTable{client: c, cached: map[string]namespaceMounts{}}
+}
+
+// find returns the mount of a path in a namespace, or errNoMount. It asks the store if the mount is not cached.
+func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMount, error) {
+	for _, age := range []time.Duration{maxMountAge, maxNoMountAge} {
+		inside, err := m.in(ctx, namespace, age)
+		if err != nil {
+			return engineMount{}, err
+		}
+		if found, ok := inside.longest(path); ok {
+			return found, nil
+		}
+	}
+	return engineMount{}, fmt.Errorf("%s: %w", path, errNoMount)
+}
+
+// longest returns the mount with the longest path that contains the path, or equals it.
+func (n namespaceMounts) longest(path string) (engineMount, bool) {
+	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
+		if found, ok := n.byPath[path]; ok {
+			return found, true
+		}
+	}
+	return engineMount{}, false
+}
+
+// in returns the mounts of a namespace, cached for less than the age.
+func (m *mountTable) in(ctx context.Context, namespace string, age time.Duration) (namespaceMounts, error) {
+	m.mu.Lock()
+	inside, ok := m.cached[namespace]
+	m.mu.Unlock()
+	if ok && m.client.now().Sub(inside.asked) < age {
+		return inside, nil
+	}
+	return m.request(ctx, namespace)
+}
+
+// request asks the store for the mounts of a namespace.
+func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMounts, error) {
+	var visible struct {
+		Secret map[string]struct {
+			Type    string `json:"type"`
+			Options struct {
+				Version string `json:"version"`
+			} `json:"options"`
+		} `json:"secret"`
+	}
+	got, err := m.client.get(ctx, namespace, "sys/internal/ui/mounts", nil, &visible)
+	if err != nil {
+		return namespaceMounts{}, err
+	}
+	inside := namespaceMounts{asked: got.asked, byPath: make(map[string]engineMount, len(visible.Secret))}
+	for path, description := range visible.Secret {
+		path = strings.Trim(path, "/")
+		one := engineMount{namespace: namespace, path: path, engine: description.Type}
+		if description.Type == events.EngineKV {
+			one.version = kvV1
+			if description.Options.Version == "2" {
+				one.version = kvV2
+			}
+		}
+		inside.byPath[path] = one
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.cached) >= maxNamespaces {
+		clear(m.cached)
+	}
+	m.cached[namespace] = inside
+	return inside, nil
+}
+
+// named returns a mount by its path in a namespace, or by <child namespace>/<path>.
+func (m *mountTable) named(ctx context.Context, namespace, name string) (engineMount, error) {
+	child, path := namespace, name
+	for further := true; further; {
+		inside, err := m.in(ctx, child, maxNoMountAge)
+		// A namespace that does not exist is forbidden or not found.
+		if err != nil && (child == namespace || code(err) != http.StatusForbidden && !errors.Is(err, errNotThere)) {
+			return engineMount{}, err
+		}
+		if found, ok := inside.byPath[path]; ok {
+			return found, nil
+		}
+		var segment string
+		if segment, path, further = strings.Cut(path, "/"); further {
+			child = childNamespace(child, segment)
+		}
+	}
+	return engineMount{}, fmt.Errorf("%s: %w", name, errNoMount)
+}

@@ -1,0 +1,59 @@
+package openbao
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// origin makes the observations of one store.
+type origin struct {
+	store   string   // the name of the store
+	servers []string // its addresses, in the form of events.StoreAddress
+}
+
+// ofEntry returns what an audit entry shows by itself.
+func (g origin) ofEntry(e entry, c change) Observation {
+	o := Observation{
+		Path: c.path, Servers: g.servers, Engine: c.engine, Version: c.version, State: c.state,
+		At: e.at, Received: e.received, Request: e.request,
+	}
+	o.Path.Store = g.store
+	if c.version > 0 {
+		o.Request = ""
+		// Vault replaces the time by an HMAC. The time of the line is close to it.
+		if !e.created.IsZero() {
+			o.At = e.created
+		}
+	}
+	o.attribute(e, c)
+	return o
+}
+
+// ofReply returns an observation of a path that the store was asked about, without its state.
+func (g origin) ofReply(in engineMount, path string, got reply) Observation {
+	return Observation{
+		Path:    events.StorePath{Store: g.store, Namespace: in.namespace, Mount: in.path, Path: path},
+		Servers: g.servers, Engine: in.engine, ReadAt: got.asked, Received: got.received,
+	}
+}
+
+// attribute records who made the change, and how.
+func (o *Observation) attribute(e entry, c change) {
+	o.Operation, o.By, o.Trace = c.operation, e.by, e.trace
+}
+
+// engineMount is a mounted secrets engine.
+type engineMount struct {
+	namespace string // events.RootNamespace for the root
+	path      string // without slashes around it
+	engine    string // as the store calls it
+	version   int    // kvV1 or kvV2 if the engine is KV
+}
+
+// reply is when a request was made and answered.
+type reply struct {
+	asked, received time.Time // by our clock
+	date            time.Time // the latest that the store's clock can have been when it answered
+	warned          bool      // the answer has warnings or errors
+}

@@ -1,0 +1,35 @@
+package openbao
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// outlet passes observations to the sink.
+type outlet struct {
+	sink   Sink
+	status *status
+}
+
+// offerBackoff returns the delays between two offers to a sink that has no room.
+func offerBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
+}
+
+// emit offers an observation until the sink accepts it. Once ctx is done it offers it one last time.
+func (out *outlet) emit(ctx context.Context, o Observation) {
+	if _, err := o.Path.Source().StorePath(); err != nil {
+		out.status.noteFailure(ctx, "paths that events cannot name", err)
+		return
+	}
+	for backoff := offerBackoff(); !out.sink(o); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(backoff.Step()):
+		}
+	}
+}

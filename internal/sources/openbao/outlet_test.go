@@ -1,0 +1,48 @@
+package openbao
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+var observed = Observation{Path: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "db"}, State: Live}
+
+func TestOutlet_ASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var offers []time.Time
+		out := &outlet{status: newStatus(slog.New(slog.DiscardHandler)), sink: func(Observation) bool {
+			offers = append(offers, time.Now())
+			return len(offers) == 12
+		}}
+		began := time.Now()
+		out.emit(t.Context(), observed)
+		if took := time.Since(began); len(offers) != 12 || took < 3*time.Second || took > 7*time.Second {
+			t.Errorf("offered %d times within %v", len(offers), took)
+		}
+	})
+}
+
+func TestOutlet_OffersOnceMoreAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	offers := 0
+	out := &outlet{status: newStatus(slog.New(slog.DiscardHandler)), sink: func(Observation) bool { offers++; return false }}
+	out.emit(ctx, observed)
+	if offers != 1 {
+		t.Errorf("offered %d times, want once", offers)
+	}
+}
+
+func TestOutlet_APathThatEventsCannotNameIsRecordedAndNotOffered(t *testing.T) {
+	status := newStatus(slog.New(slog.DiscardHandler))
+	out := &outlet{status: status, sink: func(o Observation) bool { t.Errorf("offered %+v", o); return true }}
+	out.emit(t.Context(), Observation{})
+	if err := status.unpolled(); err == nil || err.Error() == "not polled yet" {
+		t.Errorf("%v, want the path that cannot be named", err)
+	}
+}

@@ -1,0 +1,114 @@
+package openbao
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// pipeline detects the changes of one store: audit lines enter by the intake, polls read the rest, and both leave by an outlet.
+type pipeline struct {
+	config     *storeConfig
+	origin     origin
+	intake     *intake
+	polls      pollRequests
+	client     *client  // nil if the store cannot be asked
+	clientKeys *keypair // nil if the client has no certificate
+	catalog    catalog
+	references func(ctx context.Context) ([]Reference, error)
+	status     *status
+	metrics    *metrics
+	log        *slog.Logger
+	now        func() time.Time
+}
+
+func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error) {
+	log := o.Logger.With("store", config.Name)
+	p := &pipeline{
+		config: config, origin: origin{store: config.Name, servers: config.servers}, polls: newPollRequests(),
+		catalog: catalog{store: config.Name, known: o.Known}, references: o.Referenced,
+		status: newStatus(log), metrics: m, log: log, now: o.Now,
+	}
+	p.intake = &intake{store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m, now: o.Now}
+	if config.Auth == (authConfig{}) {
+		return p, nil
+	}
+	transport, err := p.transport(o.Transport)
+	if err != nil {
+		return nil, err
+	}
+	p.client, err = newClient(config, transport, o.Now, log)
+	return p, err
+}
+
+// transport returns the given transport, or else one with the store's TLS settings.
+func (p *pipeline) transport(given http.RoundTripper) (http.RoundTripper, error) {
+	made, keys, err := newTransport(&p.config.TLS)
+	if err != nil {
+		return nil, err
+	}
+	p.clientKeys = keys
+	if given != nil {
+		return given, nil
+	}
+	return made, nil
+}
+
+// isPolled reports whether polling finds the changes that the audit log misses.
+func (p *pipeline) isPolled() bool { return p.client != nil && p.config.Poll.enabled() }
+
+// ready returns nil once everything that is polled was read.
+func (p *pipeline) ready() error {
+	if !p.isPolled() {
+		return nil
+	}
+	return p.status.unpolled()
+}
+
+// run observes changes until ctx is done. Before it returns, it observes the spooled entries that are complete by themselves.
+func (p *pipeline) run(ctx context.Context, sink Sink) {
+	out := &outlet{sink: sink, status: p.status}
+	if p.client == nil {
+		g := &guesser{origin: p.origin, outlet: out, learned: map[mountName]bool{}}
+		drain(ctx, p.intake.spool, g.process)
+		return
+	}
+	defer p.client.close()
+	mounts := newMountTable(p.client)
+	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts}
+	hints := make(chan hint, hintsSize)
+	first := &triage{hints: hints, intake: p.intake, origin: p.origin, outlet: out}
+	follow := &follower{
+		hints: hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
+		outlet: out, status: p.status, now: p.now,
+	}
+	var group sync.WaitGroup
+	group.Go(func() { drain(ctx, p.intake.spool, first.process) })
+	group.Go(func() { p.client.session.run(ctx) })
+	group.Go(func() { follow.run(ctx) })
+	if p.isPolled() {
+		poll := &poller{
+			store: p.config.Name, interval: p.config.interval, requests: p.polls, sweep: p.newSweeper(metadata, out).sweep,
+			status: p.status, metrics: p.metrics, now: p.now,
+		}
+		group.Go(func() { poll.run(ctx) })
+	}
+	group.Wait()
+}
+
+func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
+	bulk := &bulkReader{metadataReader: metadata, outlet: out, status: p.status}
+	s := &sweeper{
+		namespace: orDefault(p.config.Namespace, events.RootNamespace), config: p.config.Poll,
+		client: p.client, mounts: metadata.mounts, bulk: bulk, catalog: p.catalog, outlet: out, status: p.status,
+		scanner: &scanner{origin: p.origin, client: p.client, log: p.log, after: map[engineMount]time.Time{}},
+	}
+	if p.config.Poll.Referenced {
+		s.references = &referenceReader{origin: p.origin, list: p.references, bulk: bulk, catalog: p.catalog, outlet: out}
+	}
+	return s
+}

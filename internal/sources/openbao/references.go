@@ -1,0 +1,69 @@
+package openbao
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// referenceReader reads the paths of a store that somebody references.
+type referenceReader struct {
+	origin  origin
+	list    func(ctx context.Context) ([]Reference, error)
+	bulk    *bulkReader
+	catalog catalog
+	outlet  *outlet
+}
+
+// readAll reads the referenced paths, other than those in mounts that were read as a whole. References to a path that the token may not
+// see, or that has no metadata, do not affect readiness.
+func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool) error {
+	byMount, err := r.byMount(ctx)
+	if err != nil {
+		return err
+	}
+	var first error
+	for name, paths := range byMount {
+		if whole[name] {
+			continue
+		}
+		in := engineMount{namespace: name.namespace, path: name.mount}
+		if err := r.readMount(ctx, in, paths); err != nil && !r.bulk.tolerate(ctx, in, err) {
+			first = err
+		}
+	}
+	return first
+}
+
+func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths []string) error {
+	expected := r.catalog.paths(in.namespace, in.path)
+	return r.bulk.forEach(ctx, in, paths, func(path string) error {
+		o, err := r.bulk.metadataReader.read(ctx, events.StorePath{Store: r.origin.store, Namespace: in.namespace, Mount: in.path, Path: path})
+		if err == nil && (o.State != Gone || slices.Contains(expected, path)) {
+			r.outlet.emit(ctx, o)
+		}
+		return err
+	})
+}
+
+// byMount returns the referenced paths of the store, sorted, each once.
+func (r *referenceReader) byMount(ctx context.Context) (map[mountName][]string, error) {
+	references, err := r.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing references: %w", err)
+	}
+	byMount := map[mountName][]string{}
+	for _, reference := range references {
+		if slices.Contains(r.origin.servers, reference.Server) {
+			name := mountName{reference.Path.Namespace, reference.Path.Mount}
+			byMount[name] = append(byMount[name], reference.Path.Path)
+		}
+	}
+	for name, paths := range byMount {
+		slices.Sort(paths)
+		byMount[name] = slices.Compact(paths)
+	}
+	return byMount, nil
+}

@@ -1,0 +1,103 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine is the maximum length of a line, in bytes. Longer ones are skipped. Writes of secrets have shorter ones. An answer about a
+	// whole mount, such as one to the poller, has a longer one, which is of no interest.
+	maxLine = 4 << 20
+	// maxConnections is the maximum number of connections of a store. Each of its nodes has one or two.
+	maxConnections = 64
+	// acceptAgain is the delay after a connection that could not be accepted.
+	acceptAgain = 100 * time.Millisecond
+)
+
+// socketReceiver accepts the lines that the socket audit device of a store sends. It answers nothing.
+type socketReceiver struct {
+	intake  *intake
+	address socketAddress
+	peers   []netip.Prefix
+	log     *slog.Logger
+}
+
+// listen opens the listener. It removes a unix socket that an earlier process left.
+func (r *socketReceiver) listen(ctx context.Context, open func(ctx context.Context, network, address string) (net.Listener, error)) (net.Listener, error) {
+	if r.address.network == "unix" {
+		if info, err := os.Lstat(r.address.address); err == nil && info.Mode()&os.ModeSocket != 0 {
+			os.Remove(r.address.address)
+		}
+	}
+	listener, err := open(ctx, r.address.network, r.address.address)
+	if err != nil {
+		return nil, fmt.Errorf("listening for lines of store %s: %w", r.intake.store, err)
+	}
+	return listener, nil
+}
+
+// serve accepts connections until ctx is done.
+func (r *socketReceiver) serve(ctx context.Context, listener net.Listener) error {
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	var group sync.WaitGroup
+	defer group.Wait()
+	slots := make(chan struct{}, maxConnections)
+	for {
+		connection, err := listener.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				connection.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("receiving lines of store %s: %w", r.intake.store, err)
+		case err != nil:
+			r.log.WarnContext(ctx, "audit connection not accepted", "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptAgain):
+			}
+			continue
+		case !allowed(connection.RemoteAddr(), r.peers):
+			r.intake.refuse(ctx)
+			connection.Close()
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+			group.Go(func() {
+				defer func() { <-slots }()
+				r.receive(ctx, connection)
+			})
+		default:
+			r.intake.refuse(ctx)
+			connection.Close()
+		}
+	}
+}
+
+// receive accepts the lines of one connection until it ends or ctx is done.
+func (r *socketReceiver) receive(ctx context.Context, connection net.Conn) {
+	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { connection.Close() })()
+	defer func() {
+		// Nothing that a peer sends ends more than its own connection.
+		if problem := recover(); problem != nil {
+			r.intake.miss(ctx, malformed)
+			r.log.ErrorContext(ctx, "audit line cannot be handled")
+		}
+	}()
+	rest, _ := readLines(connection, maxLine, func(line []byte) { r.intake.take(ctx, line, false) }, func(head []byte) { r.intake.skip(ctx, head) })
+	if len(rest) > 0 && ctx.Err() == nil {
+		r.intake.miss(ctx, dropped)
+	}
+}

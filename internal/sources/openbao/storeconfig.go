@@ -1,0 +1,160 @@
+package openbao
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// storeConfig configures one OpenBao or Vault.
+type storeConfig struct {
+	// Name is the name of the store in events. A DNS label.
+	Name string `json:"name"`
+	// Address is the URL of the store. Default BAO_ADDR or VAULT_ADDR.
+	Address string `json:"address"`
+	// Aliases are other URLs of the same store, as SecretStores may name them.
+	Aliases []string `json:"aliases"`
+	// Namespace is the namespace in the store that contains the mounts and the login. Default BAO_NAMESPACE, VAULT_NAMESPACE or
+	// else the root namespace.
+	Namespace string      `json:"namespace"`
+	TLS       tlsFiles    `json:"tls"`
+	Auth      authConfig  `json:"auth"`
+	Poll      pollConfig  `json:"poll"`
+	Audit     auditConfig `json:"audit"`
+	// SocketListen is the address of the store's own receiver of the socket audit device, host:port or unix:/path.
+	SocketListen string `json:"socketListen"`
+
+	// The values of the fields above.
+	servers  []string
+	interval time.Duration
+	peers    []netip.Prefix
+}
+
+// tlsFiles are the certificates for connections to a store.
+type tlsFiles struct {
+	// CACertFile is the certificate authority of the store. Default BAO_CACERT, VAULT_CACERT or else the authorities of the system.
+	CACertFile string `json:"caCertFile"`
+	// ClientCertFile and ClientKeyFile are the client certificate. They are reloaded when they change.
+	ClientCertFile string `json:"clientCertFile"`
+	ClientKeyFile  string `json:"clientKeyFile"`
+	// ServerName is the name that the store's certificate must have. Default: the host of the address.
+	ServerName string `json:"serverName"`
+}
+
+type auditConfig struct {
+	// Peers are the networks whose hosts may connect to the receiver of the socket audit device, in CIDR notation. They are required
+	// unless it listens on a loopback address or a unix socket, because the device cannot authenticate.
+	Peers []string `json:"peers"`
+}
+
+// takeEnvironment sets empty fields from the variables of the stores' own command lines. It is for a configuration of a single store: a
+// token must not be sent to another store.
+func (s *storeConfig) takeEnvironment(getenv func(string) string) {
+	take := func(field *string, name string) {
+		for _, prefix := range []string{"BAO_", "VAULT_"} {
+			if *field == "" {
+				*field = getenv(prefix + name)
+			}
+		}
+	}
+	take(&s.Address, "ADDR")
+	take(&s.Namespace, "NAMESPACE")
+	take(&s.TLS.CACertFile, "CACERT")
+	if s.Auth == (authConfig{}) {
+		take(&s.Auth.Token, "TOKEN")
+	}
+}
+
+// resolve checks the fields and computes their values and defaults.
+func (s *storeConfig) resolve() []error {
+	var problems []error
+	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if wrong := validation.IsDNS1123Label(s.Name); len(wrong) > 0 {
+		complain("name: %q is not a DNS label, want lower-case letters, digits and dashes, at most 63", s.Name)
+	}
+	if s.Address == "" {
+		complain("address: is empty, want the URL of the store")
+	}
+	for i, server := range append([]string{s.Address}, s.Aliases...) {
+		field := "address"
+		if i > 0 {
+			field = "aliases[" + strconv.Itoa(i-1) + "]"
+		}
+		normal, err := storeAddress(server)
+		switch {
+		case err != nil && server != "":
+			// The text is not quoted, because it may contain a password.
+			complain("%s: is not the URL of a store, want https://host:port: %w", field, err)
+		case err == nil && !slices.Contains(s.servers, normal):
+			s.servers = append(s.servers, normal)
+		}
+	}
+	s.Namespace = strings.Trim(s.Namespace, "/")
+	if s.Namespace != "" && !isPath(s.Namespace) {
+		complain("namespace: %q is not the path of a namespace, want one such as team-a or team-a/prod", s.Namespace)
+	}
+	if (s.TLS.ClientCertFile == "") != (s.TLS.ClientKeyFile == "") {
+		complain("tls.clientCertFile: %q and tls.clientKeyFile: %q, want both or neither", s.TLS.ClientCertFile, s.TLS.ClientKeyFile)
+	}
+	problems = append(problems, s.Auth.resolve()...)
+	var pollProblems []error
+	s.interval, pollProblems = s.Poll.resolve()
+	problems = append(problems, pollProblems...)
+	if s.Poll.enabled() && s.Auth == (authConfig{}) {
+		complain("poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes")
+	}
+	for i, text := range s.Audit.Peers {
+		peer, err := netip.ParsePrefix(text)
+		if err != nil {
+			complain("audit.peers[%d]: %q is not a network, want CIDR notation, such as 10.0.0.0/8", i, text)
+			continue
+		}
+		s.peers = append(s.peers, peer.Masked())
+	}
+	if s.SocketListen != "" {
+		if err := s.checkSocket(s.SocketListen); err != nil {
+			complain("socketListen: %w", err)
+		}
+	}
+	return problems
+}
+
+// checkSocket returns an error if the receiver of the socket audit device may not listen on the address.
+func (s *storeConfig) checkSocket(text string) error {
+	address, err := parseSocketAddress(text)
+	if err != nil {
+		return err
+	}
+	if !address.local() && len(s.peers) == 0 {
+		return fmt.Errorf("%q can be reached from other hosts, and the device cannot authenticate: want audit.peers to name the networks of the store's servers", text)
+	}
+	return nil
+}
+
+// storeAddress returns the normal form of a store's URL, or what is wrong with it.
+func storeAddress(text string) (string, error) {
+	server, err := url.Parse(text)
+	if err != nil {
+		// The text of the error quotes the URL, which may hold a password.
+		return "", errors.New("malformed")
+	}
+	scheme := strings.ToLower(server.Scheme)
+	switch {
+	case scheme != "https" && scheme != "http":
+		return "", errors.New("the scheme is neither https nor http")
+	case server.Host == "" || server.Opaque != "":
+		return "", errors.New("no host")
+	case server.User != nil || server.RawQuery != "" || server.Fragment != "":
+		return "", errors.New("more than a host and a path")
+	}
+	return events.StoreAddress(text), nil
+}

@@ -1,0 +1,128 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// sweeper reads everything that is polled of a store. It belongs to one goroutine.
+type sweeper struct {
+	namespace  string // of the mounts in the configuration
+	config     pollConfig
+	client     *client
+	mounts     *mountTable
+	scanner    *scanner
+	bulk       *bulkReader
+	references *referenceReader // nil if nothing is polled by reference
+	catalog    catalog
+	outlet     *outlet
+	status     *status
+}
+
+// mountName identifies a mount.
+type mountName struct{ namespace, mount string }
+
+// sweep reads everything that is polled. It returns false if something failed that a retry may mend.
+func (s *sweeper) sweep(ctx context.Context) bool {
+	ok := true
+	whole := map[mountName]bool{}
+	for _, group := range []struct {
+		engine string
+		names  []string
+		read   func(context.Context, engineMount) error
+	}{
+		{events.EngineKV, s.config.Mounts, s.sweepSecrets},
+		{events.EngineDatabase, s.config.DatabaseMounts, s.sweepRoles},
+		{events.EngineLDAP, s.config.LDAPMounts, s.sweepRoles},
+	} {
+		for _, name := range group.names {
+			in, err := s.mounts.named(ctx, s.namespace, name)
+			if err == nil && in.engine != group.engine {
+				err = fmt.Errorf("%s is %s, not %s: %w", name, in.engine, group.engine, errEngine)
+			}
+			if err == nil {
+				whole[mountName{in.namespace, in.path}] = true
+				err = group.read(ctx, in)
+			}
+			ok = s.report(ctx, name, err) && ok
+		}
+	}
+	if s.references != nil {
+		ok = s.report(ctx, "referenced paths", s.references.readAll(ctx, whole)) && ok
+	}
+	return ok
+}
+
+// report records the result of reading the subject. It returns false if a retry may mend it.
+func (s *sweeper) report(ctx context.Context, subject string, err error) bool {
+	if err == nil {
+		s.status.noteSuccess(ctx, subject)
+		return true
+	}
+	s.status.noteFailure(ctx, subject, err)
+	return errors.Is(err, errUnversioned)
+}
+
+// sweepSecrets reads a KV v2 mount.
+func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
+	if in.version != kvV2 {
+		return fmt.Errorf("%s: %w", in.path, errUnversioned)
+	}
+	// Before the mount is read, so that a secret created meanwhile is not taken for one that vanished.
+	expected := s.catalog.paths(in.namespace, in.path)
+	live := map[string]bool{}
+	err := s.scanner.scan(ctx, in, func(o Observation) {
+		if o.State != Gone {
+			live[o.Path.Path] = true
+			s.outlet.emit(ctx, o)
+		}
+	})
+	if errors.Is(err, errNoScan) {
+		var paths []string
+		if paths, err = walk(ctx, s.client, in, func(err error) bool { return s.bulk.tolerate(ctx, in, err) }); err == nil {
+			live, err = s.bulk.readAll(ctx, in, paths)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.readMissing(ctx, in, expected, live)
+}
+
+// sweepRoles reads the static roles of a mount.
+func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
+	places := rolePathsOf(in.engine)
+	expected := s.catalog.paths(in.namespace, in.path)
+	names, err := s.client.list(ctx, in.namespace, in.path+"/"+places.list)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, 0, len(names))
+	for _, name := range names {
+		if !strings.HasSuffix(name, "/") {
+			paths = append(paths, places.secret+"/"+name)
+		}
+	}
+	live, err := s.bulk.readAll(ctx, in, paths)
+	if err != nil {
+		return err
+	}
+	return s.readMissing(ctx, in, expected, live)
+}
+
+// readMissing reads the paths that were expected and not found. Those that do not exist any more are observed as Gone.
+func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, live map[string]bool) error {
+	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return live[path] })
+	return s.bulk.forEach(ctx, in, missing, func(path string) error {
+		o, err := s.bulk.metadataReader.readIn(ctx, in, path)
+		if err == nil {
+			s.outlet.emit(ctx, o)
+		}
+		return err
+	})
+}

@@ -1,0 +1,69 @@
+package openbao
+
+import "context"
+
+// drain calls process for each entry of the spool, in order. Once ctx is done it processes what is spooled and returns.
+func drain(ctx context.Context, spool <-chan entry, process func(context.Context, entry)) {
+	for {
+		select {
+		case e := <-spool:
+			process(ctx, e)
+		case <-ctx.Done():
+			for {
+				select {
+				case e := <-spool:
+					process(ctx, e)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// triage observes the entries that are complete by themselves, and makes hints of the others.
+type triage struct {
+	hints  chan<- hint
+	intake *intake // counts the hints that are dropped
+	origin origin
+	outlet *outlet
+}
+
+func (t *triage) process(ctx context.Context, e entry) {
+	// An entry with a version is complete, whatever the store would answer about the mount.
+	if c, ok := judge(e, e.mount, kvUnknown); ok && e.authenticated && e.mount != "" && c.version > 0 {
+		t.outlet.emit(ctx, t.origin.ofEntry(e, c))
+		return
+	}
+	select {
+	case t.hints <- newHint(e):
+	default:
+		t.intake.miss(ctx, dropped)
+	}
+}
+
+// maxLearned is the maximum number of mounts that a guesser remembers.
+const maxLearned = 1024
+
+// guesser observes the entries of a store that cannot be asked. It belongs to one goroutine.
+type guesser struct {
+	origin  origin
+	outlet  *outlet
+	learned map[mountName]bool // the mounts that were seen to be KV v2
+}
+
+func (g *guesser) process(ctx context.Context, e entry) {
+	if e.mount == "" {
+		e.mount = guessMount(e)
+	}
+	name, kv := mountName{e.namespace, e.mount}, kvUnknown
+	if e.version > 0 && len(g.learned) < maxLearned {
+		g.learned[name] = true
+	}
+	if g.learned[name] {
+		kv = kvV2
+	}
+	if c, ok := judge(e, e.mount, kv); ok && c.state != 0 {
+		g.outlet.emit(ctx, g.origin.ofEntry(e, c))
+	}
+}
