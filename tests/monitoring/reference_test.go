@@ -22,14 +22,14 @@ type section struct {
 // sections are all that is measured.
 func sections() []section {
 	return []section{
-		{"The watcher", "What is published, and what is known.", sources.Instruments()},
-		{"Secret stores", "Of the watcher, where it watches secret stores.", openbao.Instruments()},
-		{"The actuator", "What is decided and done. `reason` is one of [architecture](architecture.md#what-a-change-means-to-a-workload); " +
-			"that of a rollout is one of [events](events.md#data-of-an-outcome).", actuate.Instruments()},
-		{"Notifications", "Of the actuator, where it has sinks.", notify.Instruments()},
-		{"Both programs", "Those of the Go runtime and of the process are served besides.", telemetry.Instruments()},
-		{"Reloader's names", "Of the actuator with `--reloader-metrics`, for dashboards and alerts that were made for Reloader. " +
-			"Its `rest_client_*` is `keyturn.kubernetes.*` here.", actuate.ReloaderInstruments()},
+		{"The watcher", "Published events and tracked sources.", sources.Instruments()},
+		{"Secret stores", "Exported by a watcher with secret stores.", openbao.Instruments()},
+		{"The actuator", "Decisions and rollouts. The `reason` of a decision is listed in " +
+			"[architecture](architecture.md#what-a-change-means-to-a-workload), that of a rollout in [events](events.md#data-of-an-outcome).", actuate.Instruments()},
+		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
+		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
+		{"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. " +
+			"Instead of its `rest_client_*`, use `keyturn.kubernetes.*`.", actuate.ReloaderInstruments()},
 	}
 }
 
@@ -37,10 +37,9 @@ const introduction = `# Metrics
 
 This page is made from the code by ` + "`make generate`" + `.
 
-Prometheus reads them from ` + "`/metrics`" + ` at ` + "`--metrics-addr`" + `; they are pushed as well where ` + "`OTEL_METRICS_EXPORTER`" + ` says so. A
-histogram has ` + "`_bucket`, `_sum` and `_count`" + ` behind its name. The histograms of the actuator carry exemplars with the id of the
-trace, which Prometheus keeps with ` + "`--enable-feature=exemplar-storage`" + `. No label names an object. ` + "`deploy/monitoring`" + ` has a dashboard
-and alerts, which [alerts](alerts.md) explains.
+Prometheus scrapes them from ` + "`/metrics`" + ` at ` + "`--metrics-addr`" + `; ` + "`OTEL_METRICS_EXPORTER`" + ` can push them as well. Histograms have the
+suffixes ` + "`_bucket`, `_sum` and `_count`" + `. Those of the actuator carry exemplars with the trace ID, which Prometheus stores with
+` + "`--enable-feature=exemplar-storage`" + `. No label names an object. ` + "`deploy/monitoring`" + ` has a dashboard and [alerts](alerts.md).
 `
 
 func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
