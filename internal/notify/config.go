@@ -20,27 +20,27 @@ type config struct {
 	Sinks []sinkConfig `json:"sinks"`
 }
 
-// sinkConfig is one sink. What has a default may be left out.
+// sinkConfig configures one sink. Fields with a default may be omitted.
 type sinkConfig struct {
-	// Name tells the sinks apart, in logs and metrics and on the stream. A DNS label. Required.
+	// Name identifies the sink in logs, metrics and on the stream. A DNS label. Required.
 	Name string `json:"name"`
 	// Type is one of the keys of formats. Required.
 	Type string `json:"type"`
-	// URL is where messages are posted, and URLFile a file with it. Exactly one of them is required.
+	// URL is the address that messages are posted to, URLFile a file that contains it. Exactly one of them is required.
 	URL     string `json:"url"`
 	URLFile string `json:"urlFile"`
-	// Verbs are the outcomes that are told. Default: failed and held.
+	// Verbs selects outcomes. Default: failed and held.
 	Verbs []events.Verb `json:"verbs"`
-	// Namespaces are those of the workloads that are told of. Default: all.
+	// Namespaces selects outcomes by the namespace of their workload. Default: all.
 	Namespaces []string `json:"namespaces"`
-	// Template makes the text of a chat message, or the body of a webhook, from a notice. Default: one or two sentences, or the notice as JSON.
+	// Template is the text of a chat message, or the body of a webhook. Default: notice.text, or the notice as JSON.
 	Template string `json:"template"`
-	// Headers are sent along. Only for webhooks.
+	// Headers are added to the request. Only for webhooks.
 	Headers []headerConfig `json:"headers"`
 	Rate    rateConfig     `json:"rate"`
 }
 
-// headerConfig is one header. Exactly one of Value and File is required.
+// headerConfig configures one header. Exactly one of Value and File is required.
 type headerConfig struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -48,7 +48,7 @@ type headerConfig struct {
 }
 
 type rateConfig struct {
-	// PerMinute is how many messages are sent a minute at most, from 1 to 6000. Zero means 60. What is over waits.
+	// PerMinute limits the messages per minute, from 1 to 6000. Zero means 60. Messages over the limit wait.
 	PerMinute int `json:"perMinute"`
 }
 
@@ -57,11 +57,11 @@ const (
 	maxPerMinute     = 6000
 )
 
-// outcomeVerbs are the verbs that an outcome can have.
+// outcomeVerbs are the verbs of outcomes.
 var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, events.VerbFailed, events.VerbHeld, events.VerbSkipped}
 
-// parseConfig reads a configuration and reports everything that is wrong with it, a line each, without any value that could be
-// secret. Files that it names are not read.
+// parseConfig parses and checks a configuration. The error has a line for each problem and quotes no value that could be
+// secret. It does not read the files that the configuration names.
 func parseConfig(content []byte) ([]sinkConfig, error) {
 	var c config
 	if err := configfile.Decode(content, &c); err != nil {
@@ -79,14 +79,14 @@ func parseConfig(content []byte) ([]sinkConfig, error) {
 			problems = append(problems, fmt.Errorf("%s.%w", at, problem))
 		}
 		if names[s.Name] {
-			problems = append(problems, fmt.Errorf("%s.name: %q is there twice, want a name for each sink", at, s.Name))
+			problems = append(problems, fmt.Errorf("%s.name: %q is used twice, want a name for each sink", at, s.Name))
 		}
 		names[s.Name] = true
 	}
 	return c.Sinks, errors.Join(problems...)
 }
 
-// resolve checks the fields and fills in the defaults.
+// resolve checks the fields and sets the defaults.
 func (s *sinkConfig) resolve() []error {
 	var problems []error
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -101,7 +101,7 @@ func (s *sinkConfig) resolve() []error {
 	case s.URL == "" && s.URLFile == "":
 		refuse("url: is empty, want the address of the webhook, or urlFile")
 	case s.URL != "" && s.URLFile != "":
-		refuse("url: is given together with urlFile, want one of them")
+		refuse("url: is set together with urlFile, want one of them")
 	case s.URL != "" && known:
 		if _, err := kind.address(s.URL); err != nil {
 			refuse("url: %w", err)
@@ -149,7 +149,7 @@ func (s *sinkConfig) resolve() []error {
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
 
-// isHeaderValue tells whether a header can hold the text.
+// isHeaderValue reports whether a header can hold the text.
 func isHeaderValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
@@ -162,7 +162,7 @@ func joinVerbs(verbs []events.Verb) string {
 	return strings.Join(names, ", ")
 }
 
-// readSecret reads a file that holds one line. No error quotes it.
+// readSecret reads a file with one line. No error quotes it.
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

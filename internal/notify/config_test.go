@@ -84,17 +84,17 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 				`sinks[0].type: "irc" is not known, want one of googlechat, slack, teams, webhook`,
 				"sinks[0].url: is empty, want the address of the webhook, or urlFile",
 				`sinks[1].verbs[0]: "broke" is not known, want one of started, completed, failed, held, skipped`,
-				`sinks[1].name: "a" is there twice, want a name for each sink`,
+				`sinks[1].name: "a" is used twice, want a name for each sink`,
 			},
 		},
-		{"two addresses", sink("urlFile: f"), []string{"sinks[0].url: is given together with urlFile, want one of them"}},
+		{"two addresses", sink("urlFile: f"), []string{"sinks[0].url: is set together with urlFile, want one of them"}},
 		{
 			"an address that is none", "sinks: [{name: a, type: slack, url: 'hooks/" + secretPath + "'}]",
-			[]string{"sinks[0].url: is not an address, want one that begins with https://"},
+			[]string{"sinks[0].url: is not a URL, want one that begins with https://"},
 		},
 		{
 			"an address that cannot be parsed", "sinks: [{name: a, type: webhook, url: 'https://x.example/%zz" + secretPath + "'}]",
-			[]string{"sinks[0].url: is not an address, want one that begins with https:// or http://"},
+			[]string{"sinks[0].url: is not a URL, want one that begins with https:// or http://"},
 		},
 		{
 			"a chat service in the clear", "sinks: [{name: a, type: teams, url: 'http://x.example/" + secretPath + "'}]",
@@ -162,7 +162,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 	}{
 		{name: "an address and a header in files", sink: "urlFile: " + good + ", headers: [{name: Authorization, file: " + token + "}]"},
 		{name: "no such file", sink: "urlFile: " + missing, want: "urlFile: reading the file: open " + missing + ": no such file or directory"},
-		{name: "a file without an address", sink: "urlFile: " + bad, want: "urlFile: is not an address, want one that begins with https:// or http://"},
+		{name: "a file without an address", sink: "urlFile: " + bad, want: "urlFile: is not a URL, want one that begins with https:// or http://"},
 		{
 			name: "no such file of a header", sink: "urlFile: " + good + ", headers: [{name: A, file: " + missing + "}]",
 			want: "headers[0].file: reading the file: open " + missing + ": no such file or directory",

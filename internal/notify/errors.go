@@ -1,6 +1,19 @@
 package notify
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // errRefused is wrapped by the error of a message that the service refused, and would refuse again.
 var errRefused = errors.New("refused")
+
+// retryAfterError is the error of a service that says when it will accept messages again.
+type retryAfterError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *retryAfterError) Error() string { return e.err.Error() }
+
+func (e *retryAfterError) Unwrap() error { return e.err }

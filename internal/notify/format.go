@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The types of sinks, as the file calls them.
+// The types of sinks in the configuration.
 const (
 	typeSlack      = "slack"
 	typeTeams      = "teams"
@@ -18,13 +18,13 @@ const (
 	typeWebhook    = "webhook"
 )
 
-// format is how a type of sink wants its messages.
+// format is the message format of a type of sink.
 type format struct {
-	// schemes are those that an address may have. What goes to a chat service is never sent in the clear.
+	// schemes are those that an address can have. Messages to chat services are always encrypted.
 	schemes []string
-	// escape keeps what is in a value from being read as a link or a mention. A template may make both.
+	// escape keeps the service from rendering a value as a link or a mention. Templates may contain both.
 	escape *strings.Replacer
-	// payload is what is posted of a text, as JSON. Nil means that the text is posted as it is.
+	// payload returns what is posted, as JSON, for a text. Nil means that the text itself is posted.
 	payload func(text string) any
 }
 
@@ -34,7 +34,7 @@ var formats = map[string]format{
 		escape:  strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;"),
 		payload: func(text string) any { return map[string]string{"text": text} },
 	},
-	// Neither Google Chat nor the cards of Teams have a way to escape, so that what begins a link is replaced by its like.
+	// Google Chat and Teams cards have no escapes, so the characters of links are replaced by similar ones.
 	typeGoogleChat: {
 		schemes: []string{"https"},
 		escape:  strings.NewReplacer("<", "‹", ">", "›"),
@@ -50,13 +50,13 @@ var formats = map[string]format{
 
 func types() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// address reads where messages are posted. No error quotes it.
+// address parses an address. No error quotes it.
 func (f format) address(text string) (*url.URL, error) {
 	want := strings.Join(f.schemes, ":// or ") + "://"
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
-		// The parser's own error quotes the text.
-		return nil, fmt.Errorf("is not an address, want one that begins with %s", want)
+		// url.Error quotes the text.
+		return nil, fmt.Errorf("is not a URL, want one that begins with %s", want)
 	}
 	if !slices.Contains(f.schemes, u.Scheme) {
 		return nil, fmt.Errorf("has another scheme, want %s", want)
@@ -64,10 +64,10 @@ func (f format) address(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// maxText is how many characters of a text a chat service gets. All of the services take as many.
+// maxText is the maximum number of characters in a chat message. All of the services accept that many.
 const maxText = 3000
 
-// body is what is posted of a rendered text.
+// body returns the body of the request that posts a rendered text.
 func (f format) body(text string) ([]byte, error) {
 	if f.payload == nil {
 		return []byte(text), nil
@@ -81,12 +81,12 @@ func (f format) body(text string) ([]byte, error) {
 	}
 	body, err := json.Marshal(f.payload(text))
 	if err != nil {
-		return nil, fmt.Errorf("writing the message: %w", err)
+		return nil, fmt.Errorf("encoding the message: %w", err)
 	}
 	return body, nil
 }
 
-// card is a message with one adaptive card, which is what the webhook of a workflow of Teams takes.
+// card returns a message with one adaptive card, as the webhook of a Teams workflow accepts it.
 func card(text string) any {
 	return map[string]any{
 		"type": "message",

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// result is what became of one try to send a message: a label of the metric.
+// result is the result of one attempt to send a message. It is a metric label.
 type result string
 
 const (
@@ -21,15 +21,15 @@ const (
 
 type metrics struct{ notifications metric.Int64Counter }
 
-// instruments is the one definition of what is measured. A sink is one of the few in the configuration.
+// instruments defines what is measured. The label sink has few values: the sinks of the configuration.
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{{
 		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
-		About: "Tries to send a notification: sent, retried, refused or given-up.",
+		About: "Attempts to send a notification: sent, retried, refused or given-up.",
 	}}
 }
 
-// Instruments lists what is measured of notifications.
+// Instruments returns the definitions of this package's metrics, for the reference.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
@@ -37,7 +37,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, instrument.Make(meter, m.instruments())
 }
 
-func (m *metrics) tried(ctx context.Context, s *sink, what result) {
+// attempt counts one attempt of a sink.
+func (m *metrics) attempt(ctx context.Context, sink, kind string, result result) {
 	m.notifications.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("sink", s.name), attribute.String("type", s.kind), attribute.String("result", string(what))))
+		attribute.String("sink", sink), attribute.String("type", kind), attribute.String("result", string(result))))
 }

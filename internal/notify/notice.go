@@ -1,50 +1,45 @@
 package notify
 
 import (
-	"context"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// notice is an outcome as templates see it, and as a webhook without a template gets it.
+// notice is an outcome in the form that templates use, and that a webhook without a template gets as JSON.
 type notice struct {
-	// ID is the same whenever the same outcome is sent.
+	// ID is the same each time the outcome is sent.
 	ID   string    `json:"id"`
 	Time time.Time `json:"time"`
 	// Cluster is the configured name of the cluster.
 	Cluster string `json:"cluster"`
 	// What is "Rollout" or "Sync".
 	What string `json:"what"`
-	// Verb is what became of it: started, completed, failed, held or skipped.
+	// Verb is started, completed, failed, held or skipped.
 	Verb string `json:"verb"`
-	// Kind, Namespace and Name are those of the workload; of a sync, those of the ExternalSecret.
+	// Kind, Namespace and Name are those of the workload, or of the ExternalSecret of a sync.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Reason is in kebab-case, and Message says it in a sentence without a full stop. Message may be empty.
+	// Reason is in kebab-case. Message explains it in a sentence without a full stop, and may be empty.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
 	// Revision is what the workload was rolled to. It may be empty.
 	Revision string `json:"revision,omitempty"`
-	// Sources are what has changed, each in the form "secret/db".
+	// Sources are the sources that changed: "secret/db".
 	Sources []string `json:"sources,omitempty"`
-	// TraceID is the trace in which it is seen how it came about. It is empty where there is none.
+	// TraceID is the id of the trace that led to the outcome. Empty without tracing.
 	TraceID string `json:"traceId,omitempty"`
 }
 
-// workload is the form that people use within one namespace: "deployment/web".
-func (n notice) workload() string { return n.Kind + "/" + n.Name }
-
-// newNotice makes the notice of an outcome, with its values escaped.
+// newNotice returns the notice of an outcome, with its values escaped.
 func newNotice(o events.Outcome, escape *strings.Replacer) notice {
 	n := notice{
 		ID: o.ID(), Time: o.Time, Cluster: o.Cluster, What: "Rollout", Verb: string(o.Verb),
 		Kind: o.Workload.Kind, Namespace: o.Workload.Namespace, Name: o.Workload.Name,
 		Reason: escape.Replace(o.Reason), Message: escape.Replace(o.Message), Revision: escape.Replace(o.Revision),
+		TraceID: o.Trace.ID(),
 	}
 	if strings.HasSuffix(o.Workload.Kind, "externalsecret") {
 		n.What = "Sync"
@@ -52,8 +47,24 @@ func newNotice(o events.Outcome, escape *strings.Replacer) notice {
 	for _, source := range o.Sources {
 		n.Sources = append(n.Sources, escape.Replace(source.Source))
 	}
-	if id := trace.SpanContextFromContext(o.Trace.Context(context.Background())).TraceID(); id.IsValid() {
-		n.TraceID = id.String()
-	}
 	return n
+}
+
+// workload returns the form that people use within one namespace: "deployment/web".
+func (n notice) workload() string { return n.Kind + "/" + n.Name }
+
+// text returns the message to a chat service without a template. The sources are last, because a long text is cut at its end.
+func (n notice) text() string {
+	text := n.What + " " + n.Verb + ": " + n.workload() + " in namespace " + n.Namespace + " of cluster " + n.Cluster
+	if n.Message != "" {
+		text += ", " + n.Message
+	}
+	text += " (" + n.Reason + ")."
+	if n.TraceID != "" {
+		text += " Trace " + n.TraceID + "."
+	}
+	if len(n.Sources) > 0 {
+		text += " Changed: " + strings.Join(n.Sources, ", ") + "."
+	}
+	return text
 }

@@ -18,29 +18,29 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Options are what a Notifier is made of.
+// Options configure a Notifier.
 type Options struct {
-	// ConfigFile says who is told of what. It and the files that it names are read when the program starts. Empty: nobody is.
+	// ConfigFile defines the sinks. It and the files that it names are read once, by New. Empty means no sinks.
 	ConfigFile string
-	// Logger and Meter are what the notifier tells about itself with. Required.
+	// Logger and Meter are required.
 	Logger *slog.Logger
 	Meter  metric.Meter
-	// Transport carries the requests. Nil: a transport that asks the environment for proxies.
+	// Transport carries the requests. Nil means a transport that uses the proxies of the environment.
 	Transport http.RoundTripper
 }
 
-// AddFlags binds the option that is a flag.
+// AddFlags adds the flag of ConfigFile.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ConfigFile, "notify-config", "", "`file` with the chat channels and webhooks that are told what became of changes; empty is none")
+	flags.StringVar(&o.ConfigFile, "notify-config", "", "`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
 }
 
-// Notifier tells sinks what became of changes. Make one with New.
+// Notifier sends outcomes to sinks.
 type Notifier struct {
 	sinks  []*sink
 	client *http.Client
 }
 
-// New reads the configuration. An error has a line for each thing that is wrong with it, and no secret.
+// New reads the configuration. The error has a line for each problem and contains no secret.
 func New(options Options) (*Notifier, error) {
 	n := &Notifier{client: newClient(options.Transport)}
 	if options.ConfigFile == "" {
@@ -75,12 +75,15 @@ func New(options Options) (*Notifier, error) {
 	return n, nil
 }
 
-// newSink makes a sink of a configuration that parseConfig has checked, and reads the files that it names.
+// newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
 func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 	s := &sink{
-		name: c.Name, kind: c.Type, verbs: c.Verbs, namespaces: c.Namespaces, format: formats[c.Type], backoff: exponential,
+		name: c.Name, kind: c.Type, verbs: c.Verbs, namespaces: c.Namespaces, format: formats[c.Type], backoff: newBackoff(),
 		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.Rate.PerMinute)), burst),
-		poster:  &poster{client: client, header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}}, now: time.Now},
+		poster: &poster{
+			client: client, now: time.Now,
+			header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}},
+		},
 	}
 	var err error
 	if s.template, err = newTemplate(c.Template); err != nil {
@@ -112,8 +115,8 @@ func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 	return s, nil
 }
 
-// Run tells the sinks what comes until ctx is done. It returns when nothing is under way any more; a request that is, is
-// interrupted, and its message sent again by the next Run. It may be called again.
+// Run sends outcomes to the sinks until ctx is done. It interrupts requests that are in flight; the next Run sends their
+// messages again. It may be called repeatedly.
 func (n *Notifier) Run(ctx context.Context, bus *events.Bus) {
 	var running sync.WaitGroup
 	for _, s := range n.sinks {

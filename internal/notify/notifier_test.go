@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
@@ -170,7 +171,7 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 		s.t.Fatal(err)
 	}
 	for _, sink := range n.sinks {
-		sink.backoff = func(int) time.Duration { return 10 * time.Millisecond }
+		sink.backoff = wait.Backoff{Duration: 10 * time.Millisecond}
 	}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(s.t.Context())
@@ -213,7 +214,7 @@ func TestSinksAreToldWhatTheyWantInOrderAndNothingOfThePast(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"all/slack/sent": 3, "shop/slack/sent": 2}, r.counters.results(t)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(r.log.String(), "a notification was sent") || strings.Contains(r.log.String(), secretPath) {
+	if !strings.Contains(r.log.String(), "notification sent") || strings.Contains(r.log.String(), secretPath) {
 		t.Errorf("the log is %s", r.log)
 	}
 }
@@ -225,7 +226,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	hanging.set(0, hang)
 	r := s.start(well.Client().Transport, sinkOf("hanging", hanging, ""), sinkOf("well", well, ""))
 	// More than a sink takes in hand.
-	outcomes, want := numbered(1, 2*maxOpen)
+	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
 	eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })
 	if diff := cmp.Diff(want, well.messages()); diff != "" {
@@ -261,12 +262,12 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	defer close(hang)
 	c.set(0, hang)
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
-	before, want := numbered(1, maxOpen+10)
+	before, want := numbered(1, maxInFlight+10)
 	s.tell(before...)
 	eventually(t, "a message is under way", func() bool { return c.requests() == 1 })
 	r.stop()
 	c.set(0, nil)
-	between, further := numbered(maxOpen+11, maxOpen+20)
+	between, further := numbered(maxInFlight+11, maxInFlight+20)
 	s.tell(between...)
 	want = append(want, further...)
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func newPoster(t *testing.T, address string) *poster {
@@ -77,8 +75,8 @@ func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
 				t.Errorf("got %s (%v), want %s", got, err, tt.want)
 			}
 			var delay time.Duration
-			if retry, ok := errors.AsType[*events.RetryError](err); ok {
-				delay = retry.After
+			if retry, ok := errors.AsType[*retryAfterError](err); ok {
+				delay = retry.after
 			}
 			if delay != tt.delay {
 				t.Errorf("it asks for %s, want %s", delay, tt.delay)

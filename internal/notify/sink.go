@@ -11,54 +11,59 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
-	// burst is how many messages are sent at once, where that many were not sent before.
+	// burst is how many messages may be sent at once after a quiet time.
 	burst = 10
-	// maxTries is after how many tries a message is given up.
+	// maxTries is the number of attempts after which a message is given up.
 	maxTries = 30
-	// maxDelay is the longest time between two tries, unless the service asks for more.
-	maxDelay = 5 * time.Minute
-	// maxOpen is how many outcomes are in hand at a time. The others are on the stream.
-	maxOpen = 64
-	// consumeRetry is the time until the stream is asked again for a consumer that it refused.
+	// maxInFlight limits the outcomes of a sink that are in memory. The others are on the stream.
+	maxInFlight = 64
+	// consumeRetry is the time between attempts to consume, if the stream refuses.
 	consumeRetry = time.Minute
 )
 
-// sink is one place that outcomes are told to.
+// newBackoff returns delays of 1 second, doubled up to 5 minutes, with a tenth of jitter.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 5 * time.Minute}
+}
+
+// sink sends outcomes to one address.
 type sink struct {
 	name, kind string
 	verbs      []events.Verb
 	namespaces []string
-	// template is empty where there is none.
+	// template is empty for the default text.
 	template template
 	format   format
 	poster   *poster
 	limiter  *rate.Limiter
-	backoff  func(try int) time.Duration
-	log      *slog.Logger
-	metrics  *metrics
+	// backoff has the delays between the attempts to send one message.
+	backoff wait.Backoff
+	log     *slog.Logger
+	metrics *metrics
 }
 
-// durable is the name of the sink's consumer. No name of a cluster or of a sink has the underscore.
+// durable returns the name of the sink's consumer. Names of clusters and sinks have no underscore.
 func (s *sink) durable(cluster string) string { return "notify-" + cluster + "_" + s.name }
 
-// run sends what the stream has until ctx is done.
+// run sends what is on the stream until ctx is done.
 func (s *sink) run(ctx context.Context, bus *events.Bus) {
-	queue := make(chan *events.Delivery, maxOpen)
+	queue := make(chan *events.Delivery, maxInFlight)
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	defer close(queue)
 	sending.Go(func() {
 		for d := range queue {
-			d.Done(ctx, s.tell(d.TraceContext(ctx), d.Outcome))
+			d.Done(ctx, s.send(d.TraceContext(ctx), d.Outcome))
 		}
 	})
-	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxOpen}
-	for ctx.Err() == nil {
+	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight}
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
 			if !s.wants(d.Outcome) {
 				d.Done(ctx, nil)
@@ -70,29 +75,28 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 				d.Done(ctx, context.Canceled)
 			}
 		})
-		if err == nil {
-			return
+		if err != nil {
+			s.log.ErrorContext(ctx, "outcomes cannot be consumed", "retry_in", consumeRetry, "err", err)
 		}
-		s.log.ErrorContext(ctx, "outcomes cannot be read for notifications", "retry_in", consumeRetry, "err", err)
-		pause(ctx, consumeRetry)
-	}
+	}, consumeRetry, 0.1, true)
 }
 
-// wants tells whether the outcome is to be told.
+// wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
 	return slices.Contains(s.verbs, o.Verb) && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
-// tell sends an outcome, however often it must be tried. It returns nil when nothing more is to be done about it, and
-// context.Canceled where ctx ended before.
-func (s *sink) tell(ctx context.Context, o events.Outcome) error {
+// send sends one outcome, with retries. It returns nil when the outcome is finished, sent or not, and context.Canceled if ctx
+// ended first.
+func (s *sink) send(ctx context.Context, o events.Outcome) error {
 	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID())
 	body, err := s.body(o)
 	if err != nil {
-		s.metrics.tried(ctx, s, resultRefused)
-		log.ErrorContext(ctx, "a notification cannot be made", "err", err)
+		s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
+		log.ErrorContext(ctx, "notification not rendered", "err", err)
 		return nil
 	}
+	backoff := s.backoff
 	for try := 1; ; try++ {
 		if s.limiter.Wait(ctx) != nil {
 			return context.Canceled
@@ -100,31 +104,35 @@ func (s *sink) tell(ctx context.Context, o events.Outcome) error {
 		err := s.poster.post(ctx, body)
 		switch {
 		case err == nil:
-			s.metrics.tried(ctx, s, resultSent)
-			log.DebugContext(ctx, "a notification was sent", "tries", try)
+			s.metrics.attempt(ctx, s.name, s.kind, resultSent)
+			log.DebugContext(ctx, "notification sent", "tries", try)
 			return nil
 		case ctx.Err() != nil:
 			return context.Canceled
 		case errors.Is(err, errRefused):
-			s.metrics.tried(ctx, s, resultRefused)
-			log.ErrorContext(ctx, "a notification was refused", "tries", try, "err", err)
+			s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
+			log.ErrorContext(ctx, "notification refused", "tries", try, "err", err)
 			return nil
 		case try == maxTries:
-			s.metrics.tried(ctx, s, resultGivenUp)
-			log.ErrorContext(ctx, "a notification is given up", "tries", try, "err", err)
+			s.metrics.attempt(ctx, s.name, s.kind, resultGivenUp)
+			log.ErrorContext(ctx, "notification given up", "tries", try, "err", err)
 			return nil
 		}
-		delay := s.backoff(try)
-		if later, ok := errors.AsType[*events.RetryError](err); ok {
-			delay = later.After
+		delay := backoff.Step()
+		if later, ok := errors.AsType[*retryAfterError](err); ok {
+			delay = later.after
 		}
-		s.metrics.tried(ctx, s, resultRetried)
-		log.WarnContext(ctx, "a notification could not be sent", "tries", try, "retry_in", delay, "err", err)
-		pause(ctx, delay)
+		s.metrics.attempt(ctx, s.name, s.kind, resultRetried)
+		log.WarnContext(ctx, "notification not sent", "tries", try, "retry_in", delay, "err", err)
+		select {
+		case <-ctx.Done():
+			return context.Canceled
+		case <-time.After(delay):
+		}
 	}
 }
 
-// body is what is posted of an outcome.
+// body returns the body of the request that posts an outcome.
 func (s *sink) body(o events.Outcome) ([]byte, error) {
 	n := newNotice(o, s.format.escape)
 	switch chat := s.format.payload != nil; {
@@ -135,22 +143,9 @@ func (s *sink) body(o events.Outcome) ([]byte, error) {
 	case s.template == "":
 		body, err := json.Marshal(n)
 		if err != nil {
-			return nil, fmt.Errorf("writing the message: %w", err)
+			return nil, fmt.Errorf("encoding the message: %w", err)
 		}
 		return body, nil
 	}
 	return []byte(s.template.render(n, inJSON)), nil
-}
-
-// exponential doubles from 1 second to maxDelay.
-func exponential(try int) time.Duration { return min(maxDelay, time.Second<<min(try-1, 16)) }
-
-// pause waits, or until ctx is done.
-func pause(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// service is a chat service within the process, so that the time of a test can be that of its bubble.
+// service is a chat service in the process, so that it shares the fake clock of a test.
 type service func(*http.Request) (*http.Response, error)
 
 func (s service) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
@@ -24,7 +24,7 @@ func answer(status int, header http.Header) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("ok"))}, nil
 }
 
-// served is a sink whose service is the function.
+// served returns a sink that sends to the service.
 func served(t *testing.T, perMinute int, s service) (*sink, *counters, *logBuffer) {
 	t.Helper()
 	sink, err := newSink(sinkConfig{Name: "team", Type: typeSlack, URL: "https://x.example/" + secretPath, Rate: rateConfig{PerMinute: perMinute}}, newClient(s))
@@ -39,7 +39,7 @@ func served(t *testing.T, perMinute int, s service) (*sink, *counters, *logBuffe
 	return sink, counters, log
 }
 
-// seconds gives the seconds after the start of the test at which the service was asked.
+// seconds returns the requests' times as whole seconds since start. Jitter adds less than a second in total.
 func seconds(times []time.Time, start time.Time) []int {
 	var got []int
 	for _, at := range times {
@@ -61,7 +61,7 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 			}
 			return answer(http.StatusOK, nil)
 		})
-		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
 			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
 		if diff := cmp.Diff([]int{0, 1, 3, 7, 107}, seconds(asked, start)); diff != "" {
@@ -83,7 +83,7 @@ func TestAMessageThatIsNeverTakenIsGivenUp(t *testing.T) {
 			tries++
 			return answer(http.StatusInternalServerError, nil)
 		})
-		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
 			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
 		if took := time.Since(start); tries != maxTries || took < 90*time.Minute || took > 150*time.Minute {
@@ -92,7 +92,7 @@ func TestAMessageThatIsNeverTakenIsGivenUp(t *testing.T) {
 		if diff := cmp.Diff(map[string]int64{"team/slack/given-up": 1, "team/slack/retried": maxTries - 1}, counters.results(t)); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(log.String(), `msg="a notification is given up"`) || strings.Contains(log.String(), secretPath) {
+		if !strings.Contains(log.String(), `msg="notification given up"`) || strings.Contains(log.String(), secretPath) {
 			t.Errorf("the log is %s", log)
 		}
 	})
@@ -104,7 +104,7 @@ func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
 		tries++
 		return answer(http.StatusNotFound, nil)
 	})
-	if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil || tries != 1 {
+	if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil || tries != 1 {
 		t.Errorf("got %v after %d tries, want the message to be acknowledged after one", err, tries)
 	}
 	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1}, counters.results(t)); diff != "" {
@@ -126,7 +126,7 @@ func TestAServiceThatHangsIsLeftAfterTenSeconds(t *testing.T) {
 			}
 			return answer(http.StatusOK, nil)
 		})
-		if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]int{0, 11}, seconds(asked, start)); diff != "" {
@@ -143,7 +143,7 @@ func TestASinkGetsNoMoreThanItsRate(t *testing.T) {
 			return answer(http.StatusOK, nil)
 		})
 		for range burst + 3 {
-			if err := sink.tell(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+			if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -173,7 +173,7 @@ func TestASinkStopsAtOnceAndGivesTheMessageBack(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
 				defer cancel()
 				start := time.Now()
-				err := sink.tell(ctx, outcome(events.VerbFailed, "shop", "r1"))
+				err := sink.send(ctx, outcome(events.VerbFailed, "shop", "r1"))
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v, want the message to be given back", err)
 				}

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// template is a text with ${name} in place of what a notice has under that name.
+// template is a text in which ${name} stands for a value of a notice.
 //
-// It is not text/template: that calls methods by name, so that the linker keeps every exported method of every type, of all
-// of the Kubernetes API too. The actuator would be half as large again, and so would what of it is in memory.
+// It does not use text/template, which calls methods by name: the linker would then keep every exported method of every type,
+// including the Kubernetes API, and the actuator would grow by half, on disk and in memory.
 type template string
 
-// placeholder finds what is replaced.
+// placeholder matches ${name}.
 var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// newTemplate checks that there is a value for each placeholder.
+// newTemplate checks that each placeholder names a value.
 func newTemplate(text string) (template, error) {
 	known := notice{}.values()
 	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {
@@ -30,7 +30,7 @@ func newTemplate(text string) (template, error) {
 	return template(text), nil
 }
 
-// render puts the values of a notice in. Quote writes each in the way of the text around it.
+// render replaces the placeholders by the values of the notice, each quoted for the text around it.
 func (t template) render(n notice, quote func(string) string) string {
 	values := n.values()
 	return placeholder.ReplaceAllStringFunc(string(t), func(found string) string {
@@ -38,7 +38,7 @@ func (t template) render(n notice, quote func(string) string) string {
 	})
 }
 
-// values are what a notice has under which name.
+// values returns the values by the names of their placeholders.
 func (n notice) values() map[string]string {
 	return map[string]string{
 		"id": n.ID, "time": n.Time.Format(time.RFC3339), "cluster": n.Cluster, "what": n.What, "verb": n.Verb,
@@ -48,30 +48,14 @@ func (n notice) values() map[string]string {
 	}
 }
 
-// text is what is said of a notice without a template. What may be long is last, for the end is cut.
-func (n notice) text() string {
-	text := n.What + " " + n.Verb + ": " + n.workload() + " in namespace " + n.Namespace + " of cluster " + n.Cluster
-	if n.Message != "" {
-		text += ", " + n.Message
-	}
-	text += " (" + n.Reason + ")."
-	if n.TraceID != "" {
-		text += " Trace " + n.TraceID + "."
-	}
-	if len(n.Sources) > 0 {
-		text += " Changed: " + strings.Join(n.Sources, ", ") + "."
-	}
-	return text
-}
-
-// verbatim is the quoting of a text for people.
+// verbatim quotes for a text: not at all.
 func verbatim(value string) string { return value }
 
-// inJSON writes a value as it is within the quotes of a string of JSON.
+// inJSON quotes for the inside of a JSON string.
 func inJSON(value string) string {
 	quoted, err := json.Marshal(value)
 	if err != nil {
-		return "" // a string can always be written
+		return "" // a string can always be encoded
 	}
 	return string(quoted[1 : len(quoted)-1])
 }
