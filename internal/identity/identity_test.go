@@ -103,11 +103,11 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 		name string
 		err  error
 		want string
-		// claims tells whether the name is claimed in the end.
+		// claims reports whether the name is claimed in the end.
 		claims bool
 	}{
-		{"the right is missing", forbidden, "that needs the right to get the namespace kube-system", false},
-		{"the API server is not there yet", errors.New("connection refused"), "cannot be read yet", true},
+		{"the permission is missing", forbidden, "cluster identity not checked: no permission to get namespace kube-system", false},
+		{"the API server is not there yet", errors.New("connection refused"), "namespace kube-system cannot be read", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
