@@ -23,7 +23,7 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 	r.launchWatcher()
 	for _, program := range []*programs.Program{r.actuator, r.watcher} {
 		r.eventually("the "+program.Name()+" says what it waits for", func(context.Context) bool {
-			return strings.Contains(program.Output(), `"nats is unreachable","url":"`+n.URL()+`"`)
+			return strings.Contains(program.Output(), `"nats unreachable","url":"`+n.URL()+`"`)
 		})
 		r.eventually("the "+program.Name()+" is alive and not ready", func(ctx context.Context) bool {
 			alive, _, err := program.Get(ctx, "health", "/livez")
@@ -69,7 +69,7 @@ func TestTheProgramsRefuseANATSThatIsNotConfiguredForThem(t *testing.T) {
 					c.MaxMsgsPerSubject = -1
 				}
 			}),
-			[]string{"CHANGES: max_msgs_per_subject is -1, must be 1"},
+			[]string{"CHANGES: max_msgs_per_subject is -1, want 1"},
 		},
 		{
 			"two fields of two streams are wrong", declare(func(c *jetstream.StreamConfig) {
@@ -80,7 +80,7 @@ func TestTheProgramsRefuseANATSThatIsNotConfiguredForThem(t *testing.T) {
 					c.Storage = jetstream.MemoryStorage
 				}
 			}),
-			[]string{"CHANGES: allow_direct is false, must be true", "HISTORY: storage is Memory, must be File"},
+			[]string{"CHANGES: allow_direct is false, want true", "HISTORY: storage is Memory, want File"},
 		},
 		{
 			"a stream is of another cluster", declare(func(c *jetstream.StreamConfig) {

@@ -73,7 +73,7 @@ func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 		hub.eachRolledOnce(inHub)
 	})
 	remote.sub("neither program of one cluster runs under the name of the other", func(r *rig) {
-		const want = `cluster "remote" is the one with UID `
+		const want = `"remote" belongs to the cluster with UID `
 		common := []string{
 			"--cluster", "remote", "--nats-url", n.URL(), "--kubeconfig", plane.Kubeconfig(),
 			"--metrics-addr=", "--health-addr=", "--log-level", "error",

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Bus is one cluster's way to the streams. It is safe for use by several goroutines. It does not own the connection.
+// Bus publishes and consumes the events of one cluster. It is safe for concurrent use. It does not close the connection.
 type Bus struct {
 	// Reader reads the cluster's own streams.
 	Reader
@@ -19,18 +19,17 @@ type Bus struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
-	// now is the clock, for tests.
+	// now is time.Now, except in tests.
 	now func() time.Time
 
 	deadLetters jetstream.Stream
 }
 
-// answerTimeout is how long the answer to an outcome that was sent is waited for.
+// answerTimeout bounds the wait for a stream's answer to an outcome.
 const answerTimeout = 5 * time.Second
 
-// Open verifies the streams and gives the bus of a cluster. Streams that do not exist are waited for, for 5 seconds. The
-// errors of streams that are not declared as they must be wrap ErrStream, all of them in one error. A nil logger means that
-// nothing is logged.
+// Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet.
+// If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
 func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
 	if err := ValidateCluster(cluster); err != nil {
 		return nil, err
@@ -39,7 +38,7 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	if err != nil {
 		return nil, fmt.Errorf("opening jetstream: %w", err)
 	}
-	if err := verifyDeclared(ctx, js, cluster, orDiscard(logger)); err != nil {
+	if err := awaitDeclared(ctx, js, cluster, orDiscard(logger)); err != nil {
 		return nil, err
 	}
 	b := &Bus{Reader: Reader{stall: stall, historyRoot: historyRoot}, js: js, cluster: cluster, logger: orDiscard(logger), now: time.Now}
@@ -53,23 +52,23 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	return b, nil
 }
 
-// Cluster is the configured name of the cluster whose bus this is.
+// Cluster returns the configured name of the cluster.
 func (b *Bus) Cluster() string { return b.cluster }
 
-// Stored is an event as a stream holds it.
+// Stored is an event as a stream stores it.
 type Stored struct {
 	Subject string
-	// Seq is the sequence in the stream: what PublishChange expects in order to supersede it.
+	// Seq is the event's sequence on the stream. PublishChange takes it to supersede the event.
 	Seq   uint64
 	Event event.Event
-	// Time is when the stream stored it.
+	// Time is when the stream stored the event.
 	Time time.Time
-	// Err says why the message could not be read as an event. Event has no attributes then, but the others are right, so
-	// that a publisher can supersede the message.
+	// Err is the reason why the message is not a readable event, or nil. If it is set, Event has no attributes. The other
+	// fields are valid, so that a publisher can supersede the message.
 	Err error
 }
 
-// Change gives the change that is stored, or a RejectError where it is not one, or not one of this subject.
+// Change returns the stored change. It returns a RejectError if the event is not a change, or not one of this subject.
 func (s Stored) Change() (Change, error) {
 	if s.Err != nil {
 		return Change{}, s.Err
@@ -78,10 +77,10 @@ func (s Stored) Change() (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return change, Validate(s.Subject, change)
+	return change, validateChange(s.Subject, change)
 }
 
-// Outcome gives the outcome that is stored, or a RejectError where it is not one, or not one of this subject.
+// Outcome returns the stored outcome. It returns a RejectError if the event is not an outcome, or not one of this subject.
 func (s Stored) Outcome() (Outcome, error) {
 	if s.Err != nil {
 		return Outcome{}, s.Err
@@ -90,7 +89,7 @@ func (s Stored) Outcome() (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return outcome, ValidateOutcome(s.Subject, outcome)
+	return outcome, validateOutcome(s.Subject, outcome)
 }
 
 func newStored(subject string, seq uint64, at time.Time, header nats.Header, data []byte) Stored {

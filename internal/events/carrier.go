@@ -8,22 +8,22 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// Carrier carries an OpenTelemetry context in the header of a message, under lower-case keys.
+// carrier propagates an OpenTelemetry context in a message header, under lower-case keys.
 //
-// propagation.HeaderCarrier would write "Traceparent", for http.Header makes keys canonical; nats.Header is case-sensitive,
-// and the server's message tracing and other languages' clients look for "traceparent".
-type Carrier nats.Header
+// propagation.HeaderCarrier would write "Traceparent", because http.Header canonicalizes keys. nats.Header is
+// case-sensitive, and the server's message tracing and clients in other languages look for "traceparent".
+type carrier nats.Header
 
-var _ propagation.TextMapCarrier = Carrier(nil)
+var _ propagation.TextMapCarrier = carrier(nil)
 
-// Get gives the value under the key, in whatever case the sender wrote it, or "".
-func (c Carrier) Get(key string) string { return first(nats.Header(c), key) }
+// Get returns the value of the key, in any case, or "".
+func (c carrier) Get(key string) string { return first(nats.Header(c), key) }
 
-// Set replaces the value under the lower-case key.
-func (c Carrier) Set(key, value string) { c[strings.ToLower(key)] = []string{value} }
+// Set sets the value of the key, in lower case.
+func (c carrier) Set(key, value string) { c[strings.ToLower(key)] = []string{value} }
 
-// Keys lists the keys as they were written.
-func (c Carrier) Keys() []string {
+// Keys returns the keys as the sender wrote them.
+func (c carrier) Keys() []string {
 	keys := make([]string, 0, len(c))
 	for key := range c {
 		keys = append(keys, key)
@@ -31,7 +31,7 @@ func (c Carrier) Keys() []string {
 	return keys
 }
 
-// first gives the first value under the lower-case key, and falls back to a scan that ignores case.
+// first returns the first value of the key. It tries the exact key, then any case.
 func first(header nats.Header, key string) string {
 	if values := header[key]; len(values) > 0 {
 		return values[0]
@@ -44,20 +44,20 @@ func first(header nats.Header, key string) string {
 	return ""
 }
 
-// The keys of the W3C trace context, in the header of a message and, as extensions, in the event.
+// The keys of the W3C trace context, in a message header and as extensions of an event.
 const (
 	traceparentKey = "traceparent"
 	tracestateKey  = "tracestate"
 )
 
-// TraceFrom gives the trace context of the span in ctx, for an event that is created in it. It is empty without a span.
+// TraceFrom returns the trace context of the span in ctx. It is empty if there is none.
 func TraceFrom(ctx context.Context) TraceContext {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	return TraceContext{Parent: carrier[traceparentKey], State: carrier[tracestateKey]}
+	c := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, c)
+	return TraceContext{Parent: c[traceparentKey], State: c[tracestateKey]}
 }
 
-// Context gives a context whose remote parent is this trace context, or ctx where that is empty or not valid.
+// Context returns a context whose remote parent is t, or ctx if t is empty or invalid.
 func (t TraceContext) Context(ctx context.Context) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparentKey: t.Parent, tracestateKey: t.State})
 }

@@ -12,18 +12,18 @@ import (
 func TestCarrierWritesLowerCase(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	header := nats.Header{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), Carrier(header))
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), carrier(header))
 	if _, there := header["traceparent"]; !there || len(header) != 1 {
 		t.Errorf("the header is %v", header)
 	}
-	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), Carrier(header)))
+	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), carrier(header)))
 	if got.TraceID() != span.TraceID() || got.SpanID() != span.SpanID() {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestCarrierReadsAnyCase(t *testing.T) {
-	carrier := Carrier{"Traceparent": {"a"}, "empty": nil}
+	carrier := carrier{"Traceparent": {"a"}, "empty": nil}
 	if got := carrier.Get("traceparent"); got != "a" {
 		t.Errorf("got %q", got)
 	}

@@ -2,13 +2,12 @@ package events
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Event makes the CloudEvent of the change. A change that ParseChange would not read is refused with a RejectError, so
-// that nothing is published which no consumer takes.
+// Event encodes the change as a CloudEvent. It returns a RejectError for a change that ParseChange would reject, so that
+// nothing is published that no consumer can read.
 func (c Change) Event() (event.Event, error) {
 	if err := c.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -16,7 +15,7 @@ func (c Change) Event() (event.Event, error) {
 	return c.envelope().event(c)
 }
 
-// ParseChange reads the change from a CloudEvent of the watcher. It refuses others with a RejectError.
+// ParseChange decodes a change. It returns a RejectError for an event that Change.Event cannot have made.
 func ParseChange(e event.Event) (Change, error) {
 	var c Change
 	v, err := parseEnvelope(e, watcher, &c)
@@ -38,9 +37,9 @@ func ParseChange(e event.Event) (Change, error) {
 	return c, nil
 }
 
-// Validate checks that the change is of the object which the subject it was published on names. Publishing rights are
-// given by subject, so this is what keeps one cluster's events from speaking of another.
-func Validate(subject string, c Change) error {
+// validateChange checks that the change is about the object that its subject names. NATS grants publish permissions by
+// subject, so this check is what keeps one cluster from publishing about another.
+func validateChange(subject string, c Change) error {
 	if _, err := ParseSubject(subject); err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func Validate(subject string, c Change) error {
 func (c Change) envelope() envelope {
 	return envelope{
 		cluster: c.Cluster, component: watcher, kind: c.Source.Kind, verb: c.Verb,
-		id: c.ID(), selfLink: c.Source.SelfLink(), uid: c.UID, time: c.Time, trace: c.Trace,
+		id: c.ID(), selfLink: c.Source.selfLink(), uid: c.UID, time: c.Time, trace: c.Trace,
 		extensions: map[string]string{
 			extNamespace:       c.Source.Namespace,
 			extName:            c.Source.Name,
@@ -68,7 +67,7 @@ func (c Change) validate() error {
 	case !isLabel(c.Cluster):
 		return errors.New("the cluster is not a DNS label")
 	case c.Source.Kind == KindRollout || c.Source.Kind == KindCluster:
-		return errors.New("the kind is not that of a source")
+		return errors.New("the kind is not one of a source")
 	case !hasVerb(c.Source.Kind, c.Verb):
 		return errors.New("the kind has no such verb")
 	case !isUID(c.UID):
@@ -107,7 +106,7 @@ func (c Change) validate() error {
 	return nil
 }
 
-// validateKind checks what is different from kind to kind.
+// validateKind checks the fields that depend on the kind.
 func (c Change) validateKind() error {
 	hasStatus := c.Source.Kind == KindExternalSecret || c.Source.Kind == KindCertificate
 	switch {
@@ -136,49 +135,4 @@ func (c Change) validateStore() error {
 		return errors.New("the state of the store is missing")
 	}
 	return c.Store.validate()
-}
-
-// isFingerprint tells whether the text is k<key id>:<hex>, with the 128 bits that are kept of an HMAC. An unkeyed digest,
-// which would give a short value away, does not pass.
-func isFingerprint(text string) bool {
-	id, digits, ok := strings.Cut(text, ":")
-	if !ok || !strings.HasPrefix(id, "k") || !isWord(id[1:]) || len(digits) != 32 {
-		return false
-	}
-	for _, c := range []byte(digits) {
-		if !isHex(c) || c >= 'A' && c <= 'F' {
-			return false
-		}
-	}
-	return true
-}
-
-// isVersion tells whether the text is a resourceVersion that can be compared: a decimal number of 64 bits.
-func isVersion(text string) bool {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= 20
-}
-
-// isUID tells whether the text can be the uid of an object. Kubernetes makes UUIDs; a '/' would be taken for a separator.
-func isUID(text string) bool {
-	for _, c := range []byte(text) {
-		if !isAlnum(c) && c != '-' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= maxLabel
-}
-
-// isDataKey tells whether the text can be a key of a Secret or ConfigMap.
-func isDataKey(text string) bool {
-	for _, c := range []byte(text) {
-		if !isAlnum(c) && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= maxName
 }

@@ -11,46 +11,45 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Claim says which cluster has a name: the one whose namespace kube-system has the UID. The watcher publishes it once, and
-// both programs of a cluster compare it with their own when they start, so that two clusters that were given one name are
-// not taken for one.
+// Claim is the event by which a cluster claims its configured name. The watcher publishes it once. Both programs compare it
+// with their own cluster when they start, which detects two clusters that were configured with the same name.
 type Claim struct {
 	// Cluster is the configured name.
 	Cluster string `json:"-"`
-	// UID is that of the namespace kube-system, which is what Kubernetes has for the identity of a cluster.
+	// UID is that of the namespace kube-system, by which Kubernetes identifies a cluster.
 	UID string `json:"-"`
 	// Time is when the name was claimed.
 	Time time.Time `json:"-"`
-	// Replaces is the UID of the cluster that had the name before. Empty where none had.
+	// Replaces is the UID of the cluster that had the name before. Empty if none had.
 	Replaces string `json:"replaces,omitempty"`
 }
 
-// claimName is the name token of the subject. There is one claim for a cluster.
+// claimName is the name token of the subject. A cluster has one claim.
 const claimName = "identity"
 
-// ClaimSubject is where the claim to the name of a cluster is: keyturn.v1.<cluster>.cluster._.identity.
+// ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
 func ClaimSubject(cluster string) string {
 	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.Subject()
 }
 
-// ID is the id of the event. A cluster that takes a name back claims it anew.
-func (c Claim) ID() string {
+// id returns the event's id. It includes Replaces, so that a cluster can take a name back.
+func (c Claim) id() string {
 	if c.Replaces == "" {
 		return c.UID + "/claimed"
 	}
 	return c.UID + "/claimed/" + c.Replaces
 }
 
-// Event makes the CloudEvent of the claim.
-func (c Claim) Event() (event.Event, error) {
+// event encodes the claim as a CloudEvent.
+func (c Claim) event() (event.Event, error) {
 	if err := c.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
 	}
 	return c.envelope().event(c)
 }
 
-// ParseClaim reads the claim from a CloudEvent of the watcher. It refuses others with a RejectError.
-func ParseClaim(e event.Event) (Claim, error) {
+// parseClaim decodes a claim. It returns a RejectError for an event that Claim.event cannot have made.
+func parseClaim(e event.Event) (Claim, error) {
 	var c Claim
 	v, err := parseEnvelope(e, watcher, &c)
 	if err != nil {
@@ -68,7 +67,7 @@ func ParseClaim(e event.Event) (Claim, error) {
 
 func (c Claim) envelope() envelope {
 	return envelope{
-		cluster: c.Cluster, component: watcher, kind: KindCluster, verb: VerbClaimed, id: c.ID(),
+		cluster: c.Cluster, component: watcher, kind: KindCluster, verb: VerbClaimed, id: c.id(),
 		selfLink: "/api/v1/namespaces/kube-system", uid: c.UID, time: c.Time,
 	}
 }
@@ -80,19 +79,19 @@ func (c Claim) validate() error {
 	case !isUID(c.UID):
 		return errors.New("the uid is not one of Kubernetes")
 	case c.Replaces != "" && !isUID(c.Replaces):
-		return errors.New("the uid that is replaced is not one of Kubernetes")
+		return errors.New("the replaced uid is not one of Kubernetes")
 	case c.Time.IsZero():
 		return errors.New("the time is missing")
 	}
 	return nil
 }
 
-// Claim gives the claim that is stored, or a RejectError where it is not one, or not one of this subject.
+// Claim returns the stored claim. It returns a RejectError if the event is not a claim, or not one of this subject.
 func (s Stored) Claim() (Claim, error) {
 	if s.Err != nil {
 		return Claim{}, s.Err
 	}
-	claim, err := ParseClaim(s.Event)
+	claim, err := parseClaim(s.Event)
 	if err != nil {
 		return Claim{}, err
 	}
@@ -102,8 +101,8 @@ func (s Stored) Claim() (Claim, error) {
 	return claim, nil
 }
 
-// Claim claims the name of the cluster for the one whose kube-system has the UID, unless it has it already. Where another
-// has it, that is taken over from the cluster with the UID replaces, and from no other: the error wraps ErrClaimed then.
+// Claim claims the bus's cluster name for the cluster whose namespace kube-system has the UID. If another cluster has
+// claimed the name, Claim takes it over if that cluster's UID is replaces; otherwise it returns an error that wraps ErrClaimed.
 func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 	for {
 		stored, found, err := b.claimed(ctx)
@@ -120,11 +119,11 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if err := b.publishClaim(ctx, mine, stored.Seq); !errors.Is(err, ErrConflict) {
 			return err
 		}
-		// Another was faster: with the claim of this cluster, or with its own.
+		// Another watcher was faster. Its claim is for this cluster or for another one.
 	}
 }
 
-// CheckClaim is Claim without claiming. A name that nobody has claimed yet is as good as one's own.
+// CheckClaim is Claim without claiming: it returns nil if the name is unclaimed.
 func (b *Bus) CheckClaim(ctx context.Context, uid, replaces string) error {
 	_, found, err := b.claimed(ctx)
 	if err != nil || found.UID == "" || found.UID == uid {
@@ -133,7 +132,7 @@ func (b *Bus) CheckClaim(ctx context.Context, uid, replaces string) error {
 	return b.contest(found, uid, replaces)
 }
 
-// claimed reads the claim to the name. It is empty where there is none, or none that can be read.
+// claimed returns the current claim. It is empty if there is none, or if the stored event is unreadable.
 func (b *Bus) claimed(ctx context.Context) (Stored, Claim, error) {
 	stored, err := b.Last(ctx, ClaimSubject(b.cluster))
 	if errors.Is(err, ErrNotFound) {
@@ -144,22 +143,23 @@ func (b *Bus) claimed(ctx context.Context) (Stored, Claim, error) {
 	}
 	claim, err := stored.Claim()
 	if err != nil {
-		b.logger.WarnContext(ctx, "the claim to the name of the cluster cannot be read", "subject", stored.Subject, "err", err)
+		b.logger.WarnContext(ctx, "cluster name claim is unreadable", "subject", stored.Subject, "err", err)
 	}
 	return stored, claim, nil
 }
 
-// contest is nil where the name may be taken over.
+// contest returns nil if the name is free to take, given the current claim.
 func (b *Bus) contest(found Claim, uid, replaces string) error {
 	if found.UID == "" || found.UID == replaces {
 		return nil
 	}
-	return fmt.Errorf("%w: cluster %q is the one with UID %s since %s, and this one has UID %s; give this one another name (--cluster), or, where it has replaced that one, say so with --replaces-cluster=%s",
+	return fmt.Errorf("%w: %q belongs to the cluster with UID %s since %s, this cluster has UID %s; "+
+		"set another --cluster, or --replaces-cluster=%s if this cluster replaces that one",
 		ErrClaimed, b.cluster, found.UID, found.Time.UTC().Format(time.RFC3339), uid, found.UID)
 }
 
 func (b *Bus) publishClaim(ctx context.Context, claim Claim, expected uint64) error {
-	e, err := claim.Event()
+	e, err := claim.event()
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (b *Bus) publishClaim(ctx context.Context, claim Claim, expected uint64) er
 	if err != nil {
 		return err
 	}
-	// Two clusters can take a name from each other within a minute, so what is superseded is part of the message's id.
+	// Two clusters may take the name from each other within the dedupe window, so the message id names what it supersedes.
 	id := b.messageID(e.ID()) + "@" + strconv.FormatUint(expected, 10)
 	ack, err := b.publish(ctx, msg, id, jetstream.WithExpectLastSequencePerSubject(expected))
 	switch {

@@ -17,8 +17,8 @@ func claim() Claim {
 
 func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
-		e := throughTheWire(t, mustEvent(t, want.Event), ClaimSubject(testCluster))
-		got, err := ParseClaim(e)
+		e := throughTheWire(t, mustEvent(t, want.event), ClaimSubject(testCluster))
+		got, err := parseClaim(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 			t.Errorf("read as a change: got %v, want it refused", err)
 		}
 	}
-	if _, err := ParseClaim(mustEvent(t, change().Event)); !isReject(err, ReasonUnknownType) {
+	if _, err := parseClaim(mustEvent(t, change().Event)); !isReject(err, ReasonUnknownType) {
 		t.Errorf("a change read as a claim: got %v, want it refused", err)
 	}
 }
@@ -137,20 +137,20 @@ func TestAClaimThatCannotBeReadIsSuperseded(t *testing.T) {
 
 func FuzzParseClaim(f *testing.F) {
 	seed := claim()
-	f.Add(seed.Cluster, seed.UID, seed.ID(), []byte(`{"replaces":"`+otherUID+`"}`))
+	f.Add(seed.Cluster, seed.UID, seed.id(), []byte(`{"replaces":"`+otherUID+`"}`))
 	f.Add(seed.Cluster, seed.UID, seed.UID+"/claimed", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		e := mustEvent(t, seed.Event)
+		e := mustEvent(t, seed.event)
 		e.SetID(id)
 		e.SetSource(sourceURI(cluster, watcher))
 		e.SetExtension(extCluster, cluster)
 		e.SetExtension(extPartitionKey, cluster+"/"+uid)
 		e.DataEncoded = data
-		parsed, err := ParseClaim(e)
+		parsed, err := parseClaim(e)
 		if err != nil {
 			return
 		}
-		again, err := ParseClaim(mustEvent(t, parsed.Event))
+		again, err := parseClaim(mustEvent(t, parsed.event))
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read again: %v", err)
 		}

@@ -73,7 +73,7 @@ func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 			}
 			connected <- err
 		}()
-		eventually(t, "it is said that nats is unreachable", func() bool { return strings.Contains(log.String(), "nats is unreachable") })
+		eventually(t, "the log says that nats is unreachable", func() bool { return strings.Contains(log.String(), "nats unreachable") })
 	})
 	if err := <-connected; err != nil {
 		t.Error(err)

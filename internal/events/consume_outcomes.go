@@ -7,38 +7,45 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ConsumeOutcomes is Consume for the outcomes of the cluster, which it reads from StreamHistory, so that none is missing that
-// was superseded meanwhile. Delivery.Outcome is set instead of Delivery.Change.
+// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
 //
-// A consumer that is new begins with the next outcome, not with those of the past. It is deleted by the server when nobody has
-// consumed for 30 days. What cannot be read as an outcome is logged and passed over; it has no
-// dead letter, for the stream keeps it.
+// A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
+// A message that is not an outcome is logged and terminated. It gets no dead letter, because StreamHistory keeps it.
 func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = []string{HistorySubject(OutcomeFilter(b.cluster))}
 	}
-	return b.consume(ctx, &consumption{
-		stream: b.history, name: StreamHistory, deliver: jetstream.DeliverNewPolicy, unused: keep, opts: opts, handler: handler,
-		parse: (*Delivery).parseOutcome,
-	})
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	config := opts.consumerConfig()
+	config.DeliverPolicy, config.InactiveThreshold = jetstream.DeliverNewPolicy, retention
+	c := &consumption{
+		stream: b.history, config: config, opts: opts, handler: handler,
+		parse:  func(d *Delivery) error { return d.parseOutcome(b.cluster) },
+		logger: b.logger, now: b.now, heartbeat: newHeartbeat(),
+	}
+	return c.run(ctx)
 }
 
-// parseOutcome reads the event and checks that it is an outcome at this cluster.
-func (d *Delivery) parseOutcome() error {
-	// The codec knows an event by its subject on CHANGES.
-	subject := changesRoot + strings.TrimPrefix(d.Subject, historyRoot)
+// parseOutcome reads the outcome. It rejects those of other clusters.
+func (d *Delivery) parseOutcome(cluster string) error {
+	// The codec identifies an event by its subject on CHANGES.
+	subject := changesRoot + strings.TrimPrefix(d.subject, historyRoot)
 	address, err := ParseSubject(subject)
 	if err != nil {
 		return err
 	}
-	if address.Cluster != d.bus.cluster {
-		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, d.bus.cluster)
+	if address.Cluster != cluster {
+		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, cluster)
 	}
-	if d.Event, err = FromMsg(subject, d.Header, d.data); err != nil {
+	e, err := FromMsg(subject, d.header, d.data)
+	if err != nil {
 		return err
 	}
-	if d.Outcome, err = ParseOutcome(d.Event); err != nil {
+	if d.Outcome, err = ParseOutcome(e); err != nil {
 		return err
 	}
-	return ValidateOutcome(subject, d.Outcome)
+	return validateOutcome(subject, d.Outcome)
 }

@@ -98,7 +98,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 	for range want {
 		d := c.next()
 		got = append(got, d.Seq)
-		if d.Deliveries != 1 || d.Subject != Subject(testCluster, d.Change.Source) || d.Event.ID() != d.Change.ID() || d.Received.IsZero() {
+		if d.Deliveries != 1 || d.subject != Subject(testCluster, d.Change.Source) || d.Received.IsZero() {
 			t.Errorf("got %+v", d)
 		}
 		d.Done(t.Context(), nil)
@@ -123,7 +123,6 @@ func TestDone(t *testing.T) {
 		letter string
 	}{
 		{name: "what is done is not delivered again"},
-		{name: "a retry is delivered again", err: fmt.Errorf("patching: %w", &RetryError{After: 10 * time.Millisecond, Err: errors.New("busy")}), again: true},
 		{name: "an unknown error is delivered again", err: errors.New("no route to host"), again: true},
 		{name: "what was interrupted is delivered again", err: fmt.Errorf("patching: %w", context.Canceled), again: true},
 		{name: "what is refused is a dead letter", err: fmt.Errorf("resolving: %w", &RejectError{Reason: "not-wanted", Err: errors.New("line 1\nline 2 ü")}), letter: "not-wanted"},
@@ -137,11 +136,11 @@ func TestDone(t *testing.T) {
 			d := c.next()
 			d.Done(t.Context(), tt.err)
 			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
-			d.pacer.mu.Lock()
-			if _, kept := d.pacer.under[d]; kept {
+			d.heartbeat.mu.Lock()
+			if _, kept := d.heartbeat.inFlight[d.msg]; kept {
 				t.Error("it is still said to be worked on")
 			}
-			d.pacer.mu.Unlock()
+			d.heartbeat.mu.Unlock()
 			if tt.again {
 				if d = c.next(); d.Deliveries != 2 || d.Seq != seq {
 					t.Errorf("got delivery %d of %d", d.Deliveries, d.Seq)
@@ -167,27 +166,13 @@ func TestDone(t *testing.T) {
 				t.Fatalf("got %d dead letters", len(letters))
 			}
 			l := letters[0]
-			if l.Reason != tt.letter || l.Error != "line 1 line 2 ü" || l.Seq != seq || l.Subject != d.Subject || l.Time.IsZero() {
+			if l.Reason != tt.letter || l.Error != "line 1 line 2 ü" || l.Seq != seq || l.Subject != d.subject || l.Time.IsZero() {
 				t.Errorf("got %+v", l)
 			}
-			if e, err := FromMsg(l.Subject, l.Header, l.Data); err != nil || e.ID() != d.Event.ID() {
+			if e, err := FromMsg(l.Subject, l.Header, l.Data); err != nil || e.ID() != d.Change.ID() {
 				t.Errorf("the event cannot be read from the dead letter: %v", err)
 			}
 		})
-	}
-}
-
-func TestBackoffGrows(t *testing.T) {
-	var got []time.Duration
-	for deliveries := range 9 {
-		got = append(got, exponential(deliveries))
-		if j := jittered(deliveries); j > exponential(deliveries) || j < exponential(deliveries)*4/5 {
-			t.Errorf("%d: %s is not within a fifth of %s", deliveries, j, exponential(deliveries))
-		}
-	}
-	s := time.Second
-	if diff := cmp.Diff([]time.Duration{s, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}, got); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -490,7 +475,7 @@ func TestConsumeRefusesAConsumerThatCannotBeChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := b.Consume(t.Context(), ConsumeOptions{Durable: "actuator"}, func(context.Context, *Delivery) {})
-	if !errors.Is(err, ErrConsumer) || !strings.Contains(err.Error(), "actuator of CHANGES: ack_policy is AckNone, must be AckExplicit") {
+	if !errors.Is(err, errConsumer) || !strings.Contains(err.Error(), "actuator of CHANGES: ack_policy is AckNone, want AckExplicit") {
 		t.Errorf("got %v", err)
 	}
 	if err := b.Consume(t.Context(), ConsumeOptions{}, nil); err == nil {
@@ -500,11 +485,11 @@ func TestConsumeRefusesAConsumerThatCannotBeChanged(t *testing.T) {
 
 func TestDeliveryContinuesTheTrace(t *testing.T) {
 	hop := TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-	d := &Delivery{Change: change(), Header: nats.Header{"Traceparent": {hop.Parent}}}
+	d := &Delivery{Change: change(), header: nats.Header{"Traceparent": {hop.Parent}}}
 	if got := TraceFrom(d.TraceContext(t.Context())); got != hop {
 		t.Errorf("got %v, want the hop", got)
 	}
-	d.Header = nats.Header{"traceparent": {"nonsense"}}
+	d.header = nats.Header{"traceparent": {"nonsense"}}
 	if got := TraceFrom(d.TraceContext(t.Context())); got != change().Trace {
 		t.Errorf("got %v, want the creation", got)
 	}

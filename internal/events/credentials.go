@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// credentials tells a credentials file from a file with a bare seed. No error quotes the content.
+// credentials returns the option for a credentials file or a file with a bare NKey seed. No error quotes the content.
 func credentials(path string, user *nkeyUser) (nats.Option, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -29,15 +29,15 @@ func credentials(path string, user *nkeyUser) (nats.Option, error) {
 	return nats.Nkey(public, user.sign), nil
 }
 
-// nkeyUser is a user who is known by his key alone. The client library reads the seed with each connection, but takes
-// whose it is from the first: of a seed that was replaced it would show the new signature with the old name, for ever.
+// nkeyUser authenticates with a bare NKey. The client library reads the seed at each connection attempt, but the public key
+// only once: after a rotation it would send the new signature with the old public key, for ever.
 type nkeyUser struct {
 	path string
-	// conn is the connection, as soon as there is one.
+	// conn is set once nats.Connect has returned.
 	conn atomic.Pointer[nats.Conn]
 }
 
-// read reads the seed. Who has it wipes it.
+// read reads the seed. The caller must wipe the key pair.
 func (u *nkeyUser) read() (pair nkeys.KeyPair, public string, err error) {
 	content, err := os.ReadFile(u.path)
 	if err != nil {
@@ -53,8 +53,8 @@ func (u *nkeyUser) read() (pair nkeys.KeyPair, public string, err error) {
 	return pair, public, nil
 }
 
-// sign signs what the server asks to be signed. Where the seed was replaced the server refuses this attempt, and the next
-// has the new name. The library calls it with the connection locked, so the options are nobody else's.
+// sign signs the server's nonce. After a rotation the server rejects this attempt, and the next one uses the new public
+// key. The library holds the lock of the connection, so writing its options is safe.
 func (u *nkeyUser) sign(nonce []byte) ([]byte, error) {
 	pair, public, err := u.read()
 	if err != nil {

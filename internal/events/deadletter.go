@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The header of a dead letter has these beside what the message had.
+// The headers that a dead letter has in addition to those of the message.
 const (
 	headerReason   = "Keyturn-Reason"
 	headerError    = "Keyturn-Error"
@@ -22,26 +22,26 @@ const (
 	headerTime     = "Keyturn-Time"
 )
 
-// maxErrorText is how many bytes of an error's text go with a dead letter.
+// maxErrorText is the maximum size of the error text in a dead letter, in bytes.
 const maxErrorText = 512
 
-// DeadLetter is a message that was refused.
+// DeadLetter is a message that was rejected.
 type DeadLetter struct {
-	// Subject is the one on which it was published.
+	// Subject is the subject of the message.
 	Subject string
-	// Reason and Error say why it was refused.
+	// Reason and Error are those of the RejectError.
 	Reason, Error string
-	// Seq is its sequence on StreamChanges, where it may be superseded by now.
+	// Seq is the message's sequence on StreamChanges, where it may be superseded by now.
 	Seq uint64
-	// Time is when it was refused.
+	// Time is when the message was rejected.
 	Time time.Time
-	// Header and Data are those of the message, without what the server reads in a header. An oversized message is kept
-	// without its data, and without its header where that is what is oversized.
+	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data or an
+	// oversized header is left out.
 	Header nats.Header
 	Data   []byte
 }
 
-// DeadLetters lists the messages of this cluster that were refused last, at most limit of them, the newest last.
+// DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.
 func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
@@ -57,7 +57,8 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 	return letters, err
 }
 
-// parseDeadLetter reads what bury wrote. What cannot be read is left empty: a list of what is broken must not break.
+// parseDeadLetter decodes what deadLetter has written. An unreadable field stays empty: one
+// broken letter must not hide the others.
 func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	letter := DeadLetter{Header: nats.Header{}, Data: data}
 	for key, values := range header {
@@ -73,12 +74,12 @@ func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	return letter
 }
 
-// bury stores a message on StreamDeadLetters. It may be called again for the same message: it is stored once.
-func (b *Bus) bury(ctx context.Context, d *Delivery, reject *RejectError) error {
-	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.Subject), Header: nats.Header{}, Data: d.data}
-	if headerSize(d.Header) <= MaxHeaderSize {
-		maps.Copy(letter.Header, d.Header)
-		// An expectation or a TTL would be obeyed again.
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for one event store one copy.
+func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
+	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: nats.Header{}, Data: d.data}
+	if headerSize(d.header) <= MaxHeaderSize {
+		maps.Copy(letter.Header, d.header)
+		// The server would apply an expectation or a TTL to the copy.
 		maps.DeleteFunc(letter.Header, func(key string, _ []string) bool { return isServerHeader(key) })
 	}
 	if len(d.data) > MaxEventSize {
@@ -86,7 +87,7 @@ func (b *Bus) bury(ctx context.Context, d *Delivery, reject *RejectError) error 
 	}
 	letter.Header.Set(headerReason, percentEncode(reject.Reason))
 	letter.Header.Set(headerError, percentEncode(shorten(reject.Err.Error())))
-	letter.Header.Set(headerSubject, percentEncode(d.Subject))
+	letter.Header.Set(headerSubject, percentEncode(d.subject))
 	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
 	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
 	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.storedAt.UnixNano())
@@ -97,10 +98,10 @@ func (b *Bus) bury(ctx context.Context, d *Delivery, reject *RejectError) error 
 	return nil
 }
 
-// isServerHeader tells the keys that a NATS server acts on.
+// isServerHeader reports whether a NATS server acts on the header.
 func isServerHeader(key string) bool { return strings.HasPrefix(strings.ToLower(key), "nats-") }
 
-// shorten makes one line of an error's text that a header can hold.
+// shorten returns the text as one line of limited length, as a header can hold it.
 func shorten(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

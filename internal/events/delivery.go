@@ -3,11 +3,10 @@ package events
 import (
 	"context"
 	"errors"
-	"slices"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -15,124 +14,101 @@ import (
 // deadLetterTimeout bounds the publication of a dead letter.
 const deadLetterTimeout = 5 * time.Second
 
-// Delivery is an event that was handed to a handler and is finished by Done.
+// Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
 type Delivery struct {
-	// Change is what Consume hands over, and Outcome what ConsumeOutcomes does. The other is empty.
-	Change  Change
+	// Change is the event that Consume delivers. Empty in a delivery of ConsumeOutcomes.
+	Change Change
+	// Outcome is the event that ConsumeOutcomes delivers. Empty in a delivery of Consume.
 	Outcome Outcome
-	Event   event.Event
-	// Subject is the one on which the event was published.
-	Subject string
-	// Seq is its sequence on the stream.
+	// Seq is the event's sequence on its stream.
 	Seq uint64
-	// Deliveries is how often the event was delivered, this time included.
+	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
-	// Header is that of the message. Carrier reads the sender's trace context from it.
-	Header nats.Header
-	// Received is when the event came in.
+	// Received is when the event arrived.
 	Received time.Time
 
-	bus *Bus
-	// stream is the name of the one that it came from.
-	stream   string
-	msg      jetstream.Msg
+	subject  string
+	header   nats.Header
 	data     []byte
 	storedAt time.Time
-	pacer    *pacer
-	backoff  func(deliveries int) time.Duration
-	done     atomic.Bool
+
+	msg       jetstream.Msg
+	heartbeat *heartbeat
+	backoff   func(deliveries int) time.Duration
+	// deadLetter publishes a copy of a rejected event. Nil if the stream itself keeps the event.
+	deadLetter func(context.Context, *Delivery, *RejectError) error
+	logger     *slog.Logger
+	done       atomic.Bool
 }
 
-// parse reads the event and checks that it is one for this cluster: its own, or one about a secret in a store of a cluster
-// that watches stores for it.
-func (d *Delivery) parse(storesFrom []string) error {
-	address, err := ParseSubject(d.Subject)
-	if err != nil {
-		return err
-	}
-	shared := address.Kind == KindOpenBao && slices.Contains(storesFrom, address.Cluster)
-	if address.Cluster != d.bus.cluster && !shared {
-		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, d.bus.cluster)
-	}
-	if d.Event, err = FromMsg(d.Subject, d.Header, d.data); err != nil {
-		return err
-	}
-	if d.Change, err = ParseChange(d.Event); err != nil {
-		return err
-	}
-	return Validate(d.Subject, d.Change)
-}
-
-// TraceContext gives a context whose remote parent is the span that published the event, or the one that created it where
-// the publisher sent none.
+// TraceContext returns a context whose remote parent is the span that published the event. If the publisher sent none, it
+// is the span that created the event.
 func (d *Delivery) TraceContext(ctx context.Context) context.Context {
-	carrier := Carrier(d.Header)
-	if hop := (TraceContext{Parent: carrier.Get(traceparentKey), State: carrier.Get(tracestateKey)}); hop.valid().Parent != "" {
+	c := carrier(d.header)
+	if hop := (TraceContext{Parent: c.Get(traceparentKey), State: c.Get(tracestateKey)}).valid(); hop.Parent != "" {
 		return hop.Context(ctx)
 	}
-	if d.stream == StreamHistory {
+	if d.Outcome.Cluster != "" {
 		return d.Outcome.Trace.Context(ctx)
 	}
 	return d.Change.Trace.Context(ctx)
 }
 
-// Done says what became of the event. It may be called from any goroutine, also after Consume has returned; only the
-// first call counts. It is the one place where an outcome is mapped to what NATS is told:
+// Done finishes the delivery. What happens to the event depends on err alone, and is decided nowhere else:
 //
-//	nil               acknowledged: it is not delivered again
-//	*RetryError       delivered again, after the delay it asks for
-//	*RejectError      copied to the dead letters if it is of CHANGES, and not delivered again
-//	context.Canceled  delivered again at once, to whoever is there
-//	any other         delivered again, after a delay that grows with the number of deliveries
+//	nil               acknowledged
+//	*RejectError      copied to StreamDeadLetters if it was on StreamChanges, and terminated: never redelivered
+//	context.Canceled  redelivered at once, to any consumer
+//	any other error   redelivered after a delay that grows with the number of deliveries
 //
-// What NATS cannot be told because the connection is down needs no second try: what is not acknowledged is delivered
-// again. Done is harmless for an event that was superseded meanwhile.
+// Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It returns no error:
+// if NATS does not receive the answer, the event is redelivered. It is harmless if the event was superseded meanwhile.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) {
 		return
 	}
-	// From here on the pacer does not touch the message, so its delay is not reset.
-	d.pacer.forget(d)
-	var retry *RetryError
+	// A heartbeat after a nak would cancel its delay.
+	d.heartbeat.remove(d.msg)
 	var reject *RejectError
 	switch {
 	case err == nil:
-		d.told(ctx, "ack", d.msg.Ack())
+		d.logLost(ctx, "ack", d.msg.Ack())
 	case errors.As(err, &reject):
 		d.reject(ctx, reject)
-	case errors.As(err, &retry):
-		d.told(ctx, "nak", d.msg.NakWithDelay(retry.After))
 	case errors.Is(err, context.Canceled):
-		d.told(ctx, "nak", d.msg.Nak())
+		d.logLost(ctx, "nak", d.msg.Nak())
 	default:
-		d.told(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
+		d.nakLater(ctx)
 	}
 }
 
-// reject copies the message to the dead letters before it is terminated. Where that fails it is delivered again, so that
-// nothing is refused without a trace. StreamHistory keeps the message itself.
+// reject publishes the dead letter before it terminates the message. If that fails, the message is redelivered: no event
+// is rejected without a trace.
 func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
-	defer cancel()
-	var err error
-	if d.stream != StreamHistory {
-		err = d.bus.bury(bounded, d, reject)
+	if d.deadLetter != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
+		defer cancel()
+		if err := d.deadLetter(bounded, d, reject); err != nil {
+			d.logger.WarnContext(ctx, "dead letter not published, event will be redelivered", d.attrs("err", err)...)
+			d.nakLater(ctx)
+			return
+		}
 	}
-	if err != nil {
-		d.bus.logger.WarnContext(ctx, "event could not be made a dead letter", d.attrs("err", err)...)
-		d.told(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
-		return
-	}
-	d.bus.logger.WarnContext(ctx, "event is refused", d.attrs("reason", reject.Reason, "err", reject.Err)...)
-	d.told(ctx, "term", d.msg.TermWithReason(reject.Reason))
+	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
+	d.logLost(ctx, "term", d.msg.TermWithReason(reject.Reason))
 }
 
-func (d *Delivery) told(ctx context.Context, what string, err error) {
+func (d *Delivery) nakLater(ctx context.Context) {
+	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
+}
+
+// logLost logs that the server did not receive the answer to the delivery.
+func (d *Delivery) logLost(ctx context.Context, answer string, err error) {
 	if err != nil {
-		d.bus.logger.DebugContext(ctx, "event is not acknowledged, will be delivered again", d.attrs("answer", what, "err", err)...)
+		d.logger.DebugContext(ctx, "answer not sent, event will be redelivered", d.attrs("answer", answer, "err", err)...)
 	}
 }
 
 func (d *Delivery) attrs(more ...any) []any {
-	return append([]any{"subject", d.Subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
+	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
 }

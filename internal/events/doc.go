@@ -1,40 +1,45 @@
-// Package events is the contract between the programs: what is said, how it is written, and the streams that carry it.
+// Package events is the contract between the watcher and the actuator: the events, their encoding, and the streams that
+// carry them. docs/events.md describes the same for readers in other languages.
+//
+// A watcher publishes a [Change] about each source. An actuator consumes changes, and publishes an [Outcome] about each
+// workload that depends on one. Both are CloudEvents in binary mode on NATS JetStream. [Connect] connects to NATS, and
+// [Open] returns the [Bus] on which one cluster publishes and consumes.
+//
+// # Streams
+//
+//   - CHANGES keeps the last event on each subject. A subject is one source or one workload, so the stream is the current
+//     state: a backlog collapses into it, a new consumer reads all of it, and its size is bounded by the number of objects.
+//   - HISTORY keeps every event for 30 days. An event is stored on HISTORY before CHANGES, so HISTORY misses none. It may have
+//     a change that then lost the race for CHANGES, and it has no event twice within ten minutes.
+//   - DEADLETTERS keeps rejected messages for 30 days, with the reason.
 //
 // # Guarantees
 //
-// A watcher publishes Changes and an actuator publishes Outcomes, each as a CloudEvent on a NATS JetStream.
-//
-//   - The stream CHANGES keeps the last event on every subject, and a subject is one source or one workload. So it is the
-//     state of everything there is: a backlog coalesces by itself, a newcomer reads all of it, and its size is bounded by
-//     the number of objects.
-//   - The stream HISTORY keeps every event for 30 days. Nothing is on CHANGES that was not on HISTORY first. It may hold a
-//     change that lost a race for CHANGES; it holds no event twice within ten minutes.
-//   - A change is stored on CHANGES once, however many watchers say it: each publication names the sequence that it
-//     supersedes. The watcher that comes second gets ErrConflict.
-//   - A change that is the last on its subject is delivered to a consumer until it is acknowledged. One that was superseded
-//     before it was acknowledged is not delivered again. A handler must be idempotent: every event may come more than once.
-//   - No event holds a value, a part of one, or a digest that was made without a key.
+//   - A change is stored on CHANGES once, however many watchers publish it. Each names the sequence that it supersedes, and
+//     all but the first get [ErrConflict].
+//   - Delivery is at least once: a change is redelivered until it is acknowledged or superseded. Handlers must be idempotent.
+//   - No event contains a value, a part of a value, or an unkeyed digest.
 //
 // # Ordering
 //
-// Events on one subject are in the order of their publication, which is the order in which the watcher saw the object. A
-// consumer gets them in that order, but for those that are delivered again. Between subjects there is no order to rely on.
+// Events on one subject have the order of their publication, which is the order in which the watcher saw the object. A
+// consumer receives them in this order, except for redeliveries. There is no order between subjects.
 //
 // # Failure
 //
-//   - NATS that is away is waited for, by connections, consumers and readers of the state alike. Publishing returns the
-//     error, and may be repeated with the same arguments.
-//   - An event that could not be handled is delivered again with a growing delay, without end.
-//   - An event that must not be handled is refused with a typed reason: see the Reason constants. It is copied to the
-//     stream DEADLETTERS, logged and counted, and never delivered again.
-//   - Streams that are not declared as they must be are an error at Open, with every difference named. The programs need
-//     no right to declare them.
-//   - Nothing is queued in memory but what was delivered and not yet finished, at most ConsumeOptions.MaxAckPending events.
+//   - While NATS is unreachable, connections, consumers and readers wait. Publishing returns an error; the call may be repeated
+//     with the same arguments.
+//   - An event whose handler failed is redelivered with backoff, without limit.
+//   - An event that must not be handled is rejected with a [RejectError]: it is copied to DEADLETTERS, logged, counted, and
+//     never redelivered.
+//   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
+//     permission to declare streams.
+//   - Only in-flight events are held in memory, at most ConsumeOptions.MaxAckPending of them.
 //
-// # Rights
+// # Permissions
 //
-// The programs of a cluster use no other subjects than these, so these are what their NATS users need. They subscribe to
-// _INBOX_watcher.<cluster>.> and _INBOX_actuator.<cluster>.>, and both publish on:
+// The NATS users of the programs need these permissions and no others. They subscribe to _INBOX_watcher.<cluster>.> and
+// _INBOX_actuator.<cluster>.>. Both publish on:
 //
 //	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
 //	$JS.API.STREAM.INFO.*                                     Open
@@ -44,7 +49,7 @@
 //
 // The actuator also publishes on:
 //
-//	keyturn.deadletter.v1.<cluster>.>                         refused events
+//	keyturn.deadletter.v1.<cluster>.>                         dead letters
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
 //	$JS.ACK.>                                                 Delivery.Done

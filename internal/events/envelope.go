@@ -12,7 +12,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// The names of the extensions. CloudEvents allows lower-case letters and digits only.
+// The names of the extensions. CloudEvents allows only lower-case letters and digits.
 const (
 	extCluster         = "clustername"
 	extKind            = "kind"
@@ -30,20 +30,7 @@ const (
 	typeVersion = "v1"
 )
 
-// verbs lists which events there are of each kind.
-var verbs = map[Kind][]Verb{
-	KindSecret:         {VerbObserved, VerbChanged, VerbDeleted},
-	KindConfigMap:      {VerbObserved, VerbChanged, VerbDeleted},
-	KindOpenBao:        {VerbObserved, VerbRotated, VerbDeleted},
-	KindExternalSecret: {VerbObserved, VerbSynced, VerbFailed, VerbDeleted},
-	KindCertificate:    {VerbObserved, VerbIssued, VerbFailed, VerbDeleted},
-	KindRollout:        {VerbStarted, VerbCompleted, VerbFailed, VerbSkipped, VerbHeld},
-	KindCluster:        {VerbClaimed},
-}
-
-func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }
-
-// eventType is the type of an event: dev.keyturn.<kind>.<verb>.v1.
+// eventType returns dev.keyturn.<kind>.<verb>.v1.
 func eventType(kind Kind, verb Verb) string {
 	return typePrefix + string(kind) + "." + string(verb) + "." + typeVersion
 }
@@ -59,20 +46,20 @@ func parseType(text string) (Kind, Verb, error) {
 	}
 	for kind, known := range verbs {
 		if i := slices.Index(known, Verb(parts[1])); string(kind) == parts[0] && i >= 0 {
-			// Those of the table: whoever keeps a part of a header keeps all of it in memory.
+			// The strings of the table, because a substring of the header would keep the whole header in memory.
 			return kind, known[i], nil
 		}
 	}
 	return "", "", rejectf(ReasonUnknownType, "the type has an unknown kind or verb")
 }
 
-// The programs that make events. Each is the path of the source attribute: k8s://<cluster>/watcher.
+// The components that create events, as in the source attribute: k8s://<cluster>/watcher.
 const (
 	watcher  = "watcher"
 	actuator = "actuator"
 )
 
-// envelope is what the attributes of a change and of an outcome have in common.
+// envelope holds the attributes that all events have.
 type envelope struct {
 	cluster   string
 	component string
@@ -83,11 +70,11 @@ type envelope struct {
 	uid       string
 	time      time.Time
 	trace     TraceContext
-	// extensions are the others. An empty one is left out.
+	// extensions are further attributes. Those with an empty value are omitted.
 	extensions map[string]string
 }
 
-// event makes the CloudEvent. Its data is the JSON of payload.
+// event returns the CloudEvent with payload as its JSON data.
 func (v envelope) event(payload any) (event.Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -111,7 +98,7 @@ func (v envelope) event(payload any) (event.Event, error) {
 	setExtension(&e, traceparentKey, trace.Parent)
 	setExtension(&e, tracestateKey, trace.State)
 	if err := e.Validate(); err != nil {
-		return event.Event{}, fmt.Errorf("making the event: %w", err)
+		return event.Event{}, fmt.Errorf("encoding the event: %w", err)
 	}
 	return e, nil
 }
@@ -122,7 +109,7 @@ func setExtension(e *event.Event, name, value string) {
 	}
 }
 
-// parseEnvelope reads the attributes and decodes the data into payload. Its extensions are all there are.
+// parseEnvelope reads the attributes, with all extensions, and decodes the data into payload.
 func parseEnvelope(e event.Event, component string, payload any) (envelope, error) {
 	if e.Context == nil {
 		return envelope{}, rejectf(ReasonMalformed, "the event has no attributes")
@@ -160,7 +147,7 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 	return v, nil
 }
 
-// matches checks what can be computed from the rest: the id and the self link.
+// matches checks the attributes that are derived from others: the id and the self link.
 func (v envelope) matches(want envelope) error {
 	switch {
 	case v.id != want.id:
@@ -173,10 +160,10 @@ func (v envelope) matches(want envelope) error {
 
 func sourceURI(cluster, component string) string { return "k8s://" + cluster + "/" + component }
 
-// valid gives the trace context as far as it is valid. A trace that is broken is not worth a change that is lost.
+// valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject a change.
 func (t TraceContext) valid() TraceContext { return TraceFrom(t.Context(context.Background())) }
 
-// decodeJSON decodes one JSON value. Its errors tell where, and nothing of what is there.
+// decodeJSON decodes one JSON value. Its errors have the position of a fault but quote no data.
 func decodeJSON(data []byte, payload any) error {
 	err := json.Unmarshal(data, payload)
 	var syntax *json.SyntaxError

@@ -3,69 +3,73 @@ package events
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 var (
-	// ErrConflict is returned by Bus.PublishChange when the subject's last event is not the one the caller expected:
-	// another watcher of the same cluster was faster. Read it again with Bus.Last and compare.
+	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
+	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
 	ErrConflict = errors.New("another event was published on this subject")
-	// ErrNotFound is returned by Bus.Last when the stream knows nothing on the subject.
+	// ErrNotFound is wrapped by the error of Bus.Last if the stream has no event on the subject.
 	ErrNotFound = errors.New("no event on this subject")
-	// ErrStream is wrapped by the errors of Open: a stream is missing or is not declared as it must be.
-	ErrStream = errors.New("stream is not as it must be")
-	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim: another cluster has the name.
-	ErrClaimed = errors.New("the name of the cluster is taken")
-	// ErrConsumer is wrapped by the errors of Bus.Consume: the durable consumer is not declared as it must be, and could
-	// not be changed.
-	ErrConsumer = errors.New("consumer is not as it must be")
+	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
+	ErrClaimed = errors.New("cluster name is already claimed")
 )
 
-// The reasons for which an event is refused before a handler sees it. They are labels of a metric and values of the
+var (
+	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
+	errStream = errors.New("stream is not declared as required")
+	// errConsumer is wrapped by the errors of Bus.Consume: the durable consumer has a wrong field, which the server does not
+	// let us change.
+	errConsumer = errors.New("consumer is not declared as required")
+)
+
+// The reasons why an attribute cannot be written or read. None quotes the value.
+var (
+	errBlank     = errors.New("empty, or with space around it")
+	errCanonical = errors.New("not a URI in its canonical form")
+	errTime      = errors.New("not a time of RFC 3339")
+	errMediaType = errors.New("not a media type of RFC 2046")
+	errName      = errors.New("the name has characters other than lower-case letters and digits")
+	errPercent   = errors.New("not percent-encoded")
+	errText      = errors.New("not text that a CloudEvents attribute can hold")
+)
+
+// The reasons for which an event is rejected before a handler sees it. They are the values of a metric label and of the
 // Keyturn-Reason header of dead letters.
 const (
-	// ReasonMalformed says that the message is not a CloudEvent, or not one that our codec could have written.
+	// ReasonMalformed means that the message is not a CloudEvent, or one that this package cannot have written.
 	ReasonMalformed = "malformed"
-	// ReasonStructured says that the CloudEvent is in structured mode. Only binary mode is read.
+	// ReasonStructured means that the CloudEvent is in structured mode. Only binary mode is accepted.
 	ReasonStructured = "structured-mode"
-	// ReasonOversized says that the data exceeds MaxEventSize, or the header MaxHeaderSize.
+	// ReasonOversized means that the data exceeds MaxEventSize, or the header MaxHeaderSize.
 	ReasonOversized = "oversized"
-	// ReasonForeignCluster says that the event is of another cluster than the program.
+	// ReasonForeignCluster means that the event is of another cluster.
 	ReasonForeignCluster = "foreign-cluster"
-	// ReasonUnknownVersion says that the subject, the type or the CloudEvents specversion has a version that is not known.
+	// ReasonUnknownVersion means that the version of the subject, the type or the CloudEvents specification is unknown.
 	ReasonUnknownVersion = "unknown-version"
-	// ReasonUnknownType says that the type is not one of ours, or not one that is expected here.
+	// ReasonUnknownType means that the event type is unknown, or not expected on this stream.
 	ReasonUnknownType = "unknown-type"
-	// ReasonSubjectMismatch says that the event's attributes name another object than the subject it was published on.
+	// ReasonSubjectMismatch means that the event is about another object than its subject names.
 	ReasonSubjectMismatch = "subject-mismatch"
 )
 
-// ReasonPatchDenied is the reason why a handler rejects an event: the API server refuses the patch that the event asks for.
+// ReasonPatchDenied means that a handler rejects an event because the API server denies the patch that the event asks for.
 const ReasonPatchDenied = "patch-denied"
 
-// RejectError says that an event must never be acted on: it goes to the dead-letter subject with the reason, and is
-// terminated. Its text goes with it, so it must not quote the event's data.
+// RejectError means that an event must never be acted on. Delivery.Done terminates such an event and publishes a dead
+// letter with the reason and the text of the error, which therefore must not quote the event's data.
 type RejectError struct {
-	// Reason is a short kebab-case word for the metric label and the dead letter: one of the Reason constants, or a
-	// handler's own.
+	// Reason is a short kebab-case word for the metric label and the dead letter: a Reason constant, or the handler's own.
 	Reason string
 	Err    error
 }
 
+// Error returns the reason and the text of Err.
 func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
 
+// Unwrap returns Err.
 func (e *RejectError) Unwrap() error { return e.Err }
 
 func rejectf(reason, format string, args ...any) error {
 	return &RejectError{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
-
-// RetryError says that an event must be delivered again, not before After has passed.
-type RetryError struct {
-	After time.Duration
-	Err   error
-}
-
-func (e *RetryError) Error() string { return e.Err.Error() }
-
-func (e *RetryError) Unwrap() error { return e.Err }

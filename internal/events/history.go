@@ -9,21 +9,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// HistoryQuery says which part of the history is read. Empty fields leave nothing out.
+// HistoryQuery selects events of the history. An empty field matches everything.
 type HistoryQuery struct {
-	// Clusters are the clusters whose events are read.
+	// Clusters are the configured names of clusters.
 	Clusters []string
-	// Kind, Namespace and Name are those of the subject. The name of an outcome is "<workload kind>-<name>".
+	// Kind, Namespace and Name are those of the subject. The name of an outcome is <workload kind>-<name>.
 	Kind      Kind
 	Namespace string
 	Name      string
-	// Since is the time of the first event. Zero means the oldest that is kept.
+	// Since excludes events that were stored earlier. Zero means the oldest that the stream has.
 	Since time.Time
-	// Follow says that reading goes on with what is published later, until the context is done.
+	// Follow continues with new events as they are published, until the context is done.
 	Follow bool
 }
 
-// subjects are the filters of the query, one for each cluster. Each part is a token, and what is left out is any.
+// subjects returns the filter subjects, one for each cluster, with a wildcard for each empty field.
 func (q HistoryQuery) subjects(root string) []string {
 	clusters := q.Clusters
 	if len(clusters) == 0 {
@@ -43,9 +43,9 @@ func (q HistoryQuery) subjects(root string) []string {
 	return filters
 }
 
-// History hands the events that match the query to fn, the oldest first, each as it was on StreamChanges but for its
-// sequence, which is that of the history. An error of fn ends it and is returned as it is. Following ends with nil when the
-// context is done.
+// History calls fn for each event that matches the query, oldest first. An event has the subject that it had on
+// StreamChanges, and the sequence that it has on StreamHistory. If fn returns an error, History returns it unchanged. With
+// Follow, History returns nil when the context is done.
 func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored) error) error {
 	config := jetstream.OrderedConsumerConfig{
 		FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverAllPolicy,
@@ -66,12 +66,12 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 		config.DeliverPolicy, config.OptStartTime, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, nil, next
 	}
 	if err = follow(ctx, r.history, config, each); ctx.Err() != nil {
-		err = nil // whoever follows has seen enough
+		err = nil // the reader has seen enough
 	}
 	return err
 }
 
-// follow hands on what comes, until ctx is done or something is wrong for good.
+// follow calls fn for each message, until ctx is done or reading fails for good.
 func follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
 ) error {

@@ -12,25 +12,25 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Member is a cluster that a stream has the events of.
+// Member is a cluster whose events a stream has.
 type Member struct {
 	Cluster string
-	// Last is the time of its last event. Zero where the stream has none.
+	// Last is the time of the cluster's last event. Zero if the stream has none.
 	Last time.Time
-	// UIDs are those that have claimed the name and were not replaced, in the order of their claims. More than one are as many
-	// clusters that were given one name. The stream knows the claims that it still keeps.
+	// UIDs are those of the clusters that have claimed the name and were not replaced, in the order of their claims. More
+	// than one means that as many clusters are configured with this name. Only claims that the stream still has are counted.
 	UIDs []string
-	// Sourced says that the events come from a stream of the cluster's own. Lag is how many of them are missing, as far as that
-	// stream could be asked, and Reached whether it could be just now. They say nothing where Sourced is false.
+	// Sourced means that the stream sources the events from the cluster's own stream. Only then do Lag and Reached apply: Lag
+	// is the number of events not sourced yet, as last reported, and Reached means that the cluster is connected.
 	Sourced bool
 	Lag     uint64
 	Reached bool
 }
 
-// reachedWithin is how old the last sign of life of a source may be. One that has nothing to send sends a heartbeat each second.
+// reachedWithin is the maximum age of the last contact with a source. An idle source sends a heartbeat every second.
 const reachedWithin = 30 * time.Second
 
-// Members lists the clusters, by their names, that a source of the stream is for, or that have claimed their names on it.
+// Members returns, sorted by name, the clusters that the stream sources and those that have claimed their name on it.
 func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 	info, err := r.history.Info(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 	return list, nil
 }
 
-// lastTime is when the last event of a cluster was made.
+// lastTime returns the time of the last event of a cluster.
 func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error) {
 	raw, err := r.history.GetLastMsgForSubject(ctx, r.historyRoot+cluster+".>")
 	switch {
@@ -89,5 +89,5 @@ func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error
 	if made := stored.Event.Time(); !made.IsZero() {
 		return made, nil
 	}
-	return stored.Time, nil // it is no event
+	return stored.Time, nil // the message is not an event
 }

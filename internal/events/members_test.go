@@ -74,7 +74,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{line(second): 1}, state); diff != "" || err != nil {
 		t.Errorf("the state, %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := OpenFleet(t.Context(), s.connect(), "NOWHERE"); err == nil || err.Error() != "stream is not as it must be: NOWHERE does not exist" {
+	if _, err := OpenFleet(t.Context(), s.connect(), "NOWHERE"); err == nil || err.Error() != "stream is not declared as required: NOWHERE does not exist" {
 		t.Errorf("a stream that is not there: got %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	claimed(west, "uid-three", "")
 	// The name is taken by another cluster, whose own stream has no claim to it.
 	forged := Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
-	msg, err := ToMsg(mustEvent(t, forged.Event), ClaimSubject("prod-us"))
+	msg, err := ToMsg(mustEvent(t, forged.event), ClaimSubject("prod-us"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,28 +6,27 @@ import (
 	"strings"
 )
 
-// RootNamespace is the name that the root namespace of a secret store has here. The stores reserve it, so that no other
-// namespace can have it.
+// RootNamespace names the root namespace of a secret store. The stores reserve this name, so no other namespace has it.
 const RootNamespace = "root"
 
-// maxStoreName is how long the name of a source in a secret store may be, in bytes. A subject has to fit into a line of
-// the NATS protocol, of 4096 bytes, with each byte of the name written as three.
+// maxStoreName is the maximum size of the name of a KindOpenBao source, in bytes. Its subject must fit into a line of the
+// NATS protocol, which has 4096 bytes, even if each byte of the name is encoded as three.
 const maxStoreName = 1024
 
 // StorePath names a secret in an OpenBao or Vault.
 type StorePath struct {
 	// Store is the configured name of the store, a DNS label.
 	Store string
-	// Namespace is the namespace in the store without slashes around it, RootNamespace where it is in none.
+	// Namespace is the store's namespace without slashes around it. RootNamespace if there is none.
 	Namespace string
 	// Mount is the path of the secrets engine without slashes around it: "secret".
 	Mount string
-	// Path is that of the secret in its mount, without "data/" or "metadata/": "shop/db".
+	// Path is the path of the secret in its mount, without "data/" or "metadata/": "shop/db".
 	Path string
 }
 
-// Source is the path as the source of a change. Its name is <store>/<namespace>/<mount>/<path>, where a slash within the
-// namespace or the mount is written as %2F, so that no two paths have the same name.
+// Source returns the path as the source of a change, with the name <store>/<namespace>/<mount>/<path>. A slash within the
+// namespace or the mount is escaped as %2F, so that different paths have different names.
 func (p StorePath) Source() Source {
 	return Source{
 		Kind: KindOpenBao,
@@ -35,8 +34,8 @@ func (p StorePath) Source() Source {
 	}
 }
 
-// Full is the path as it is given to the command line of the store: <namespace>/<mount>/<path>, or <mount>/<path> in the
-// root namespace. It is what keyturn.dev/roll-on means by openbao:<path>.
+// Full returns the path as the store's command line takes it: <namespace>/<mount>/<path>, or <mount>/<path> in the root
+// namespace. The annotation keyturn.dev/roll-on uses it in openbao:<path>.
 func (p StorePath) Full() string {
 	full := p.Mount + "/" + p.Path
 	if p.Namespace == RootNamespace {
@@ -45,10 +44,10 @@ func (p StorePath) Full() string {
 	return p.Namespace + "/" + full
 }
 
-// segment writes a path as one segment of another.
+// segment escapes a path for use as one segment of another.
 var segment = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// StorePath reads the name of a source of KindOpenBao.
+// StorePath parses the name of a source of KindOpenBao.
 func (s Source) StorePath() (StorePath, error) {
 	parts := strings.SplitN(s.Name, "/", 4)
 	if s.Kind != KindOpenBao || len(parts) != 4 || len(s.Name) > maxStoreName {
@@ -66,14 +65,14 @@ func (s Source) StorePath() (StorePath, error) {
 	}
 	for _, part := range []string{p.Namespace, p.Mount, p.Path} {
 		if part == "" || strings.Trim(part, "/") != part || !isText(part) {
-			return StorePath{}, errors.New("a part of the path is empty, begins or ends with a slash, or is no text")
+			return StorePath{}, errors.New("a part of the path is empty, not text, or has a slash around it")
 		}
 	}
 	return p, nil
 }
 
-// link is the "subject" attribute of events about the path: openbao://<store>/<mount>/<path>, with the namespace behind it
-// where it is not the root.
+// link returns the "subject" attribute of events about the path: openbao://<store>/<mount>/<path>, followed by
+// ?namespace=<namespace> outside the root namespace.
 func (p StorePath) link() string {
 	link := url.URL{Scheme: "openbao", Host: p.Store, Path: "/" + p.Mount + "/" + p.Path}
 	if p.Namespace != RootNamespace {
@@ -82,24 +81,24 @@ func (p StorePath) link() string {
 	return link.String()
 }
 
-// StoreState is what is said of a secret in a store besides its path.
+// StoreState is what a KindOpenBao event says about the secret, besides its path.
 type StoreState struct {
-	// Servers are the addresses under which the store is known, for those who find it in a SecretStore.
+	// Servers are the addresses of the store, by which a SecretStore is matched to it.
 	Servers []string `json:"servers,omitempty"`
 	// Engine is the secrets engine: EngineKV, EngineDatabase or EngineLDAP.
 	Engine string `json:"engine"`
-	// Version is the number of the current version. Zero where the engine counts none.
+	// Version is the number of the current version. Zero if the engine has no versions.
 	Version int64 `json:"version,omitempty"`
-	// Revision is the last part of the event's id. It names the state of the secret the same way whichever way it was seen:
-	// the version, what became of the version, or what the engine has in its place.
+	// Revision is the last part of the event's id. It identifies the state of the secret, and is the same whether the audit
+	// or the poller saw it: the version, what happened to the version, or the engine's equivalent.
 	Revision string `json:"revision"`
-	// Operation is what was done, as the store's audit calls it. Empty where it was not seen in the audit.
+	// Operation is the operation in the store's audit. Empty if the change was not seen there.
 	Operation string `json:"operation,omitempty"`
-	// By is the display name of who did it. Empty where it is not known.
+	// By is the display name of the token that made the change. Empty if unknown.
 	By string `json:"by,omitempty"`
 }
 
-// The secrets engines whose secrets are watched.
+// The supported secrets engines.
 const (
 	EngineKV       = "kv"
 	EngineDatabase = "database"

@@ -2,39 +2,41 @@ package events
 
 import "time"
 
-// Outcome is what became of one or more changes at a workload: the payload of rollout.* events.
+// Outcome is the event about what a workload did with one or more changes: it was rolled, skipped or held.
+//
+// The fields without JSON are attributes of the CloudEvent; the others are its data. docs/events.md lists both.
 type Outcome struct {
-	// Cluster is the configured name of the cluster the workload is in.
+	// Cluster is the configured name of the cluster that the workload is in.
 	Cluster string `json:"-"`
 	// Verb is VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld.
 	Verb Verb `json:"-"`
-	// ResourceVersion is the workload's own, as last seen.
+	// ResourceVersion is that of the workload, as last read.
 	ResourceVersion string `json:"-"`
 	// Time is when the outcome was known.
 	Time time.Time `json:"-"`
-	// Cause is the id of the newest change that led here: the "causationid" extension.
+	// Cause is the id of the newest of the changes: the extension "causationid".
 	Cause string `json:"-"`
-	// Trace is the context of the span that made this outcome.
+	// Trace is the context of the span that created the event. Empty without tracing.
 	Trace TraceContext `json:"-"`
 
 	Workload Workload `json:"workload"`
-	// Revision is the value of keyturn.dev/revision that the workload was, or would have been, rolled to.
+	// Revision is the value of the annotation keyturn.dev/revision that the workload was rolled to, or would have been.
 	Revision string `json:"revision,omitempty"`
-	// Reason is the typed reason of the decision or of the failure, in kebab-case.
+	// Reason is the reason for the decision or the failure, in kebab-case.
 	Reason string `json:"reason"`
-	// Message is one sentence for people.
+	// Message explains the reason in one sentence.
 	Message string `json:"message,omitempty"`
-	// Sources lists the changes, by source, that this outcome is of.
+	// Sources lists the changes, one for each source.
 	Sources []OutcomeSource `json:"sources,omitempty"`
-	// Generation is the workload's metadata.generation that the patch produced. Zero where nothing was patched.
+	// Generation is the workload's metadata.generation after the patch. Zero if nothing was patched.
 	Generation int64 `json:"generation,omitempty"`
-	// StartedAt is when the patch was accepted. Zero where nothing was patched.
+	// StartedAt is when the patch was accepted. Zero if nothing was patched.
 	StartedAt time.Time `json:"startedAt,omitzero"`
 }
 
-// OutcomeSource is one source of an outcome.
+// OutcomeSource is one change of an Outcome.
 type OutcomeSource struct {
-	// Source is in the form "secret/db".
+	// Source has the form of Source.String.
 	Source          string   `json:"source"`
 	Fingerprint     string   `json:"fingerprint,omitempty"`
 	ResourceVersion string   `json:"resourceVersion,omitempty"`
@@ -43,16 +45,20 @@ type OutcomeSource struct {
 	Event string `json:"event,omitempty"`
 }
 
-// ID is the id of the event: the same outcome of the same rollout has the same id, whoever says it and however often.
+// ID returns the event's id. The same outcome of the same rollout has the same id, whoever publishes it and however often.
 //
-// One change can be skipped or held at a workload for one reason after another, so the reason is part of it there.
+// The id of a skip or a hold includes the reason, because one change can be held at a workload for several reasons in turn.
 func (o Outcome) ID() string {
-	if o.Verb == VerbSkipped || o.Verb == VerbHeld {
+	if !o.isState() {
 		return o.Workload.UID + "/" + o.Cause + "/" + string(o.Verb) + "/" + o.Reason
 	}
-	what := o.Revision
-	if what == "" {
-		what = o.Cause
+	of := o.Revision
+	if of == "" {
+		of = o.Cause
 	}
-	return o.Workload.UID + "/" + what + "/" + string(o.Verb)
+	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
+
+// isState reports whether the outcome becomes the state of its workload on StreamChanges. A skip or a hold does not: it
+// says what the workload did not do, and is only history.
+func (o Outcome) isState() bool { return o.Verb != VerbSkipped && o.Verb != VerbHeld }

@@ -6,28 +6,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// workloadPaths gives the place of each kind of workload in the Kubernetes API, for self links.
-var workloadPaths = map[string]struct{ group, plural string }{
-	"deployment":  {"apps/v1", "deployments"},
-	"statefulset": {"apps/v1", "statefulsets"},
-	"daemonset":   {"apps/v1", "daemonsets"},
-	"cronjob":     {"batch/v1", "cronjobs"},
-	"rollout":     {"argoproj.io/v1alpha1", "rollouts"},
-	// Not rolled, but synced: what became of a change in a secret store at an ExternalSecret is told alike.
-	"externalsecret": {"external-secrets.io/v1", "externalsecrets"},
-}
-
-// SelfLink is the path of the workload in the Kubernetes API, as `kubectl get --raw` takes it. It is the "subject"
-// attribute of the event. It is empty for a kind that is not known.
-func (w Workload) SelfLink() string {
-	path, known := workloadPaths[w.Kind]
-	if !known {
-		return ""
-	}
-	return "/apis/" + path.group + "/namespaces/" + w.Namespace + "/" + path.plural + "/" + w.Name
-}
-
-// Event makes the CloudEvent of the outcome. An outcome that ParseOutcome would not read is refused with a RejectError.
+// Event encodes the outcome as a CloudEvent. It returns a RejectError for an outcome that ParseOutcome would reject.
 func (o Outcome) Event() (event.Event, error) {
 	if err := o.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -35,7 +14,7 @@ func (o Outcome) Event() (event.Event, error) {
 	return o.envelope().event(o)
 }
 
-// ParseOutcome reads the outcome from a CloudEvent of the actuator. It refuses others with a RejectError.
+// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made.
 func ParseOutcome(e event.Event) (Outcome, error) {
 	var o Outcome
 	v, err := parseEnvelope(e, actuator, &o)
@@ -43,7 +22,7 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if v.kind != KindRollout {
-		return Outcome{}, rejectf(ReasonUnknownType, "the event is a change, want an outcome")
+		return Outcome{}, rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
 	}
 	o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
 	o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
@@ -62,8 +41,8 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 	return o, nil
 }
 
-// ValidateOutcome checks that the outcome is of the workload which the subject it was published on names.
-func ValidateOutcome(subject string, o Outcome) error {
+// validateOutcome checks that the outcome is about the workload that its subject names.
+func validateOutcome(subject string, o Outcome) error {
 	if _, err := ParseSubject(subject); err != nil {
 		return err
 	}
@@ -76,7 +55,7 @@ func ValidateOutcome(subject string, o Outcome) error {
 func (o Outcome) envelope() envelope {
 	return envelope{
 		cluster: o.Cluster, component: actuator, kind: KindRollout, verb: o.Verb,
-		id: o.ID(), selfLink: o.Workload.SelfLink(), uid: o.Workload.UID, time: o.Time, trace: o.Trace,
+		id: o.ID(), selfLink: o.Workload.selfLink(), uid: o.Workload.UID, time: o.Time, trace: o.Trace,
 		extensions: map[string]string{
 			extNamespace:       o.Workload.Namespace,
 			extName:            o.Workload.Name,
@@ -93,8 +72,8 @@ func (o Outcome) validate() error {
 		return errors.New("the cluster is not a DNS label")
 	case !hasVerb(KindRollout, o.Verb):
 		return errors.New("an outcome has no such verb")
-	case o.Workload.SelfLink() == "":
-		return errors.New("the kind of the workload is not known")
+	case o.Workload.selfLink() == "":
+		return errors.New("the kind of the workload is unknown")
 	case !isSubdomain(o.Workload.Namespace) || !isSubdomain(o.Workload.Name):
 		return errors.New("the namespace or the name of the workload is not one of Kubernetes")
 	case !isUID(o.Workload.UID):

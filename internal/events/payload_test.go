@@ -24,7 +24,7 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			if err := Validate(Subject(want.Cluster, want.Source), got); err != nil {
+			if err := validateChange(Subject(want.Cluster, want.Source), got); err != nil {
 				t.Error(err)
 			}
 		})
@@ -102,7 +102,7 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			if err := ValidateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
+			if err := validateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
 				t.Error(err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestGoldenWireFormat(t *testing.T) {
 	for _, o := range allOutcomes() {
 		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
 	}
-	compareWire(t, mustEvent(t, claim().Event), ClaimSubject(testCluster))
+	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
 }
 
 func compareWire(t *testing.T, e event.Event, subject string) {
@@ -146,7 +146,7 @@ func TestSelfLinks(t *testing.T) {
 		"pod":            "",
 	}
 	for kind, want := range tests {
-		if got := (Workload{Kind: kind, Namespace: "shop", Name: "web"}).SelfLink(); got != want {
+		if got := (Workload{Kind: kind, Namespace: "shop", Name: "web"}).selfLink(); got != want {
 			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 	}
@@ -163,7 +163,7 @@ func TestSelfLinksOfSources(t *testing.T) {
 		"openbao://bao/secret/a%3Fb%23c":                                  StorePath{"bao", RootNamespace, "secret", "a?b#c"}.Source(),
 	}
 	for want, source := range tests {
-		if got := source.SelfLink(); got != want {
+		if got := source.selfLink(); got != want {
 			t.Errorf("%s: got %s, want %s", source, got, want)
 		}
 	}
@@ -345,13 +345,13 @@ func TestValidateRefusesAnotherSubject(t *testing.T) {
 		"keyturn.v1.other.secret.shop.db_v2", "keyturn.v1.prod-eu.configmap.shop.db_v2",
 		"keyturn.v1.prod-eu.secret.bank.db_v2", "keyturn.v1.prod-eu.secret.shop.db",
 	} {
-		wantReason(t, Validate(subject, change()), ReasonSubjectMismatch)
+		wantReason(t, validateChange(subject, change()), ReasonSubjectMismatch)
 	}
 	for _, subject := range []string{"keyturn.v1.prod-eu.rollout.shop.statefulset-web-front", "keyturn.v1.prod-eu.rollout.shop.deployment-web"} {
-		wantReason(t, ValidateOutcome(subject, outcome()), ReasonSubjectMismatch)
+		wantReason(t, validateOutcome(subject, outcome()), ReasonSubjectMismatch)
 	}
-	wantReason(t, Validate("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
-	wantReason(t, ValidateOutcome("orders.new", outcome()), ReasonMalformed)
+	wantReason(t, validateChange("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
+	wantReason(t, validateOutcome("orders.new", outcome()), ReasonMalformed)
 }
 
 func TestABrokenTraceDoesNotCostTheChange(t *testing.T) {

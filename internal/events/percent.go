@@ -1,35 +1,32 @@
 package events
 
 import (
-	"errors"
 	"strings"
 	"unicode/utf8"
 )
 
-const upperHex = "0123456789ABCDEF"
-
-var (
-	errPercent = errors.New("not percent-encoded")
-	errText    = errors.New("not text that a CloudEvents attribute may hold")
-)
-
-// percentEncode writes an attribute as the header of a message holds it: space, '"', '%' and whatever is outside
-// U+0021..U+007E as the percent-encoded bytes of its UTF-8. CR and LF are among them, so no value can add a header.
+// percentEncode encodes an attribute for a message header: it percent-encodes the UTF-8 bytes of space, '"', '%' and
+// everything outside U+0021..U+007E. This includes CR and LF, so no value can add a header.
 func percentEncode(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	for i := range len(text) {
-		if c := text[i]; c > ' ' && c <= '~' && c != '"' && c != '%' {
+	for _, c := range []byte(text) {
+		if c > ' ' && c <= '~' && c != '"' && c != '%' {
 			b.WriteByte(c)
 		} else {
-			b.Write([]byte{'%', upperHex[c>>4], upperHex[c&0xf]})
+			writeEscaped(&b, c)
 		}
 	}
 	return b.String()
 }
 
-// percentDecode is the inverse of percentEncode. As the binding asks, it also takes lower-case hex digits and values in
-// double quotes. What comes out is checked, so overlong and otherwise invalid UTF-8 is refused.
+func writeEscaped(b *strings.Builder, c byte) {
+	const digits = "0123456789ABCDEF"
+	b.Write([]byte{'%', digits[c>>4], digits[c&0xf]})
+}
+
+// percentDecode is the inverse of percentEncode. As the NATS binding requires, it also accepts lower-case hex digits and
+// values in double quotes. It checks the decoded text, so it rejects overlong and otherwise invalid UTF-8.
 func percentDecode(value string) (string, error) {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = unquote(value[1 : len(value)-1])
@@ -56,7 +53,7 @@ func percentDecode(value string) (string, error) {
 	return value, nil
 }
 
-// unquote resolves the escapes within a quoted value: a backslash stands for the character after it.
+// unquote resolves the escapes of a quoted value: a backslash stands for the character after it.
 func unquote(value string) string {
 	if !strings.Contains(value, `\`) {
 		return value
@@ -71,7 +68,7 @@ func unquote(value string) string {
 	return b.String()
 }
 
-// isText tells whether a CloudEvents String may be this text: valid UTF-8 without control characters and noncharacters.
+// isText reports whether the text is a CloudEvents String: valid UTF-8 without control characters and noncharacters.
 func isText(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
@@ -85,10 +82,6 @@ func isText(text string) bool {
 		}
 	}
 	return true
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 func unhex(c byte) byte {

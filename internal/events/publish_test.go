@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
@@ -333,38 +332,46 @@ func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
 	}
 }
 
-func TestTheStateOfAWorkloadIsItsLastOutcomeThatIsHistory(t *testing.T) {
+func TestTheStateOfAWorkloadIsItsLastOutcomeOnHistory(t *testing.T) {
 	no := errors.New("no answer")
-	verbs := []Verb{VerbStarted, VerbCompleted, VerbSkipped}
 	for _, tt := range []struct {
 		name string
 		errs [3]error
-		want map[string]int
-		// failed are those of one workload that are to be published again.
+		// states has, for each publication, the index of the one that becomes the state; -1 is none.
+		states [3]int
 		failed int
 	}{
-		{name: "all are history", want: map[string]int{"a": 2}},
-		{name: "the first is not", errs: [3]error{no, nil, nil}, want: map[string]int{}, failed: 3},
-		{name: "the last is not", errs: [3]error{nil, nil, no}, want: map[string]int{}, failed: 3},
+		{name: "all are on HISTORY", states: [3]int{1, 1, -1}},
+		{name: "the first is not", errs: [3]error{no, nil, nil}, states: [3]int{-1, -1, -1}, failed: 3},
+		{name: "the last is not", errs: [3]error{nil, nil, no}, states: [3]int{-1, -1, -1}, failed: 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var outcomes []Outcome
-			var msgs []*nats.Msg
-			for _, verb := range verbs {
-				outcomes, msgs = append(outcomes, Outcome{Verb: verb}), append(msgs, &nats.Msg{Subject: "a"})
+			var batch []publication
+			for i, verb := range []Verb{VerbStarted, VerbCompleted, VerbSkipped} {
+				batch = append(batch, publication{outcome: Outcome{Verb: verb}, msg: &nats.Msg{Subject: "a"}, err: tt.errs[i]})
 			}
-			errs := tt.errs[:]
-			if diff := cmp.Diff(tt.want, lastStates(outcomes, msgs, errs)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			failed := 0
-			for _, err := range errs {
-				if err != nil {
+			// Neither another workload nor an outcome that cannot be encoded has a part in it.
+			batch = append(batch,
+				publication{outcome: Outcome{Verb: VerbFailed}, msg: &nats.Msg{Subject: "b"}},
+				publication{outcome: Outcome{Verb: VerbFailed}, err: no},
+			)
+			chooseStates(batch)
+			states, failed := [3]int{-1, -1, -1}, 0
+			for i, p := range batch[:3] {
+				if p.err != nil {
 					failed++
 				}
+				for j := range batch {
+					if p.state == &batch[j] {
+						states[i] = j
+					}
+				}
 			}
-			if failed != tt.failed {
-				t.Errorf("%d are to be published again, want %d", failed, tt.failed)
+			if states != tt.states || failed != tt.failed {
+				t.Errorf("got the states %v and %d to publish again, want %v and %d", states, failed, tt.states, tt.failed)
+			}
+			if batch[3].state != &batch[3] || batch[4].state != nil || batch[4].err == nil {
+				t.Errorf("got %+v and %+v", batch[3], batch[4])
 			}
 		})
 	}

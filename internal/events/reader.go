@@ -11,22 +11,25 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// stall is how long a Reader waits for a message before it asks whether there are any left.
-const stall = time.Second
+const (
+	// stall is how long a Reader waits for a message before it asks the server whether there are more.
+	stall = time.Second
+	// infoTimeout bounds that question. A question without an answer is repeated.
+	infoTimeout = 5 * time.Second
+)
 
-// Reader reads what the streams hold. It is safe for use by several goroutines. It does not own the connection.
+// Reader reads events from streams. It is safe for concurrent use. It does not close the connection.
 type Reader struct {
-	// changes is the stream of which the last event on a subject is its state, and history the one that has the earlier ones.
+	// changes is the stream with the state: the last event on each subject. history is the one with earlier events.
 	changes, history jetstream.Stream
-	// historyRoot is what the subjects of history begin with.
+	// historyRoot is the prefix of the subjects of history.
 	historyRoot string
-	// stall is the constant of that name, but in tests.
+	// stall is the constant of that name, except in tests.
 	stall time.Duration
 }
 
-// OpenFleet gives a reader of one stream that has the events of many clusters, on the subjects that they have on
-// StreamChanges. Such a stream sources StreamChanges of each of them; its operator gives it a name. It is read alone, so
-// nothing about it is verified but that it is there.
+// OpenFleet returns a reader of a stream that sources StreamChanges of many clusters, with unchanged subjects. The stream's
+// name is the operator's choice. OpenFleet verifies that it exists, and nothing else.
 func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -35,19 +38,15 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	fleet, err := js.Stream(ctx, stream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("%w: %s does not exist", ErrStream, stream)
+		return nil, fmt.Errorf("%w: %s does not exist", errStream, stream)
 	case err != nil:
 		return nil, fmt.Errorf("reading stream %s: %w", stream, err)
 	}
 	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, stall: stall}, nil
 }
 
-// subject is the subject on StreamChanges of an event that history has.
-func (r *Reader) subject(history string) string {
-	return changesRoot + strings.TrimPrefix(history, r.historyRoot)
-}
-
-// Last gives the last event on a subject, or ErrNotFound. With several replicas it may be a moment old.
+// Last returns the last event on a subject. The error wraps ErrNotFound if there is none. On a replicated stream the answer
+// may be slightly out of date.
 func (r *Reader) Last(ctx context.Context, subject string) (Stored, error) {
 	raw, err := r.changes.GetLastMsgForSubject(ctx, subject)
 	switch {
@@ -57,4 +56,88 @@ func (r *Reader) Last(ctx context.Context, subject string) (Stored, error) {
 		return Stored{}, fmt.Errorf("reading %s: %w", subject, err)
 	}
 	return newStored(raw.Subject, raw.Sequence, raw.Time, raw.Header, raw.Data), nil
+}
+
+// subject returns the subject on StreamChanges of an event of the history.
+func (r *Reader) subject(history string) string {
+	return changesRoot + strings.TrimPrefix(history, r.historyRoot)
+}
+
+// read calls fn for each message of a stream until it has caught up.
+//
+// Each message carries the number of those that follow. This does not suffice: if the last ones vanish before they are sent
+// (superseded, expired, deleted), no message is marked as the last. So read asks the server whenever no message comes.
+func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
+	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
+) error {
+	failed := func(err error) error {
+		return fmt.Errorf("reading stream %s: %w", stream.CachedInfo().Config.Name, err)
+	}
+	config.InactiveThreshold = time.Minute
+	// The iterator replaces a lost consumer. Without a limit it would try for ever on a stream that was deleted.
+	config.MaxResetAttempts = 4
+	consumer, err := stream.OrderedConsumer(ctx, config)
+	if err != nil {
+		return failed(err)
+	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return failed(err)
+	}
+	// While the server is unreachable, the iterator ignores ctx.
+	stop := context.AfterFunc(ctx, messages.Stop)
+	defer func() {
+		stop()
+		messages.Stop()
+	}()
+	last := &jetstream.MsgMetadata{}
+	for {
+		msg, err := messages.Next(jetstream.NextMaxWait(r.stall))
+		switch {
+		case ctx.Err() != nil:
+			return failed(context.Cause(ctx))
+		case errors.Is(err, nats.ErrTimeout):
+			done, err := caughtUp(ctx, consumer, last)
+			if err != nil {
+				return failed(err)
+			}
+			if done {
+				return nil
+			}
+			continue
+		case err != nil:
+			return failed(err)
+		}
+		if last, err = msg.Metadata(); err != nil {
+			return failed(err)
+		}
+		if err := fn(msg, last); err != nil {
+			return err
+		}
+		if last.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of
+// a consumer or stream that no longer exists; any other error is worth another question.
+func caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	info, err := consumer.Info(bounded)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		return false, err
+	case err != nil:
+		return false, nil // the question is repeated
+	}
+	var received uint64
+	if last.Consumer == info.Name { // and not a consumer that this one has replaced
+		received = last.Sequence.Consumer
+	}
+	return info.NumPending == 0 && info.Delivered.Consumer == received, nil
 }

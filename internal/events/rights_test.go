@@ -29,8 +29,8 @@ func TestEmbeddedWithoutAListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := Open(t.Context(), nc, testCluster, nil); !errors.Is(err, ErrStream) {
-		t.Errorf("got %v, want ErrStream: JetStream is there and the streams are not", err)
+	if _, err := Open(t.Context(), nc, testCluster, nil); !errors.Is(err, errStream) {
+		t.Errorf("got %v, want errStream: JetStream is there and the streams are not", err)
 	}
 	if !strings.Contains(log.String(), "component=nats-server") {
 		t.Error("the server does not log")

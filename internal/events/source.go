@@ -6,24 +6,25 @@ import (
 	"strings"
 )
 
-// Kind is what kind of object an event is about. It is the kind token of the subject and the "kind" extension of the event.
+// Kind is the kind of object that an event is about. It is a token of the subject and the extension "kind" of the event.
 type Kind string
 
-// The kinds of sources, and the kind under which outcomes are published.
+// The kinds of events.
 const (
 	KindSecret    Kind = "secret"
 	KindConfigMap Kind = "configmap"
-	// KindOpenBao is a secret in an OpenBao or Vault. Its name is that of a StorePath, and it has no namespace.
+	// KindOpenBao is a secret in an OpenBao or Vault. It has no namespace, and its name is that of StorePath.Source.
 	KindOpenBao Kind = "openbao"
-	// KindExternalSecret and KindCertificate are causes: what depends on them depends on the Secret that they write.
+	// KindExternalSecret and KindCertificate are causes. Workloads depend on the Secret that they write, not on them.
 	KindExternalSecret Kind = "externalsecret"
 	KindCertificate    Kind = "certificate"
-	KindRollout        Kind = "rollout"
-	// KindCluster is that of a Claim. Nothing depends on it.
+	// KindRollout is the kind of an Outcome.
+	KindRollout Kind = "rollout"
+	// KindCluster is the kind of a Claim.
 	KindCluster Kind = "cluster"
 )
 
-// resources gives the path of each source kind of the Kubernetes API, before and after the namespace, for self links.
+// resources has the path of each source kind in the Kubernetes API, before and after the namespace.
 var resources = map[Kind]struct{ api, plural string }{
 	KindSecret:         {"/api/v1", "secrets"},
 	KindConfigMap:      {"/api/v1", "configmaps"},
@@ -31,25 +32,26 @@ var resources = map[Kind]struct{ api, plural string }{
 	KindCertificate:    {"/apis/cert-manager.io/v1", "certificates"},
 }
 
-// SourceKinds lists the kinds that can change and that workloads depend on.
+// SourceKinds returns the kinds that workloads can depend on.
 func SourceKinds() []Kind { return []Kind{KindConfigMap, KindOpenBao, KindSecret} }
 
-// Source names something whose content workloads depend on.
+// Source names an object that workloads depend on.
 type Source struct {
 	Kind Kind
-	// Namespace is that of the Kubernetes object, empty for KindOpenBao.
+	// Namespace is that of the Kubernetes object. Empty for KindOpenBao.
 	Namespace string
 	Name      string
 }
 
-// String is the form that people and annotations use within one namespace: "secret/db", "openbao/bao/root/secret/shop/db".
+// String returns the form used in annotations and logs, without the namespace: "secret/db",
+// "openbao/bao/root/secret/shop/db".
 func (s Source) String() string { return string(s.Kind) + "/" + s.Name }
 
-// SelfLink is the "subject" attribute of the event: the path of the object in the Kubernetes API, as `kubectl get --raw`
-// takes it, or openbao://<store>/<mount>/<path>.
-func (s Source) SelfLink() string {
+// selfLink returns the "subject" attribute of the source's events: the path of the object in the Kubernetes API, as
+// `kubectl get --raw` takes it, or openbao://<store>/<mount>/<path>.
+func (s Source) selfLink() string {
 	if s.Kind == KindOpenBao {
-		// A name that is not one of a path has no link, and no event either: see Change.validate.
+		// Change.validate rejects a name that is not one of a path.
 		path, _ := s.StorePath()
 		return path.link()
 	}
@@ -57,7 +59,7 @@ func (s Source) SelfLink() string {
 	return resource.api + "/namespaces/" + s.Namespace + "/" + resource.plural + "/" + s.Name
 }
 
-// ParseSource reads the form that String writes. The namespace is left to the caller.
+// ParseSource parses the form of Source.String. The namespace of the result is empty.
 func ParseSource(text string) (Source, error) {
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok || !slices.Contains(SourceKinds(), Kind(kind)) || name == "" {
@@ -65,15 +67,3 @@ func ParseSource(text string) (Source, error) {
 	}
 	return Source{Kind: Kind(kind), Name: name}, nil
 }
-
-// Workload names an object that is rolled.
-type Workload struct {
-	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob".
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid,omitempty"`
-}
-
-// String is the form that people and kubectl use within one namespace: "deployment/web".
-func (w Workload) String() string { return w.Kind + "/" + w.Name }

@@ -6,15 +6,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// SubjectTemplate is the subject of all changes of a kind, with names for the tokens that differ. Spans are named by it:
-// there are as many names as kinds, and not as many as objects.
+// SubjectTemplate returns the subject of the changes of a kind with placeholders for its other tokens. Spans are named by
+// it, because a span name must not depend on the object.
 func SubjectTemplate(kind Kind) string {
 	return changesRoot + "{cluster}." + string(kind) + ".{namespace}.{name}"
 }
 
-// SpanAttributes say of the spans that publish and process the event of this change which message it is, by the
-// OpenTelemetry conventions for messaging and for CloudEvents, and what has changed. NATS has no entry in the conventions;
-// its name is the custom value that they allow.
+// SpanAttributes returns the attributes of the spans that publish and process the event: those of OpenTelemetry's
+// conventions for messaging and CloudEvents, and ObjectAttributes. The conventions do not list NATS, but allow custom systems.
 func (c Change) SpanAttributes() []attribute.KeyValue {
 	return append(c.ObjectAttributes(),
 		semconv.MessagingSystemKey.String("nats"),
@@ -24,13 +23,13 @@ func (c Change) SpanAttributes() []attribute.KeyValue {
 		semconv.CloudEventsEventID(c.ID()),
 		semconv.CloudEventsEventSource(sourceURI(c.Cluster, watcher)),
 		semconv.CloudEventsEventSpecVersion(event.CloudEventsVersionV1),
-		semconv.CloudEventsEventSubject(c.Source.SelfLink()),
+		semconv.CloudEventsEventSubject(c.Source.selfLink()),
 		semconv.CloudEventsEventType(eventType(c.Source.Kind, c.Verb)),
 	)
 }
 
-// ObjectAttributes say of a span what object has changed and how. The conventions have no attributes for Secrets and the
-// other kinds of sources.
+// ObjectAttributes returns the attributes of a span that say which object has changed and how. The conventions have none for
+// Secrets and the other kinds of sources.
 func (c Change) ObjectAttributes() []attribute.KeyValue {
 	attributes := make([]attribute.KeyValue, 0, 16)
 	if c.Source.Namespace != "" {

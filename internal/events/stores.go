@@ -8,11 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A secret store that serves several clusters is watched once, by the watcher of one of them or by one that watches
-// nothing else. The others read what it says: not on subjects of their own, for nobody may publish under the name of
-// another cluster, but on those of the cluster that says it.
+// A secret store that serves several clusters is watched once: by the watcher of one of them, or by a watcher of nothing
+// else. That watcher publishes under its own cluster's name, as NATS permissions require, and the other clusters read there.
 
-// storeFilters are the subjects of all secrets in stores that the watchers of these clusters watch.
+// storeFilters returns the subjects of the KindOpenBao events of the clusters.
 func storeFilters(clusters []string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {
@@ -21,8 +20,8 @@ func storeFilters(clusters []string) []string {
 	return filters
 }
 
-// StoreSources are what StreamChanges has to take in where the clusters whose watchers watch the stores publish on the
-// StreamChanges of another JetStream domain, over a leaf node.
+// StoreSources returns the sources that StreamChanges needs if those clusters publish on the StreamChanges of another
+// JetStream domain, over a leaf node.
 func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
 	sources := make([]*jetstream.StreamSource, 0, len(clusters))
 	for _, filter := range storeFilters(clusters) {
@@ -31,8 +30,7 @@ func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
 	return sources
 }
 
-// carries checks that the stream gets the events about secrets in stores of the clusters: by its subjects, where they
-// publish on this stream, or by a source.
+// carries checks that the stream receives the KindOpenBao events of the clusters: by one of its subjects, or by a source.
 func carries(config jetstream.StreamConfig, clusters []string) error {
 	var errs []error
 	for _, filter := range storeFilters(clusters) {
@@ -41,8 +39,8 @@ func carries(config jetstream.StreamConfig, clusters []string) error {
 		})
 		published := slices.ContainsFunc(config.Subjects, func(pattern string) bool { return covers(pattern, filter) })
 		if !sourced && !published {
-			errs = append(errs, fmt.Errorf("%w: %s gets no %s: neither its subjects (%v) nor its sources cover it",
-				ErrStream, config.Name, filter, config.Subjects))
+			errs = append(errs, fmt.Errorf("%w: %s does not receive %s: neither its subjects (%v) nor its sources cover it",
+				errStream, config.Name, filter, config.Subjects))
 		}
 	}
 	return errors.Join(errs...)

@@ -122,7 +122,7 @@ func TestAStreamThatGetsNoEventsOfTheStoresIsRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Name = StreamChanges
 			err := carries(tt.config, []string{hubCluster})
-			if tt.refused != errors.Is(err, ErrStream) || tt.refused && !strings.Contains(err.Error(), "keyturn.v1.hub.openbao.>") {
+			if tt.refused != errors.Is(err, errStream) || tt.refused && !strings.Contains(err.Error(), "keyturn.v1.hub.openbao.>") {
 				t.Errorf("got %v, want refused: %t", err, tt.refused)
 			}
 		})

@@ -48,7 +48,7 @@ func TestDeclare(t *testing.T) {
 	if err := Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := Verify(t.Context(), js, testCluster); err != nil {
+	if _, err := verify(t.Context(), js, testCluster); err != nil {
 		t.Errorf("what is declared again is not as it must be: %v", err)
 	}
 }
@@ -65,23 +65,23 @@ func TestVerify(t *testing.T) {
 		{"more subjects do no harm", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>", "keyturn.v1.*.>"} }, ""},
 		{"how long history is kept is the operator's choice", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = time.Hour, 1<<20 }, ""},
 		{"compression is the operator's choice", StreamHistory, func(c *jetstream.StreamConfig) { c.Compression = jetstream.S2Compression }, ""},
-		{"another cluster's subjects are not ours", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-us.>"} }, "CHANGES: subjects is [keyturn.v1.prod-us.>], must be such that one of them covers keyturn.v1.prod-eu.>"},
+		{"another cluster's subjects are not ours", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-us.>"} }, "CHANGES: subjects is [keyturn.v1.prod-us.>], want one that covers keyturn.v1.prod-eu.>"},
 		{"subjects of one depth miss the others", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-eu.*"} }, "CHANGES: subjects is"},
 		{"a longer pattern covers less", StreamHistory, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.history.v1.prod-eu.secret.>"} }, "HISTORY: subjects is"},
-		{"more than one event a subject is no state", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "CHANGES: max_msgs_per_subject is 10, must be 1"},
-		{"without message TTLs tombstones stay", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, "CHANGES: allow_msg_ttl is false, must be true"},
-		{"a state in memory is lost", StreamChanges, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "CHANGES: storage is Memory, must be File"},
-		{"a state that ages is forgotten", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "CHANGES: max_age is 1h0m0s, must be 0"},
-		{"a limit of messages forgets sources", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 }, "CHANGES: max_msgs is 100, must be -1"},
-		{"small messages only", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1024 }, "CHANGES: max_msg_size is 1024, must be at least"},
-		{"no direct access", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, "CHANGES: allow_direct is false, must be true"},
-		{"no acknowledgements", StreamHistory, func(c *jetstream.StreamConfig) { c.NoAck = true }, "HISTORY: no_ack is true, must be false"},
-		{"a queue is drained by its reader", StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, must be Limits"},
-		{"a full history that refuses new events stops everything", StreamHistory, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "HISTORY: discard is DiscardNew, must be DiscardOld"},
-		{"a history of one event a subject is none", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "HISTORY: max_msgs_per_subject is 1, must be -1"},
+		{"more than one event a subject is no state", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "CHANGES: max_msgs_per_subject is 10, want 1"},
+		{"without message TTLs tombstones stay", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, "CHANGES: allow_msg_ttl is false, want true"},
+		{"a state in memory is lost", StreamChanges, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "CHANGES: storage is Memory, want File"},
+		{"a state that ages is forgotten", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "CHANGES: max_age is 1h0m0s, want 0"},
+		{"a limit of messages forgets sources", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 }, "CHANGES: max_msgs is 100, want -1"},
+		{"small messages only", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1024 }, "CHANGES: max_msg_size is 1024, want at least"},
+		{"no direct access", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, "CHANGES: allow_direct is false, want true"},
+		{"no acknowledgements", StreamHistory, func(c *jetstream.StreamConfig) { c.NoAck = true }, "HISTORY: no_ack is true, want false"},
+		{"a queue is drained by its reader", StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, want Limits"},
+		{"a full history that refuses new events stops everything", StreamHistory, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "HISTORY: discard is DiscardNew, want DiscardOld"},
+		{"a history of one event a subject is none", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "HISTORY: max_msgs_per_subject is 1, want -1"},
 		{"a transform moves events where nobody looks", StreamHistory, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
-		}, "HISTORY: subject_transform is set, must be unset"},
+		}, "HISTORY: subject_transform is set, want unset"},
 		{"dead letters for another cluster only", StreamDeadLetters, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.deadletter.v1.prod-us.>"} }, "DEADLETTERS: subjects is"},
 		{"a stream is missing", StreamDeadLetters, nil, "DEADLETTERS does not exist"},
 	}
@@ -103,20 +103,20 @@ func TestVerify(t *testing.T) {
 				}
 				createStream(t, js, config)
 			}
-			err := Verify(t.Context(), js, testCluster)
+			_, err := verify(t.Context(), js, testCluster)
 			if tt.want == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
 				}
 				return
 			}
-			if !errors.Is(err, ErrStream) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			if !errors.Is(err, errStream) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with %q", err, tt.want)
 			}
 			soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			if _, err := Open(soon, s.connect(), testCluster, nil); !errors.Is(err, ErrStream) {
-				t.Errorf("Open gives %v, want ErrStream", err)
+			if _, err := Open(soon, s.connect(), testCluster, nil); !errors.Is(err, errStream) {
+				t.Errorf("Open gives %v, want errStream", err)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestVerifyReportsEverything(t *testing.T) {
 	if _, err := js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	err := Verify(t.Context(), js, testCluster)
+	_, err := verify(t.Context(), js, testCluster)
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != 4 {
 		t.Errorf("got %d lines, want 4:\n%v", len(lines), err)
 	}

@@ -10,10 +10,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceIDPlace stands in a template of links for the id of a trace.
-const traceIDPlace = "{traceID}"
+// traceIDPlaceholder stands for the trace id in a link template.
+const traceIDPlaceholder = "{traceID}"
 
-// ID is the id of the trace in 32 hexadecimal digits, as tracing backends search for it, or "" where there is none.
+// ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
 	id := trace.SpanContextFromContext(t.Context(context.Background())).TraceID()
 	if !id.IsValid() {
@@ -22,27 +22,27 @@ func (t TraceContext) ID() string {
 	return id.String()
 }
 
-// Link is where a person sees the trace: the template with the id in it. It is "" without a template or a trace.
+// Link returns the URL of the trace in a tracing backend, made from the template. It is "" without a template or a trace.
 func (t TraceContext) Link(template string) string {
 	id := t.ID()
 	if template == "" || id == "" {
 		return ""
 	}
-	return strings.ReplaceAll(template, traceIDPlace, id)
+	return strings.ReplaceAll(template, traceIDPlaceholder, id)
 }
 
-// ValidateTraceURL checks a template of [TraceContext.Link]. The empty one is valid: there are no links then.
+// ValidateTraceURL checks a template for [TraceContext.Link]. The empty template is valid and disables links.
 func ValidateTraceURL(template string) error {
 	if template == "" {
 		return nil
 	}
-	if !strings.Contains(template, traceIDPlace) {
-		return fmt.Errorf("%q has no %s in it", template, traceIDPlace)
+	if !strings.Contains(template, traceIDPlaceholder) {
+		return fmt.Errorf("%q has no %s", template, traceIDPlaceholder)
 	}
-	parsed, err := url.Parse(strings.ReplaceAll(template, traceIDPlace, "0"))
+	parsed, err := url.Parse(strings.ReplaceAll(template, traceIDPlaceholder, "0"))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no URL", template)
+		return fmt.Errorf("%q is not a URL", template)
 	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
 		return errors.New("want a URL that begins with http:// or https://")
 	}

@@ -41,7 +41,7 @@ func TestValidateTraceURL(t *testing.T) {
 		{"no URL", "jaeger:16686/{traceID}", "http:// or https://"},
 		{"a URL without a host", "http:///trace/{traceID}", "http:// or https://"},
 		{"another scheme", "file:///{traceID}", "http:// or https://"},
-		{"what cannot be read", "http://jaeger:port/{traceID}", "is no URL"},
+		{"what cannot be read", "http://jaeger:port/{traceID}", "is not a URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := ValidateTraceURL(tt.template)

@@ -1,0 +1,26 @@
+package events
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// newBackoff returns delays of 1 second, doubled up to 1 minute. Each is longer by up to a fifth, at random, so that
+// programs that failed together do not retry together.
+//
+// Package wait is the only one of Kubernetes' that events may import. It has no API types, so this package stays free of
+// them; depguard rejects the rest of k8s.io.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}
+}
+
+// redeliveryDelay returns the delay before an event that failed is redelivered. It depends on the deliveries so far alone,
+// so that it keeps growing when another process takes over.
+func redeliveryDelay(deliveries int) time.Duration {
+	backoff := newBackoff()
+	for range min(deliveries, backoff.Steps) - 1 {
+		backoff.Step()
+	}
+	return backoff.Step()
+}

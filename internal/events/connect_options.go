@@ -1,0 +1,129 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+)
+
+// ConnectOptions configure the connection to NATS.
+type ConnectOptions struct {
+	// URL lists server URLs, separated by commas. Empty means nats://127.0.0.1:4222.
+	URL string
+	// CredsFile holds a user's JWT and seed, as `nsc` writes them, or a bare NKey seed. It is read at each connection attempt,
+	// so it may be rotated. Empty means no credentials.
+	CredsFile string
+	// CAFile holds the CA certificates for the server, in PEM, and makes TLS mandatory. It is read at each connection attempt.
+	// Empty means the CAs of the system.
+	CAFile string
+	// CertFile and KeyFile hold the client certificate and its private key, in PEM. They are read at each connection attempt.
+	// Either both or neither must be set.
+	CertFile, KeyFile string
+	// Name identifies the connection in the server's monitoring.
+	Name string
+	// Cluster is the configured name of the cluster.
+	Cluster string
+	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, so that NATS permissions can keep it private
+	// to one user. Empty means _INBOX.<cluster>.
+	Role string
+	// Logger logs the events of the connection. Nil discards.
+	Logger *slog.Logger
+}
+
+// AddFlags adds the flags of the options.
+func (o *ConnectOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.URL, "nats-url", nats.DefaultURL, "`URLs` of the NATS servers, separated by commas")
+	flags.StringVar(&o.CredsFile, "nats-creds", "", "`file` with the NATS user's JWT credentials or bare NKey seed")
+	flags.StringVar(&o.CAFile, "nats-ca", "", "`file` with the CA certificates of the NATS servers (PEM); empty uses those of the system")
+	flags.StringVar(&o.CertFile, "nats-cert", "", "`file` with the client certificate for NATS (PEM); needs --nats-key")
+	flags.StringVar(&o.KeyFile, "nats-key", "", "`file` with the private key of --nats-cert (PEM)")
+}
+
+// options returns the options of the connection. The last error of a connection attempt is stored in last.
+func (o ConnectOptions) options(
+	logger *slog.Logger, shown string, last *atomic.Pointer[error], user *nkeyUser,
+) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(o.Name),
+		nats.CustomInboxPrefix(o.inbox()),
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		// Credentials may be rotated, and users be created after the programs start: keep trying after a rejection.
+		nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(time.Second),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { last.Store(&err) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() && err != nil {
+				logger.WarnContext(context.Background(), "nats disconnected", "url", shown, "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			logger.InfoContext(context.Background(), "nats reconnected", "url", shown, "server", nc.ConnectedServerName())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			var subject string
+			if sub != nil {
+				subject = sub.Subject
+			}
+			logger.WarnContext(context.Background(), "nats reports an error", "subject", subject, "err", err)
+		}),
+	}
+	if o.CAFile != "" {
+		options = append(options, nats.RootCAs(o.CAFile))
+	}
+	switch {
+	case (o.CertFile == "") != (o.KeyFile == ""):
+		return nil, errors.New("nats-cert, nats-key: one is empty, want both or neither")
+	case o.CertFile != "":
+		options = append(options, nats.ClientCert(o.CertFile, o.KeyFile))
+	}
+	if o.CredsFile != "" {
+		option, err := credentials(o.CredsFile, user)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, option)
+	}
+	return options, nil
+}
+
+// inbox returns the prefix of reply subjects. The cluster is a token of its own, so that permissions can allow
+// _INBOX_watcher.*.> without naming the cluster.
+func (o ConnectOptions) inbox() string {
+	if o.Role == "" {
+		return "_INBOX." + o.Cluster
+	}
+	return "_INBOX_" + o.Role + "." + o.Cluster
+}
+
+// redact returns the URLs without credentials: without a token, or a user and password.
+func redact(urls string) (string, error) {
+	var shown []string
+	for text := range strings.SplitSeq(urls, ",") {
+		text = strings.TrimSpace(text)
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			// url.Error quotes the URL, and with it the credentials.
+			return "", errors.New("nats-url: want URLs like nats://host:4222, separated by commas")
+		}
+		shown = append(shown, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(shown, ","), nil
+}
+
+func orDiscard(logger *slog.Logger) *slog.Logger {
+	if logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return logger
+}

@@ -1,0 +1,123 @@
+package events
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// publication is an outcome on its way to the streams.
+type publication struct {
+	outcome Outcome
+	// msg is nil if the outcome cannot be encoded.
+	msg *nats.Msg
+	// state is the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil.
+	state  *publication
+	answer jetstream.PubAckFuture
+	err    error
+}
+
+// PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
+// on StreamChanges, which would keep no other; a skip or a hold is not a state.
+//
+// It returns one error for each outcome, nil if it was published. An outcome may be published again unless its error is a
+// RejectError, but before any later outcome of its workload. Repeated within minutes, it is not stored twice.
+//
+// The messages are pipelined: many outcomes take little longer than one.
+func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error {
+	batch := make([]publication, len(outcomes))
+	for i, o := range outcomes {
+		p := &batch[i]
+		p.outcome = o
+		if p.msg, p.err = b.outcomeMsg(o); p.err == nil {
+			b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject))
+		}
+	}
+	awaitAnswers(ctx, batch)
+
+	chooseStates(batch)
+	for i := range batch {
+		if p := &batch[i]; p.state == p {
+			b.send(ctx, p, StreamChanges, p.msg.Subject)
+		}
+	}
+	awaitAnswers(ctx, batch)
+
+	errs := make([]error, len(batch))
+	for i, p := range batch {
+		err := p.err
+		if p.state != nil {
+			err = p.state.err
+		}
+		if err != nil && p.msg != nil {
+			err = fmt.Errorf("publishing on %s: %w", p.msg.Subject, err)
+		}
+		errs[i] = err
+	}
+	return errs
+}
+
+// outcomeMsg encodes the outcome for its subject on StreamChanges.
+func (b *Bus) outcomeMsg(o Outcome) (*nats.Msg, error) {
+	if o.Cluster != b.cluster {
+		return nil, rejectf(ReasonForeignCluster, "the outcome is of cluster %q, want %q", o.Cluster, b.cluster)
+	}
+	e, err := o.Event()
+	if err != nil {
+		return nil, err
+	}
+	return ToMsg(e, OutcomeSubject(b.cluster, o.Workload))
+}
+
+// send sends the message to a stream without waiting for the answer.
+func (b *Bus) send(ctx context.Context, p *publication, stream, subject string) {
+	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
+	p.answer, p.err = b.js.PublishMsgAsync(sent,
+		jetstream.WithMsgID(b.messageID(p.outcome.ID())), jetstream.WithExpectStream(stream))
+}
+
+// awaitAnswers waits for the answer to each message that was sent.
+func awaitAnswers(ctx context.Context, batch []publication) {
+	for i := range batch {
+		p := &batch[i]
+		if p.answer == nil {
+			continue
+		}
+		select {
+		case <-p.answer.Ok():
+		case p.err = <-p.answer.Err():
+		case <-ctx.Done():
+			p.err = ctx.Err()
+		}
+		p.answer = nil
+	}
+}
+
+// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one of them is
+// missing there, all outcomes of the workload get its error: they must be published again together, and none may become the
+// state before.
+func chooseStates(batch []publication) {
+	failed := make(map[string]error)
+	for _, p := range batch {
+		if p.msg != nil && p.err != nil {
+			failed[p.msg.Subject] = p.err
+		}
+	}
+	states := make(map[string]*publication)
+	for i := len(batch) - 1; i >= 0; i-- {
+		p := &batch[i]
+		if p.msg == nil {
+			continue
+		}
+		subject := p.msg.Subject
+		if p.err = failed[subject]; p.err != nil {
+			continue
+		}
+		if states[subject] == nil && p.outcome.isState() {
+			states[subject] = p
+		}
+		p.state = states[subject]
+	}
+}
