@@ -31,24 +31,23 @@ func ask(ctx context.Context, s *stage, out *report) error {
 	}
 	for _, said := range []string{"secret/db", "configmap/settings", "the workload was rolled for this change"} {
 		if !strings.Contains(string(explained), said) {
-			return fmt.Errorf("%s does not say %q", command, said)
+			return fmt.Errorf("%s does not print %q", command, said)
 		}
 	}
-	// It was rolled twice, and of each rollout the begin and the end are told.
+	// It was rolled twice, and each rollout has an Event for its start and its end.
 	told, err := s.kubernetesEvents(ctx, "Deployment", "web", 4)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, event := range told {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", event.LastTimestamp.Format(time.TimeOnly), event.Type, event.Reason, event.Message)
 	}
-	// A buffer takes everything.
+	// Writing to a buffer cannot fail.
 	_ = table.Flush()
-	out.block("The Kubernetes Events of deployment/web", text.String())
+	out.block("Kubernetes Events of deployment/web", text.String())
 	return err
 }
 
-// kubernetesEvents waits until there are as many Kubernetes Events of ours about an object as wanted, and gives those that
-// there are, the oldest first.
+// kubernetesEvents waits for a number of Keyturn's Kubernetes Events about an object, and returns all of them, oldest first.
 func (s *stage) kubernetesEvents(ctx context.Context, kind, name string, wanted int) ([]corev1.Event, error) {
 	var found []corev1.Event
 	about := fields.Set{"involvedObject.name": name, "involvedObject.kind": kind, "source": "keyturn"}
@@ -60,13 +59,13 @@ func (s *stage) kubernetesEvents(ctx context.Context, kind, name string, wanted 
 		found = list.Items
 		return len(found) >= wanted, nil
 	})
-	// Their times are in whole seconds.
+	// Their timestamps only have whole seconds.
 	slices.SortFunc(found, func(a, b corev1.Event) int {
 		order, _ := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 		return order
 	})
 	if err != nil {
-		return found, fmt.Errorf("there are %d Kubernetes Events about %s %s, want %d: %w", len(found), kind, name, wanted, err)
+		return found, fmt.Errorf("found %d Kubernetes Events of %s %s, want %d: %w", len(found), kind, name, wanted, err)
 	}
 	return found, nil
 }

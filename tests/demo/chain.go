@@ -14,10 +14,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
-// storeRights are what the programs may do beside what rbac allows.
+// storeRights are the manifests of the permissions beyond rbac.
 var storeRights = []string{"deploy/components/secret-stores/watcher.yaml", "deploy/components/secret-stores/actuator.yaml"}
 
-// chain is what leads from a secret store, and from a certificate authority, to the Secrets of the namespace.
+// chain connects a secret store, and a certificate authority, to the Secrets of the namespace.
 type chain struct {
 	store *secretstore.Store
 	// listen is the address at which the watcher receives the store's audit.
@@ -49,12 +49,12 @@ func setChain(ctx context.Context, s *stage, out *report) error {
 	if err := s.applyChain(ctx); err != nil {
 		return err
 	}
-	out.did("%s are synced, one of them for good and the others for an hour, and a certificate is issued", plural(len(storePaths), "ExternalSecret"))
+	out.did("%s synced, one of them once and the others hourly, and a certificate issued", plural(len(storePaths), "ExternalSecret"))
 	readers := newReaders()
 	if err := s.open(ctx, len(readers), func(ctx context.Context) error { return s.createAll(ctx, readers) }); err != nil {
 		return err
 	}
-	out.did("namespace %s: %s, and all of their pods are ready", namespace, plural(len(readers), "Deployment"))
+	out.did("namespace %s: %s, all pods ready", namespace, plural(len(readers), "Deployment"))
 	if err := s.plane.ApplyKinds(ctx, testbed.RBACKinds(), storeRights...); err != nil {
 		return err
 	}
@@ -76,11 +76,11 @@ func (s *stage) startOperators(ctx context.Context, out *report) error {
 	if _, err := s.plane.StartExternalSecrets(ctx, testbed.ExternalSecretsOptions{}); err != nil {
 		return err
 	}
-	out.did("External Secrets Operator runs")
+	out.did("External Secrets Operator is running")
 	if _, err := s.plane.StartCertManager(ctx); err != nil {
 		return err
 	}
-	out.did("cert-manager runs")
+	out.did("cert-manager is running")
 	var stop func()
 	var err error
 	if s.chain.syncs, stop, err = observeSyncs(s.chain.custom); err != nil {
@@ -90,7 +90,7 @@ func (s *stage) startOperators(ctx context.Context, out *report) error {
 	return nil
 }
 
-// applyChain applies the manifests, and waits for the Secrets that come of them.
+// applyChain applies the manifests, and waits for the Secrets that the operators create.
 func (s *stage) applyChain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (s *stage) applyChain(ctx context.Context) error {
 			return false, err
 		}
 		for i := range secrets.Items {
-			// One that cert-manager makes for the time of the issuing.
+			// cert-manager keeps this one only while it issues.
 			if secrets.Items[i].Labels["cert-manager.io/next-private-key"] == "true" {
 				return false, nil
 			}

@@ -12,61 +12,61 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// chainScenario is what is done with the store and the certificate.
+// chainScenario returns the steps of the demo with a secret store and a certificate.
 func chainScenario() []step {
 	db, mail, license := written{path: storePaths["db"]}, written{path: storePaths["mail"]}, written{path: storePaths["license"]}
 	return []step{
 		{
 			title:    "Rotate secret/shop/db in the store",
-			expected: "its ExternalSecret is synced now and not in an hour, and both readers of the Secret roll",
+			expected: "its ExternalSecret syncs now instead of within an hour, and both readers of the Secret roll",
 			act:      rotateInStore("db", 1), check: tellRotation("db", "web"),
 			events: []string{"externalsecret/db", db.source().String(), "secret/db"}, rolls: []string{"deployment/jobs", "deployment/web"},
 		},
 		{
-			title:    "Write two versions of secret/shop/db, one right after the other",
-			expected: "each reader rolls once, with the last of them",
+			title:    "Write two versions of secret/shop/db in quick succession",
+			expected: "each reader rolls once, with the latest version",
 			act:      rotateInStore("db", 2), check: tellLastVersion,
 			events: []string{"externalsecret/db", db.source().String(), "secret/db"}, rolls: []string{"deployment/jobs", "deployment/web"},
 		},
 		{
-			title:    "Write a version of secret/shop/mail with the content that it has",
-			expected: "its ExternalSecret is synced, also once more in case a standby has answered, and nothing rolls",
+			title:    "Write a new version of secret/shop/mail with unchanged content",
+			expected: "its ExternalSecret syncs, and once more in case a standby answered; nothing rolls",
 			act:      writeTheSame, events: []string{"externalsecret/mail", mail.source().String()},
 		},
 		{
 			title:    "Rotate secret/shop/mail while the watcher is down",
-			expected: "the store is not held up; when the watcher is back it finds the version, and the reader rolls once",
+			expected: "the store accepts the write; after a restart the watcher finds it, and the reader rolls once",
 			act:      rotateUnseen, check: tellRotation("mail", "mailer"),
 			events: []string{"externalsecret/mail", mail.source().String(), "secret/mail"}, rolls: []string{"deployment/mailer"},
 		},
 		{
 			title:    "Rotate secret/shop/license, which its ExternalSecret reads only once",
-			expected: "by its refreshPolicy CreatedOnce it is not synced; a Kubernetes Event says so, and nothing rolls",
+			expected: "refreshPolicy CreatedOnce prevents the sync; a Kubernetes Event says so, and nothing rolls",
 			act:      rotateCreatedOnce, events: []string{license.source().String()},
 		},
 		{
-			title:    "Have cert-manager renew certificate/gateway",
-			expected: "its one user rolls, once",
+			title:    "Renew certificate/gateway with cert-manager",
+			expected: "its one reader rolls once",
 			act:      renew, check: tellRenewal,
 			events: []string{"certificate/gateway", "secret/gateway-tls"}, rolls: []string{"deployment/gateway"},
 		},
 	}
 }
 
-// rotateInStore writes some versions of what an ExternalSecret reads, as quickly as the store takes them.
+// rotateInStore writes versions of the secret that an ExternalSecret reads, as fast as the store accepts them.
 func rotateInStore(name string, versions int) func(context.Context, *stage, *report) error {
 	return func(ctx context.Context, s *stage, out *report) error {
 		for range versions {
 			if err := s.put(ctx, storePaths[name]); err != nil {
 				return err
 			}
-			out.did("%s is written", s.chain.last)
+			out.did("wrote %s", s.chain.last)
 		}
 		return nil
 	}
 }
 
-// tellRotation shows the time line of the version that was written last, from the store to the pods of a Deployment.
+// tellRotation shows the timeline of the latest version, from the store to the pods of a Deployment.
 func tellRotation(name, reader string) func(context.Context, *stage, *report) error {
 	return func(ctx context.Context, s *stage, out *report) error {
 		last := s.chain.last
@@ -99,19 +99,19 @@ func tellRotation(name, reader string) func(context.Context, *stage, *report) er
 	}
 }
 
-// rolled are the last marks of a time line: those of a workload.
+// rolled returns the last marks of a timeline, those of a workload.
 func (s *stage) rolled(workload string) []mark {
 	seen := s.workloads.all()[workload]
 	return []mark{{"patched", seen.patched, workload}, {"ready", seen.ready, plural(int(seen.pods), "new pod") + " of " + workload}}
 }
 
-// tellCause shows what a Deployment says it was rolled for.
+// tellCause shows the cause that a Deployment records for its rollout.
 func (s *stage) tellCause(ctx context.Context, out *report, name string) error {
 	deployment, err := s.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading deployment/%s: %w", name, err)
 	}
-	out.line("happened", "deployment/%s says why: %s", name, deployment.Spec.Template.Annotations["keyturn.dev/cause"])
+	out.line("result", "deployment/%s records the cause: %s", name, deployment.Spec.Template.Annotations["keyturn.dev/cause"])
 	return nil
 }
 
@@ -120,7 +120,7 @@ func tellLastVersion(ctx context.Context, s *stage, out *report) error {
 		return err
 	}
 	count := syncCount(s.chain.syncs.all("db"), out.step)
-	out.line("happened", "externalsecret/db was synced %s, and secret/db has the content of version %d", times(count), s.chain.last.version)
+	out.line("result", "externalsecret/db synced %s; secret/db has the content of version %d", times(count), s.chain.last.version)
 	return nil
 }
 
@@ -134,22 +134,22 @@ func writeTheSame(ctx context.Context, s *stage, out *report) error {
 	if err := s.putValue(ctx, path, value); err != nil {
 		return err
 	}
-	out.did("%s is written, with the content of version %d", s.chain.last, current.VersionMetadata.Version)
+	out.did("wrote %s, with the content of version %d", s.chain.last, current.VersionMetadata.Version)
 	if err := s.tellSkipped(ctx, out, "mail"); err != nil {
 		return err
 	}
 	count := syncCount(s.chain.syncs.all("mail"), s.chain.last.at)
 	if count == 0 {
-		return errors.New("externalsecret/mail was not synced")
+		return errors.New("externalsecret/mail did not sync")
 	}
-	out.line("happened", "it was synced %s", times(count))
+	out.line("result", "it synced %s", times(count))
 	return nil
 }
 
-// tellSkipped waits until the actuator has said of an ExternalSecret why what was written last did nothing, and shows it.
+// tellSkipped waits for the outcome that says why the latest version had no effect on an ExternalSecret, and shows it.
 func (s *stage) tellSkipped(ctx context.Context, out *report, name string) error {
 	last := s.chain.last
-	// That an event was published comes first: what is asked for below is about the last one.
+	// Wait for the event first: the outcome asked for below must be that of the latest event.
 	if _, err := s.stream.done(ctx, s.published, []string{last.source().String()}); err != nil {
 		return err
 	}
@@ -159,9 +159,9 @@ func (s *stage) tellSkipped(ctx context.Context, out *report, name string) error
 		return err
 	}
 	if outcome.Cause != last.event() {
-		return fmt.Errorf("the last outcome of %s is of %s, want %s", workload, outcome.Cause, last.event())
+		return fmt.Errorf("the last outcome for %s was caused by %s, want %s", workload, outcome.Cause, last.event())
 	}
-	out.line("happened", "%s: %s", workload, outcome.Message)
+	out.line("result", "%s: %s", workload, outcome.Message)
 	return nil
 }
 
@@ -169,16 +169,16 @@ func rotateUnseen(ctx context.Context, s *stage, out *report) error {
 	if err := s.watcher.Stop(stopGrace); err != nil {
 		return fmt.Errorf("stopping the watcher: %w", err)
 	}
-	out.did("the watcher is stopped")
+	out.did("stopped the watcher")
 	asked := time.Now()
 	if err := rotateInStore("mail", 1)(ctx, s, out); err != nil {
 		return err
 	}
-	out.line("happened", "the store took it within %d ms", time.Since(asked).Milliseconds())
+	out.line("result", "the store accepted the write within %d ms", time.Since(asked).Milliseconds())
 	if err := s.startWatcher(ctx); err != nil {
 		return err
 	}
-	out.did("the watcher is back")
+	out.did("restarted the watcher")
 	return nil
 }
 
@@ -190,8 +190,8 @@ func rotateCreatedOnce(ctx context.Context, s *stage, out *report) error {
 	if err != nil {
 		return err
 	}
-	out.line("happened", "Kubernetes Event %s of externalsecret/license, a %s:", told[0].Reason, strings.ToLower(told[0].Type))
-	out.line("happened", "%s", told[0].Message)
+	out.line("result", "Kubernetes Event %s on externalsecret/license, a %s:", told[0].Reason, strings.ToLower(told[0].Type))
+	out.line("result", "%s", told[0].Message)
 	return s.checkContent(ctx, "license", false)
 }
 

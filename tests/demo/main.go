@@ -1,17 +1,16 @@
-// The demo shows both programs at work: on a real control plane on this machine it makes changes, one after the other, and
-// shows for each what was expected of it and what came of it.
+// The demo shows both programs at work: it makes a series of changes on a real control plane on this machine, and shows the expected and
+// the actual result of each.
 //
 //	go run ./tests/demo
 //	go run ./tests/demo -secrets
 //	go run ./tests/demo -trace
 //
-// The first changes Secrets and ConfigMaps. The second rotates secrets in a real secret store, from where the real External
-// Secrets Operator brings them to the cluster, and has a certificate renewed by the real cert-manager. The store is a Vault,
-// or the OpenBao that BAO_BIN names. The third sends the trace of one change to a real Jaeger, shows it, and leaves Jaeger up
-// until Enter is pressed where it is run in a terminal.
+// The first changes Secrets and ConfigMaps. The second rotates secrets in a real secret store, which the real External Secrets Operator
+// syncs to the cluster, and renews a certificate with the real cert-manager. The store is Vault, or the OpenBao that BAO_BIN names. The
+// third sends the trace of one change to a real Jaeger, shows it, and in a terminal leaves Jaeger running until you press Enter.
 //
-// It is run from the root of the repository. It ends by itself, with the status 0 only if everything was as expected, and
-// leaves neither processes nor files behind, also when it is interrupted.
+// Run it from the root of the repository. It ends by itself, with status 0 only if everything was as expected, and leaves neither
+// processes nor files behind, even when interrupted.
 package main
 
 import (
@@ -24,23 +23,23 @@ import (
 	"time"
 )
 
-// interrupted is the status of a program that was ended by Ctrl-C, as a shell would report it.
+// interrupted is the exit status that a shell reports for a program ended by Ctrl-C.
 const interrupted = 128 + int(syscall.SIGINT)
 
 func main() { os.Exit(run()) }
 
-// show is one of the things that the demo can show.
+// show is one of the demos.
 type show struct {
 	heading string
-	// set sets the stage, and leaves it as it is where something is wrong.
+	// set sets the stage up. On an error it leaves the stage to be closed.
 	set   func(ctx context.Context, s *stage, out *report) error
 	steps []step
-	// linger leaves the stage up for a person to look at. Nil where there is nothing to see.
+	// linger keeps the stage up for a person to look at. May be nil.
 	linger func(ctx context.Context, s *stage, out *report) error
 }
 
 func run() int {
-	secrets := flag.Bool("secrets", false, "show rotations in a secret store, and not changes of Secrets and ConfigMaps")
+	secrets := flag.Bool("secrets", false, "show rotations in a secret store instead of changes to Secrets and ConfigMaps")
 	traced := flag.Bool("trace", false, "show the trace of one change in Jaeger")
 	flag.Parse()
 	shown := show{heading: "Keyturn: when a key turns, the workloads that hold it turn with it", set: setShop, steps: scenario()}
@@ -50,8 +49,7 @@ func run() int {
 	case *traced:
 		shown = show{heading: "Keyturn: one change, one trace", set: setTraced, steps: traceScenario(), linger: leaveJaegerUp}
 	}
-	// Further signals change nothing: what is being stopped then is stopped within seconds. SIGPIPE is among them so that
-	// `make demo | head` leaves nothing behind either.
+	// Further signals are ignored: stopping takes only seconds. SIGPIPE is included so that `make demo | head` leaves nothing behind either.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	out := newReport(os.Stdout)
@@ -61,22 +59,22 @@ func run() int {
 		out.end("Interrupted")
 		return interrupted
 	case err != nil:
-		out.end("Not as expected")
+		out.end("Failed")
 		return 1
 	}
-	out.end("As expected")
+	out.end("Everything as expected")
 	return 0
 }
 
-// play sets the stage and goes through the scenario, up to the first step that is not as expected: those after it stand on
-// it. The stage is gone when it returns. Errors are in the report already.
+// play sets the stage and runs the scenario up to the first step that fails, because later steps build on it. The stage is gone when it
+// returns, and errors are in the report.
 func play(ctx context.Context, out *report, shown show) (err error) {
 	out.heading(shown.heading)
-	out.begin(0, "Set the stage")
+	out.begin(0, "Set up")
 	s := &stage{}
 	defer func() {
 		if closeErr := s.close(); closeErr != nil {
-			out.line("left over", "%v", closeErr)
+			out.line("leftover", "%v", closeErr)
 			err = errors.Join(err, closeErr)
 		}
 	}()

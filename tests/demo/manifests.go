@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// mount is where the secrets engine of the store is.
+	// mount is the path of the store's secrets engine.
 	mount = manifests.Engine
-	// secretKey is the one key that each secret in the store has, and each Secret that is made of one.
+	// secretKey is the only key of each secret in the store and of each Secret synced from it.
 	secretKey = "password"
 )
 
-// storePaths says what each ExternalSecret reads.
+// storePaths are the secrets that the ExternalSecrets read, by name.
 var storePaths = map[string]string{"db": "shop/db", "mail": "shop/mail", "license": "shop/license"}
 
-// newReaders makes the Deployments: two that read one Secret, and one for each of the others.
+// newReaders returns the Deployments: two that read the same Secret, and one for each of the others.
 func newReaders() []*appsv1.Deployment {
 	var deployments []*appsv1.Deployment
 	for _, reader := range []struct {

@@ -16,14 +16,14 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// sight is what the API server said last of a workload.
+// sight is the latest state of a workload, as the API server reports it.
 type sight struct {
 	// generation is raised by the API server with each change of the spec, and so with each roll.
 	generation int64
 	revision   string
-	// pods is how many pods the workload is to have.
+	// pods is the desired number of pods.
 	pods int32
-	// complete says that the rollout of this generation is: all pods are new, and ready.
+	// complete is whether the rollout of this generation is complete: all pods are new, and ready.
 	complete bool
 	// patched is when this generation was first seen, and ready when it was first seen complete.
 	patched, ready time.Time
@@ -77,14 +77,14 @@ func (o *observer) see(obj any) {
 	o.changed = make(chan struct{})
 }
 
-// all gives what is seen now.
+// all returns the latest state of all workloads.
 func (o *observer) all() map[string]sight {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.seen)
 }
 
-// until waits until what is seen fulfils the condition.
+// until waits until the observed state meets a condition.
 func (o *observer) until(ctx context.Context, condition func(map[string]sight) bool) error {
 	for {
 		o.mu.Lock()
@@ -101,7 +101,7 @@ func (o *observer) until(ctx context.Context, condition func(map[string]sight) b
 	}
 }
 
-// look reads a workload. Complete asks what `kubectl rollout status` asks.
+// look reads a workload. A rollout is complete when `kubectl rollout status` says so.
 func look(obj any) (name string, now sight) {
 	switch w := obj.(type) {
 	case *appsv1.Deployment:

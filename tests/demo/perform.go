@@ -15,15 +15,15 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// stepTimeout is how long a step may take, and each thing that the stage waits for. The longest wait in a step is for what a
-// killed actuator had not acknowledged: it is delivered again after ten seconds.
+// stepTimeout bounds each step, and each wait of the stage. The longest wait in a step is for the events that a killed actuator had
+// not acknowledged: they are redelivered after ten seconds.
 const stepTimeout = 90 * time.Second
 
-// few is how many workloads are told of one by one.
+// few is how many workloads are reported one by one.
 const few = 5
 
-// perform does the step and checks that what was to come of it did, and nothing else. It asks the API server, not the
-// programs: a workload was rolled as often as its generation was raised, and the revision is on its pods.
+// perform runs the step and checks that it had the expected effects and no others. It asks the API server, not the programs: a workload
+// was rolled as often as its generation was raised, and the revision is on its pods.
 func (st step) perform(ctx context.Context, s *stage, out *report) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func (st step) perform(ctx context.Context, s *stage, out *report) error {
 	}
 	told := changed(s.published, published)
 	if !slices.Equal(told, st.events) {
-		return fmt.Errorf("there were events of %v, want %v", told, st.events)
+		return fmt.Errorf("published events of %v, want %v", told, st.events)
 	}
 	if st.check != nil {
 		if err := st.check(ctx, s, out); err != nil {
@@ -45,16 +45,16 @@ func (st step) perform(ctx context.Context, s *stage, out *report) error {
 		}
 	}
 	s.seen, s.published = seen, published
-	rest := "all"
+	rest := fmt.Sprintf("none of the %d workloads changed", len(seen))
 	if len(st.rolls) > 0 {
-		rest = "the other"
+		rest = fmt.Sprintf("the other %d workloads did not change", len(seen)-len(st.rolls))
 	}
-	out.line("happened", "%s, and %s %d workloads are as they were", plural(len(told), "event"), rest, len(seen)-len(st.rolls))
+	out.line("result", "%s; %s", plural(len(told), "event"), rest)
 	return nil
 }
 
-// play does the step, and waits for what is to come of it and for the programs to be done with it. It gives the sequences
-// of the last events.
+// play runs the step, and waits for the expected effects and until the programs have processed it. It returns the sequences of the last
+// events.
 func (st step) play(ctx context.Context, s *stage, out *report) (map[string]uint64, error) {
 	start := time.Now()
 	if err := st.act(ctx, s, out); err != nil {
@@ -66,14 +66,14 @@ func (st step) play(ctx context.Context, s *stage, out *report) (map[string]uint
 	return s.stream.done(ctx, s.published, st.events)
 }
 
-// checkRolls checks that no workload was changed that should not have been, and none more than once.
+// checkRolls checks that no workload changed unexpectedly or more than once.
 func (st step) checkRolls(before, now map[string]sight) error {
 	var wrong []string
 	for name, times := range moved(before, now) {
 		if !slices.Contains(st.rolls, name) {
-			wrong = append(wrong, name+" was changed, and should not have been")
+			wrong = append(wrong, name+" changed unexpectedly")
 		} else if times > 1 {
-			wrong = append(wrong, fmt.Sprintf("%s was changed %d times, want once", name, times))
+			wrong = append(wrong, fmt.Sprintf("%s changed %d times, want once", name, times))
 		}
 	}
 	if len(wrong) == 0 {
@@ -83,7 +83,7 @@ func (st step) checkRolls(before, now map[string]sight) error {
 	return errors.New(strings.Join(wrong, "; "))
 }
 
-// awaitRolls waits until the workloads that are to be rolled are, with all of their pods, and tells of each.
+// awaitRolls waits until the expected workloads have rolled, with all of their pods, and reports each.
 func (st step) awaitRolls(ctx context.Context, s *stage, out *report, start time.Time) error {
 	waiting := slices.Clone(st.rolls)
 	for len(waiting) > 0 {
@@ -96,7 +96,7 @@ func (st step) awaitRolls(ctx context.Context, s *stage, out *report, start time
 			return slices.ContainsFunc(waiting, ready)
 		})
 		if err != nil {
-			return fmt.Errorf("waiting until %s are rolled and ready: %w", strings.Join(waiting, ", "), err)
+			return fmt.Errorf("waiting for the rollout of %s: %w", strings.Join(waiting, ", "), err)
 		}
 		for _, name := range slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return !ready(name) }) {
 			if err := s.checkPods(ctx, name, now[name]); err != nil {
@@ -115,11 +115,11 @@ func (st step) awaitRolls(ctx context.Context, s *stage, out *report, start time
 }
 
 func tellRoll(out *report, name string, now sight, start time.Time) {
-	effect := "the next job has the new content"
+	effect := "its next Job reads the new content"
 	if now.pods > 0 {
 		effect = fmt.Sprintf("%s ready after %s", plural(int(now.pods), "new pod"), seconds(now.ready.Sub(start)))
 	}
-	out.line("happened", "%-18s patched after %s, %s", name, seconds(now.patched.Sub(start)), effect)
+	out.line("result", "%-18s patched after %s, %s", name, seconds(now.patched.Sub(start)), effect)
 }
 
 func (st step) tellRolls(out *report, now map[string]sight, start time.Time) {
@@ -128,15 +128,15 @@ func (st step) tellRolls(out *report, now map[string]sight, start time.Time) {
 		patched = append(patched, now[name].patched.Sub(start))
 		ready = append(ready, now[name].ready.Sub(start))
 	}
-	out.line("happened", "%s, each rolled once: the first was patched after %s, the last after %s,", plural(len(st.rolls), "workload"),
+	out.line("result", "%s rolled once each: the first patched after %s, the last after %s,", plural(len(st.rolls), "workload"),
 		seconds(slices.Min(patched)), seconds(slices.Max(patched)))
-	out.line("happened", "and the last new pod was ready after %s", seconds(slices.Max(ready)))
+	out.line("result", "the last new pod ready after %s", seconds(slices.Max(ready)))
 }
 
-// checkPods checks that the pods of a workload are those of its last roll, and ready.
+// checkPods checks that the pods of a workload are those of its latest rollout, and ready.
 func (s *stage) checkPods(ctx context.Context, name string, now sight) error {
 	if now.revision == "" || now.revision == s.seen[name].revision {
-		return fmt.Errorf("%s has no new revision: somebody else has changed it", name)
+		return fmt.Errorf("%s has no new revision: it was changed by something else", name)
 	}
 	_, app, _ := strings.Cut(name, "/")
 	pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
@@ -163,7 +163,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// moved gives the workloads whose spec was changed, and how often.
+// moved returns the workloads whose spec changed, and how often.
 func moved(before, now map[string]sight) map[string]int64 {
 	times := map[string]int64{}
 	for name, sight := range now {
@@ -174,7 +174,7 @@ func moved(before, now map[string]sight) map[string]int64 {
 	return times
 }
 
-// changed gives the sources of which there are new events, in order.
+// changed returns the sources with new events, sorted.
 func changed(before, now map[string]uint64) []string {
 	sources := slices.Sorted(maps.Keys(now))
 	return slices.DeleteFunc(sources, func(source string) bool { return now[source] == before[source] })

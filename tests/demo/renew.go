@@ -14,7 +14,7 @@ import (
 
 var certificates = certmanagerv1.SchemeGroupVersion.WithResource("certificates")
 
-// isIssued tells whether the certificate is, and its Secret written.
+// isIssued reports whether the certificate is issued and its Secret written.
 func (s *stage) isIssued(ctx context.Context) (bool, error) {
 	certificate, err := s.chain.custom.Resource(certificates).Namespace(namespace).Get(ctx, "gateway", metav1.GetOptions{})
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *stage) isIssued(ctx context.Context) (bool, error) {
 	return revision > 0, err
 }
 
-// renew has cert-manager issue the certificate anew, by the condition that `cmctl renew` sets.
+// renew makes cert-manager reissue the certificate, with the condition that `cmctl renew` sets.
 func renew(ctx context.Context, s *stage, out *report) error {
 	client := s.chain.custom.Resource(certificates).Namespace(namespace)
 	certificate, err := client.Get(ctx, "gateway", metav1.GetOptions{})
@@ -37,7 +37,7 @@ func renew(ctx context.Context, s *stage, out *report) error {
 	}
 	conditions = append(conditions, map[string]any{
 		"type": string(certmanagerv1.CertificateConditionIssuing), "status": "True", "reason": "ManuallyTriggered",
-		"message": "Asked for by the demo", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+		"message": "Requested by the demo", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 	})
 	if err := unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"); err != nil {
 		return fmt.Errorf("asking for a certificate: %w", err)
@@ -46,11 +46,11 @@ func renew(ctx context.Context, s *stage, out *report) error {
 	if _, err := client.UpdateStatus(ctx, certificate, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("asking for a certificate: %w", err)
 	}
-	out.did("cert-manager is asked to renew certificate/gateway")
+	out.did("asked cert-manager to renew certificate/gateway")
 	return nil
 }
 
-// tellRenewal shows the time line of the renewal.
+// tellRenewal shows the timeline of the renewal.
 func tellRenewal(ctx context.Context, s *stage, out *report) error {
 	asked := s.chain.asked
 	certificate := events.Source{Kind: events.KindCertificate, Namespace: namespace, Name: "gateway"}

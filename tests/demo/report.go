@@ -11,22 +11,22 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// report writes what happens, as it happens: plain lines, with colours where a person looks at them.
+// report writes what happens as it happens: plain lines, coloured on a terminal.
 type report struct {
 	out    io.Writer
 	colour bool
-	// start is when the demo began, and step when what is reported now did.
+	// start is when the demo began, and step when the current step did.
 	start, step time.Time
-	// label is that of the last line: it is written once for the lines that share it.
+	// label is that of the last line: consecutive lines show a shared label once.
 	label string
-	// gap says that the next line is to stand apart from this one.
+	// gap asks for an empty line before the next one.
 	gap bool
 }
 
-// result is what the summary says of a step.
+// result is a step in the summary.
 type result struct {
 	title string
-	// ran is false for a step that was left out, after another had failed.
+	// ran is false for a step that was not run, because another failed before it.
 	ran  bool
 	err  error
 	took time.Duration
@@ -58,7 +58,7 @@ func (r *report) paint(colour, text string) string {
 
 func (r *report) heading(text string) { fmt.Fprintf(r.out, "\n%s\n", r.paint(bold, text)) }
 
-// begin writes the title of a step. The stage has the number 0, which is not written.
+// begin writes the title of a step. A step with number 0 is not numbered.
 func (r *report) begin(number int, title string) {
 	r.step, r.label, r.gap = time.Now(), "", false
 	numbered := "   "
@@ -84,7 +84,7 @@ func (r *report) did(format string, args ...any) {
 	r.line("done", "%7s  %s", seconds(time.Since(r.step)), fmt.Sprintf(format, args...))
 }
 
-// Write takes the progress of the test bed, lines that begin with its name.
+// Write takes the progress of the test bed, in lines that begin with its name.
 func (r *report) Write(progress []byte) (int, error) {
 	for line := range strings.Lines(string(progress)) {
 		r.did("%s", strings.TrimPrefix(strings.TrimSpace(line), "testbed: "))
@@ -108,7 +108,7 @@ func (r *report) separate() {
 	r.gap = false
 }
 
-// verdict ends a step. Where the demo was interrupted there is none.
+// verdict ends a step, unless the demo was interrupted.
 func (r *report) verdict(ctx context.Context, err error) {
 	r.separate()
 	took := seconds(time.Since(r.step))
@@ -125,14 +125,14 @@ func (r *report) verdict(ctx context.Context, err error) {
 // logTail is how much of a log is shown, in bytes.
 const logTail = 4 << 10
 
-// logs writes the ends of the programs' logs: their files will be gone.
+// logs writes the ends of the programs' logs, whose files are about to be removed.
 func (r *report) logs(running ...*programs.Program) {
 	for _, program := range running {
 		if program == nil {
 			continue
 		}
 		log := program.Output()
-		r.block("the end of the log of the "+program.Name(), log[max(0, len(log)-logTail):])
+		r.block("end of the "+program.Name()+"'s log", log[max(0, len(log)-logTail):])
 	}
 }
 
@@ -146,7 +146,7 @@ func (r *report) summary(results []result) {
 		word, colour, took := "ok", green, seconds(result.took)
 		switch {
 		case !result.ran:
-			word, colour, took = "left out", dim, ""
+			word, colour, took = "not run", dim, ""
 		case result.err != nil:
 			word, colour = "FAILED", red
 		}
@@ -156,10 +156,10 @@ func (r *report) summary(results []result) {
 
 // end writes the last line, when the stage is gone.
 func (r *report) end(text string) {
-	fmt.Fprintf(r.out, "\n     %s, after %s in all. Everything is stopped.\n\n", r.paint(bold, text), seconds(time.Since(r.start)))
+	fmt.Fprintf(r.out, "\n     %s, after %s. All processes are stopped.\n\n", r.paint(bold, text), seconds(time.Since(r.start)))
 }
 
-// seconds writes a duration as people read it.
+// seconds formats a duration for people.
 func seconds(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.2f s", d.Seconds())

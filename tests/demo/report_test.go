@@ -22,8 +22,8 @@ func TestReportIsPlainLines(t *testing.T) {
 	r := &report{out: &out, start: time.Now()}
 	r.begin(1, "Rotate secret/db")
 	r.line("expected", "it rolls")
-	r.line("happened", "one")
-	r.line("happened", "two")
+	r.line("result", "one")
+	r.line("result", "two")
 	r.block("$ explain", "first\n\nlast\n\n")
 	r.block("and", "more\n")
 	r.verdict(t.Context(), nil)
@@ -37,7 +37,7 @@ func TestReportIsPlainLines(t *testing.T) {
 	want := `
   1  Rotate secret/db
      expected  it rolls
-     happened  one
+     result    one
                two
 
        $ explain
@@ -56,7 +56,7 @@ func TestReportIsPlainLines(t *testing.T) {
      Summary
   1  Rotate secret/db   N  ok
   2  Break it           N  FAILED
-  3  Go on                      left out
+  3  Go on                      not run
 `
 	got := someTime.ReplaceAllString(out.String(), "N")
 	if diff := cmp.Diff(want, got); diff != "" {

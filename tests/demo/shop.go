@@ -22,7 +22,7 @@ const namespace = "shop"
 // workers is how many Deployments share secret/license.
 const workers = 20
 
-// shop is what the demo changes, and what reads it.
+// shop is what the demo changes, and the workloads that read it.
 type shop struct {
 	secrets, configMaps map[string]map[string]string
 	deployments         []*appsv1.Deployment
@@ -31,7 +31,7 @@ type shop struct {
 	cronJob             *batchv1.CronJob
 }
 
-// optIn has a workload rolled for whatever its pods read.
+// optIn returns the annotation that rolls a workload for everything its pods read.
 func optIn() map[string]string { return map[string]string{"keyturn.dev/roll-on": "auto"} }
 
 func newShop() shop {
@@ -86,14 +86,14 @@ func newShop() shop {
 	return s
 }
 
-// deploy adds a Deployment and gives its pod template.
+// deploy adds a Deployment and returns its pod template.
 func (s *shop) deploy(name string, replicas int32, annotations map[string]string) *corev1.PodTemplateSpec {
 	deployment := programs.NewDeployment(namespace, name, replicas, annotations)
 	s.deployments = append(s.deployments, deployment)
 	return &deployment.Spec.Template
 }
 
-// size is how many workloads there are.
+// size returns the number of workloads.
 func (s *shop) size() int { return len(s.deployments) + 3 }
 
 // setShop sets the stage for [scenario].
@@ -108,13 +108,13 @@ func setShop(ctx context.Context, s *stage, out *report) error {
 	if err := s.open(ctx, shop.size(), func(ctx context.Context) error { return s.create(ctx, shop) }); err != nil {
 		return err
 	}
-	out.did("namespace %s: %d workloads, and all of their pods are ready", namespace, shop.size())
+	out.did("namespace %s: %d workloads, all pods ready", namespace, shop.size())
 	return s.run(ctx, out, programs.Options{
 		Env: []string{"POD_NAME=keyturn-actuator-0"}, ActuatorArgs: []string{"--max-rollouts", strconv.Itoa(atOnce)},
 	})
 }
 
-// fill writes what the workloads of the shop read.
+// fill writes the Secrets and ConfigMaps that the workloads of the shop read.
 func (s *stage) fill(ctx context.Context, shop shop) error {
 	for name, data := range shop.secrets {
 		if err := programs.SetSecret(ctx, s.client, namespace, name, data); err != nil {
@@ -129,7 +129,7 @@ func (s *stage) fill(ctx context.Context, shop shop) error {
 	return nil
 }
 
-// open makes the workloads, of which there are as many as size says, and waits until their pods are ready.
+// open creates the workloads, size in number, and waits until their pods are ready.
 func (s *stage) open(ctx context.Context, size int, create func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -174,7 +174,7 @@ func (s *stage) create(ctx context.Context, shop shop) error {
 	return err
 }
 
-// makeNamespace makes the namespace, and waits for what controllers make in it, and pods cannot be made without.
+// makeNamespace creates the namespace, and waits for what controllers create in it and pods need.
 func (s *stage) makeNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

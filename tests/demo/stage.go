@@ -22,15 +22,15 @@ import (
 const (
 	// cluster is the name of the cluster in events.
 	cluster = "demo"
-	// rbac is what the programs may do, as it is installed.
+	// rbac is the manifest of the programs' permissions.
 	rbac = "deploy/base/rbac.yaml"
-	// atOnce is how many rollouts the actuator has in progress at most: few, so that a demo can see it between two.
+	// atOnce limits the rollouts in progress. It is low, so that the demo can kill the actuator between two of them.
 	atOnce = 5
 	// stopGrace is how long a program may take to end by itself.
 	stopGrace = 15 * time.Second
 )
 
-// stage is the control plane with the shop in it, both programs, and the demo's own eyes.
+// stage is the control plane with the shop, both programs, and the demo's own view of them.
 type stage struct {
 	plane             *testbed.ControlPlane
 	client            kubernetes.Interface
@@ -38,32 +38,32 @@ type stage struct {
 	watcher, actuator *programs.Program
 	workloads         *observer
 	stream            *stream
-	// chain is what leads to the Secrets. Nil where nothing does.
+	// chain is what feeds the Secrets. Nil in the demos without a store.
 	chain *chain
-	// jaeger has the traces. Nil where none are sent.
+	// jaeger stores the traces. Nil in the demos without tracing.
 	jaeger *testbed.Jaeger
 	// dir holds the files of all of them.
 	dir string
 
-	// seen and published are what there was after the last step: whatever is not so any more is of this one.
+	// seen and published are the state after the previous step: any difference is an effect of the current one.
 	seen      map[string]sight
 	published map[string]uint64
 
-	// stops undo what was set up, the last one first.
+	// stops undo the setup, the last one first.
 	stops []func() error
 }
 
 // build starts a control plane with an empty namespace.
 func (s *stage) build(ctx context.Context, out *report) error {
 	if _, err := os.Stat(rbac); err != nil {
-		return fmt.Errorf("the demo is run from the root of the repository: %w", err)
+		return fmt.Errorf("run the demo from the root of the repository: %w", err)
 	}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "keyturn-demo-"); err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	s.stops = append(s.stops, func() error { return os.RemoveAll(s.dir) })
-	out.did("starting a control plane; its servers are built the first time, which takes some minutes")
+	out.did("starting a control plane; the first run builds its servers, which takes some minutes")
 	if s.plane, err = testbed.Start(ctx, testbed.Options{Dir: filepath.Join(s.dir, "control-plane"), Log: out}); err != nil {
 		return err
 	}
@@ -74,8 +74,7 @@ func (s *stage) build(ctx context.Context, out *report) error {
 	return s.makeNamespace(ctx)
 }
 
-// run builds the programs, starts them, and waits until the stream knows all sources of the namespace, and the further
-// ones.
+// run builds the programs, starts them, and waits until the stream has all sources of the namespace and the further ones.
 func (s *stage) run(ctx context.Context, out *report, options programs.Options, further ...string) (err error) {
 	options.Cluster, options.Dir, options.RBAC = cluster, s.dir, rbac
 	out.did("building both programs")
@@ -86,7 +85,7 @@ func (s *stage) run(ctx context.Context, out *report, options programs.Options, 
 	if err := s.startActuator(ctx); err != nil {
 		return err
 	}
-	out.did("the actuator is ready, with NATS in it")
+	out.did("the actuator is ready, with its embedded NATS")
 	if err := s.startWatcher(ctx); err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (s *stage) run(ctx context.Context, out *report, options programs.Options, 
 	if s.published, err = s.firstEvents(ctx, further); err != nil {
 		return err
 	}
-	out.did("every source was observed, which is no reason to roll anything")
+	out.did("the watcher has published every source as observed, which rolls nothing")
 	return nil
 }
 
@@ -120,7 +119,7 @@ func (s *stage) close() (err error) {
 func (s *stage) stopPrograms() {
 	for _, program := range []*programs.Program{s.watcher, s.actuator} {
 		if program != nil {
-			// How it ends is of no interest any more.
+			// Its exit status does not matter any more.
 			_ = program.Stop(stopGrace)
 		}
 	}
@@ -144,8 +143,8 @@ func (s *stage) startWatcher(ctx context.Context) (err error) {
 	return s.watcher.Ready(ctx)
 }
 
-// firstEvents waits until the stream knows all Secrets and ConfigMaps of the namespace, and the further sources, and the
-// actuator is done with them.
+// firstEvents waits until the stream has all Secrets and ConfigMaps of the namespace and the further sources, and the actuator has
+// processed them.
 func (s *stage) firstEvents(ctx context.Context, further []string) (map[string]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -171,7 +170,7 @@ func (s *stage) firstEvents(ctx context.Context, further []string) (map[string]u
 func (s *stage) set(ctx context.Context, source, key, value string) error {
 	kind, name, _ := strings.Cut(source, "/")
 	patch := func(field string) []byte {
-		// A map of strings has no reason to fail.
+		// A map of strings always encodes.
 		body, _ := json.Marshal(map[string]any{field: map[string]string{key: value}})
 		return body
 	}

@@ -12,16 +12,16 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// step is one thing that is done, and what is to come of it.
+// step is one change, and its expected result.
 type step struct {
 	title, expected string
-	// act does it.
+	// act makes the change.
 	act func(ctx context.Context, s *stage, out *report) error
-	// events are the sources of which an event is to be published, and no other source.
+	// events are the only sources that an event is expected for.
 	events []string
-	// rolls are the workloads that are to be rolled, each exactly once, and no other workload.
+	// rolls are the only workloads that are expected to roll, each exactly once.
 	rolls []string
-	// check looks at what else came of it, when the workloads are rolled. Nil where nothing else should.
+	// check examines further effects once the workloads have rolled. May be nil.
 	check func(ctx context.Context, s *stage, out *report) error
 }
 
@@ -34,37 +34,37 @@ func scenario() []step {
 	return []step{
 		{
 			title:    "Rotate secret/db",
-			expected: "its four readers roll; not deployment/legacy, which reads it too and has no annotation",
+			expected: "its four readers roll; deployment/legacy reads it too but has not opted in, so it does not",
 			act:      rotate("secret/db", "password"), events: []string{"secret/db"}, rolls: readers,
 		},
 		{
-			title:    "Change a key of configmap/settings that nobody reads",
-			expected: "nothing rolls: deployment/web and deployment/banner read another key of it",
+			title:    "Change a key of configmap/settings that no pod reads",
+			expected: "nothing rolls: deployment/web and deployment/banner read a different key",
 			act:      changeUnreadKey, events: []string{"configmap/settings"},
 		},
 		{
-			title:    "Apply the content of secret/db again, and change only its metadata",
-			expected: "no event, and nothing rolls; a canary that is changed afterwards does",
+			title:    "Reapply secret/db unchanged, then change only its metadata",
+			expected: "no event, and no rollout, except of the canary whose Secret changes afterwards",
 			act:      changeNothing, events: []string{"secret/canary"}, rolls: []string{"deployment/canary"},
 		},
 		{
 			title:    "Change secret/api and configmap/api together",
-			expected: "deployment/api, which reads both, rolls once",
+			expected: "deployment/api reads both and rolls once",
 			act:      changeBoth, events: []string{"configmap/api", "secret/api"}, rolls: []string{"deployment/api"},
 		},
 		{
 			title:    fmt.Sprintf("Kill the actuator while it rolls %d workloads for secret/license", workers),
-			expected: "started again, it rolls those that are left: each of them is rolled exactly once",
+			expected: "after a restart it rolls the rest: every workload rolls exactly once",
 			act:      killInTheMiddle, events: []string{"secret/license"}, rolls: sharing,
 		},
 		{
 			title:    "Rotate secret/db while the watcher is down",
-			expected: "when it is back it finds the one change: the readers roll once, and nothing else does",
+			expected: "after a restart the watcher finds the change: the readers roll once, and nothing else rolls",
 			act:      rotateUnwatched, events: []string{"secret/db"}, rolls: readers,
 		},
 		{
 			title:    "Ask why deployment/web was rolled",
-			expected: "the actuator explains it, and so do the Kubernetes Events of the Deployment",
+			expected: "`actuator explain` gives the reason, and so do the Kubernetes Events of the Deployment",
 			act:      ask,
 		},
 	}
@@ -82,7 +82,7 @@ func changeUnreadKey(ctx context.Context, s *stage, out *report) error {
 	if err := s.set(ctx, "configmap/settings", "comment", "still nobody reads this key"); err != nil {
 		return err
 	}
-	// That an event was published comes first: what is asked for below is about the last one.
+	// Wait for the event first: the outcome asked for below must be that of the latest event.
 	if _, err := s.stream.done(ctx, s.published, []string{"configmap/settings"}); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func changeUnreadKey(ctx context.Context, s *stage, out *report) error {
 		if err != nil {
 			return err
 		}
-		out.line("happened", "%s was left alone: %s", workload, outcome.Message)
+		out.line("result", "%s skipped: %s", workload, outcome.Message)
 	}
 	return nil
 }
@@ -108,22 +108,22 @@ func changeNothing(ctx context.Context, s *stage, out *report) error {
 	if _, err := secrets.Update(ctx, again, metav1.UpdateOptions{FieldManager: "somebody-else"}); err != nil {
 		return fmt.Errorf("applying secret/db: %w", err)
 	}
-	out.did("the same content is applied again")
+	out.did("reapplied the same content")
 	label := []byte(`{"metadata":{"labels":{"team":"checkout"},"annotations":{"example.com/touched":"yes"}}}`)
 	after, err := secrets.Patch(ctx, "db", types.MergePatchType, label, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("labelling secret/db: %w", err)
 	}
-	out.did("a label and an annotation are added: resourceVersion %s is now %s", before.ResourceVersion, after.ResourceVersion)
+	out.did("added a label and an annotation: resourceVersion %s is now %s", before.ResourceVersion, after.ResourceVersion)
 	if after.ResourceVersion == before.ResourceVersion {
-		return errors.New("the API server has not stored the metadata")
+		return errors.New("the API server did not store the metadata")
 	}
-	// One watch brings all Secrets in order: when the canary is rolled, what came before it was looked at.
+	// One watch delivers all Secrets in order: once the canary has rolled, the earlier changes were processed.
 	return rotate("secret/canary", "song")(ctx, s, out)
 }
 
 func changeBoth(ctx context.Context, s *stage, out *report) error {
-	out.did("secret/api has a new token, and configmap/api another timeout")
+	out.did("secret/api has a new token, and configmap/api a new timeout")
 	if err := s.set(ctx, "secret/api", "token", rand.Text()); err != nil {
 		return err
 	}
@@ -143,16 +143,16 @@ func killInTheMiddle(ctx context.Context, s *stage, out *report) error {
 		return fmt.Errorf("waiting for the first %d rolls: %w", atOnce+1, err)
 	}
 	s.actuator.Kill()
-	// What it had asked for when it was killed may still come in.
+	// A patch that it sent just before it was killed may still arrive.
 	rolled = len(moved(s.seen, s.workloads.all()))
-	out.did("%d of %d are rolled: SIGKILL", rolled, workers)
+	out.did("killed the actuator with %d of %d workloads rolled", rolled, workers)
 	if rolled >= workers {
-		return errors.New("the actuator was too quick to be killed in the middle")
+		return errors.New("the actuator had already rolled every workload when it was killed")
 	}
 	if err := s.startActuator(ctx); err != nil {
 		return err
 	}
-	out.did("the actuator is back; what it had not acknowledged is delivered again within seconds")
+	out.did("restarted the actuator; unacknowledged events are redelivered within seconds")
 	return nil
 }
 
@@ -160,13 +160,13 @@ func rotateUnwatched(ctx context.Context, s *stage, out *report) error {
 	if err := s.watcher.Stop(stopGrace); err != nil {
 		return fmt.Errorf("stopping the watcher: %w", err)
 	}
-	out.did("the watcher is stopped")
+	out.did("stopped the watcher")
 	if err := rotate("secret/db", "password")(ctx, s, out); err != nil {
 		return err
 	}
 	if err := s.startWatcher(ctx); err != nil {
 		return err
 	}
-	out.did("the watcher is back")
+	out.did("restarted the watcher")
 	return nil
 }

@@ -18,34 +18,34 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
-// storeName is what the store is called in events.
+// storeName is the name of the store in events.
 const storeName = "main"
 
-// auditToken is what the store's HTTP audit device shows to the watcher.
+// auditToken authenticates the store's HTTP audit device to the watcher.
 const auditToken = "a-token-of-the-audit-device"
 
 // written is a version of a secret in the store.
 type written struct {
-	// path is that in the mount.
+	// path is relative to the mount.
 	path    string
 	version int
-	// at is the store's own time of it.
+	// at is when the store created it, by its own clock.
 	at time.Time
-	// value is not to be shown.
+	// value is never printed.
 	value string
 }
 
-// source is the secret as the source of events.
+// source returns the secret as a source of events.
 func (w written) source() events.Source {
 	return events.StorePath{Store: storeName, Namespace: events.RootNamespace, Mount: mount, Path: w.path}.Source()
 }
 
-// event is the id of the event of the version.
+// event returns the id of the version's event.
 func (w written) event() string { return w.source().Name + "/" + strconv.Itoa(w.version) }
 
 func (w written) String() string { return fmt.Sprintf("version %d of %s/%s", w.version, mount, w.path) }
 
-// startStore starts the store with a first version of each secret in it.
+// startStore starts the store and writes a first version of each secret.
 func (s *stage) startStore(ctx context.Context, out *report) error {
 	port, err := process.FreePort()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *stage) startStore(ctx context.Context, out *report) error {
 	}
 	s.onStop(c.store.Stop)
 	if !secretstore.OpenBao() {
-		// It takes what is done while the watcher is down: without it the store would refuse to do anything.
+		// This device takes the audit log while the watcher is down: without one, the store would refuse every request.
 		if err := c.store.AuditToFile(ctx, "file"); err != nil {
 			return err
 		}
@@ -72,12 +72,12 @@ func (s *stage) startStore(ctx context.Context, out *report) error {
 			return err
 		}
 	}
-	out.did("%s runs, with %s in it", product, plural(len(storePaths), "secret"))
+	out.did("%s is running, with %s", product, plural(len(storePaths), "secret"))
 	return nil
 }
 
-// chainOptions has the programs do what the component secret-stores configures. The store is polled once an hour: it is its
-// audit that tells what happens.
+// chainOptions configures the programs as the component secret-stores does. The store is polled once an hour: changes arrive through its
+// audit log.
 func (s *stage) chainOptions() (programs.Options, error) {
 	c := s.chain
 	config, token, shown := filepath.Join(s.dir, "stores.yaml"), filepath.Join(s.dir, "store-token"), filepath.Join(s.dir, "audit-token")
@@ -99,7 +99,7 @@ func (s *stage) chainOptions() (programs.Options, error) {
 	return programs.Options{WatcherArgs: watcher, ActuatorArgs: []string{"--force-sync"}}, nil
 }
 
-// feed has the store tell the watcher what happens in it. OpenBao was told by its configuration to.
+// feed connects the store's audit log to the watcher. For OpenBao, its configuration does that.
 func (s *stage) feed(ctx context.Context, out *report) error {
 	device := "http"
 	if !secretstore.OpenBao() {
@@ -108,7 +108,7 @@ func (s *stage) feed(ctx context.Context, out *report) error {
 			return err
 		}
 	}
-	out.did("the store tells the watcher what happens in it, by its %s audit device", device)
+	out.did("the store sends its audit log to the watcher through its %s audit device", device)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (s *stage) putValue(ctx context.Context, path, value string) error {
 	return nil
 }
 
-// checkContent checks whether a Secret has the content that was written last, or has not.
+// checkContent checks whether a Secret has the latest content, as wanted.
 func (s *stage) checkContent(ctx context.Context, secret string, want bool) error {
 	got, err := s.client.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
 	if err != nil {

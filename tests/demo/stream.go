@@ -16,7 +16,7 @@ import (
 // consumer is the durable consumer of the actuator.
 const consumer = "actuator-" + cluster
 
-// stream is how the demo knows that the programs are done with a change: it looks at the events that they exchange.
+// stream reads the events that the programs exchange, so that the demo knows when they have processed a change.
 type stream struct {
 	connection *nats.Conn
 	bus        *events.Bus
@@ -46,8 +46,8 @@ func openStream(ctx context.Context, url string) (*stream, error) {
 
 func (s *stream) close() { s.connection.Close() }
 
-// published gives the sequence of the last event of each source in the namespace, and of each secret in a store. What is gone
-// is left out: cert-manager makes a Secret for each key that it has signed, and removes it afterwards.
+// published returns the sequence of the last event of each source in the namespace and of each secret in a store. Deleted sources are
+// left out: cert-manager creates a Secret for each key that it signs, and deletes it afterwards.
 func (s *stream) published(ctx context.Context) (map[string]uint64, error) {
 	filters := []string{events.KindFilter(cluster, events.KindOpenBao)}
 	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap, events.KindExternalSecret, events.KindCertificate} {
@@ -64,14 +64,13 @@ func (s *stream) published(ctx context.Context) (map[string]uint64, error) {
 	return sequences, err
 }
 
-// done waits until there are later events of the sources than before, and until the actuator has acknowledged all events:
-// it does so when every workload that depends on them was patched, or left alone for a reason. It gives the sequences of
-// all sources.
+// done waits until each source has a later event than before, and until the actuator has acknowledged all events, which it does when
+// every dependent workload was patched or skipped for a reason. It returns the sequences of all sources.
 func (s *stream) done(ctx context.Context, before map[string]uint64, sources []string) (map[string]uint64, error) {
 	var now map[string]uint64
 	var pending error
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		// Whatever it is, it may pass: NATS is in the actuator, which is killed at times.
+		// Any error may be temporary: NATS is embedded in the actuator, which the demo kills.
 		now, pending = s.pending(ctx, before, sources)
 		return pending == nil, nil
 	})
@@ -81,7 +80,7 @@ func (s *stream) done(ctx context.Context, before map[string]uint64, sources []s
 	return now, nil
 }
 
-// pending says what is still to come, nil where nothing is.
+// pending returns an error that says what is still missing, or nil.
 func (s *stream) pending(ctx context.Context, before map[string]uint64, sources []string) (map[string]uint64, error) {
 	now, err := s.published(ctx)
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *stream) pending(ctx context.Context, before map[string]uint64, sources 
 	}
 	for _, source := range sources {
 		if now[source] <= before[source] {
-			return nil, fmt.Errorf("there is no event of %s", source)
+			return nil, fmt.Errorf("%s has no event yet", source)
 		}
 	}
 	lag, err := s.bus.Lag(ctx, consumer)
@@ -97,12 +96,12 @@ func (s *stream) pending(ctx context.Context, before map[string]uint64, sources 
 		return nil, err
 	}
 	if lag.Pending > 0 || lag.AckPending > 0 {
-		return nil, fmt.Errorf("%d events are not delivered, and %d not acknowledged", lag.Pending, lag.AckPending)
+		return nil, fmt.Errorf("%d events are undelivered and %d unacknowledged", lag.Pending, lag.AckPending)
 	}
 	return now, nil
 }
 
-// skipped waits until the actuator has said why a source's last change did nothing to a workload, and gives the outcome.
+// skipped waits until the actuator has published why a source's last change skipped a workload, and returns that outcome.
 func (s *stream) skipped(ctx context.Context, source string, workload events.Workload) (events.Outcome, error) {
 	parsed, err := events.ParseSource(source)
 	if err != nil {
@@ -132,12 +131,12 @@ func (s *stream) skipped(ctx context.Context, source string, workload events.Wor
 		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.Event.ID(), err
 	})
 	if err != nil {
-		return events.Outcome{}, fmt.Errorf("waiting for what became of %s at %s: %w", source, workload, err)
+		return events.Outcome{}, fmt.Errorf("waiting for the outcome of %s for %s: %w", source, workload, err)
 	}
 	return outcome, nil
 }
 
-// find gives the first event since a time that is looked for, of those that there are: it is an error where there is none.
+// find returns the first matching event of a source since a time, or an error if the stream has none.
 func (s *stream) find(ctx context.Context, since time.Time, source events.Source, is func(events.Change) bool) (events.Change, error) {
 	var found *events.Change
 	query := events.HistoryQuery{Clusters: []string{cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Since: since}
@@ -152,7 +151,7 @@ func (s *stream) find(ctx context.Context, since time.Time, source events.Source
 	case err != nil:
 		return events.Change{}, err
 	case found == nil:
-		return events.Change{}, fmt.Errorf("no event of %s is the one that was to come", source)
+		return events.Change{}, fmt.Errorf("found no matching event of %s", source)
 	}
 	return *found, nil
 }

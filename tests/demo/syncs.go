@@ -15,14 +15,14 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// syncSight is what the API server said of an ExternalSecret, and when.
+// syncSight is the state of an ExternalSecret at a time, as the API server reports it.
 type syncSight struct {
 	at time.Time
-	// forced is the annotation that has it synced, and synced is what its status says of the last sync.
+	// forced is the annotation that forces a sync, and synced identifies the last sync in its status.
 	forced, synced string
 }
 
-// syncs keeps all that the API server says of the ExternalSecrets of the namespace.
+// syncs records every state of the ExternalSecrets in the namespace.
 type syncs struct {
 	mu   sync.Mutex
 	seen map[string][]syncSight
@@ -53,7 +53,7 @@ func (o *syncs) see(obj any) {
 	if !ok {
 		return
 	}
-	// An error is that it is no text: External Secrets has not written it yet.
+	// An error means that it is no string: External Secrets has not written it yet.
 	synced, _, _ := unstructured.NestedString(object.Object, "status", "syncedResourceVersion")
 	forced, _ := externalsecret.ParseForceSync(object.GetAnnotations()[externalsecret.AnnotationForceSync])
 	o.mu.Lock()
@@ -62,14 +62,14 @@ func (o *syncs) see(obj any) {
 	o.seen[name] = append(o.seen[name], syncSight{at: at, forced: forced.Event, synced: synced})
 }
 
-// all gives what was seen of an ExternalSecret until now.
+// all returns every state of an ExternalSecret so far.
 func (o *syncs) all(name string) []syncSight {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.seen[name])
 }
 
-// known gives the names of the ExternalSecrets that were synced once.
+// known returns the names of the ExternalSecrets that have synced at least once.
 func (o *syncs) known() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,8 +77,7 @@ func (o *syncs) known() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return o.seen[name][len(o.seen[name])-1].synced == "" })
 }
 
-// syncTimes tells when an ExternalSecret was forced to sync for an event, and when it was synced then. What was not seen is
-// zero.
+// syncTimes returns when an ExternalSecret was forced to sync for an event, and when it then synced. A time that was not seen is zero.
 func syncTimes(seen []syncSight, event string) (forced, synced time.Time) {
 	i := slices.IndexFunc(seen, func(s syncSight) bool { return s.forced == event })
 	if i < 0 {
@@ -93,7 +92,7 @@ func syncTimes(seen []syncSight, event string) (forced, synced time.Time) {
 	return forced, time.Time{}
 }
 
-// syncCount tells how often an ExternalSecret was synced since a time.
+// syncCount returns how often an ExternalSecret synced since a time.
 func syncCount(seen []syncSight, since time.Time) (count int) {
 	for i := 1; i < len(seen); i++ {
 		if seen[i].synced != seen[i-1].synced && seen[i].at.After(since) {

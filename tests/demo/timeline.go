@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// mark is one point of a time line.
+// mark is one point of a timeline.
 type mark struct {
 	name string
-	// at is when it was. Zero: nobody has seen it.
+	// at is when it happened. Zero means that it was not seen.
 	at   time.Time
 	what string
 }
 
-// timeline brings the marks into the order of their times. The first of them is what led to the others: it is an error
-// where another was not seen, or was before it.
+// timeline sorts the marks by time. The first one caused the others: a mark that was not seen, or lies before it, is an error.
 func timeline(marks []mark) ([]mark, error) {
 	var wrong []error
 	for _, m := range marks {
@@ -27,20 +26,20 @@ func timeline(marks []mark) ([]mark, error) {
 			wrong = append(wrong, fmt.Errorf("%s was before %s: %s", m.name, marks[0].name, m.what))
 		}
 	}
-	// What writes a Secret says so afterwards: which of the two is seen first is left open.
+	// A controller writes a Secret and then its own status: which of the two is seen first varies.
 	sorted := slices.Clone(marks)
 	slices.SortStableFunc(sorted, func(a, b mark) int { return a.at.Compare(b.at) })
 	return sorted, errors.Join(wrong...)
 }
 
-// timeline writes a time line, each mark with the time since the first.
+// timeline writes a timeline: each mark with the time since the first.
 func (r *report) timeline(marks ...mark) error {
 	sorted, err := timeline(marks)
 	if err != nil {
 		return err
 	}
 	for _, m := range sorted {
-		r.line("time line", "%+6d ms  %-8s %s", m.at.Sub(sorted[0].at).Milliseconds(), m.name, m.what)
+		r.line("timeline", "%+6d ms  %-8s %s", m.at.Sub(sorted[0].at).Milliseconds(), m.name, m.what)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 				{"changed", after(36), "secret/db"},
 				{"ready", after(1551), "3 new pods"},
 			},
-			want: "     time line     +0 ms  written  version 2\n" +
+			want: "     timeline      +0 ms  written  version 2\n" +
 				"                  +36 ms  changed  secret/db\n" +
 				"                  +48 ms  synced   externalsecret/db\n" +
 				"                +1551 ms  ready    3 new pods\n",
@@ -33,7 +33,7 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 		{
 			name:  "marks at the same time stay in their order",
 			marks: []mark{{"written", start, "it"}, {"seen", start, "it"}},
-			want:  "     time line     +0 ms  written  it\n                   +0 ms  seen     it\n",
+			want:  "     timeline      +0 ms  written  it\n                   +0 ms  seen     it\n",
 		},
 		{
 			name:  "a mark that was not seen is wrong",
@@ -56,7 +56,7 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 				t.Errorf("error: got %q, want %q", got, test.err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
-				t.Errorf("time line (-want +got):\n%s", diff)
+				t.Errorf("timeline (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// tracedReaders are the Deployments that read the Secret of [traceScenario].
+// tracedReaders returns the Deployments that read the Secret of [traceScenario].
 func tracedReaders() []string { return []string{"web", "api"} }
 
 // setTraced sets the stage for [traceScenario]: a Jaeger, a Secret, and what reads it.
@@ -30,7 +30,7 @@ func setTraced(ctx context.Context, s *stage, out *report) error {
 		return err
 	}
 	s.onStop(s.jaeger.Stop)
-	out.did("Jaeger listens at %s", s.jaeger.URL())
+	out.did("Jaeger is running at %s", s.jaeger.URL())
 	if err := programs.SetSecret(ctx, s.client, namespace, "db", map[string]string{"password": rand.Text()}); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func traceScenario() []step {
 	}
 	return []step{{
 		title:    "Rotate secret/db",
-		expected: "its two readers roll, and one trace in Jaeger leads from the change to the last ready pod",
+		expected: "its two readers roll, and one trace in Jaeger runs from the change to the last ready pod",
 		act:      rotate("secret/db", "password"), events: []string{"secret/db"}, rolls: rolls, check: showTrace,
 	}}
 }
@@ -84,15 +84,15 @@ func showTrace(ctx context.Context, s *stage, out *report) error {
 		return fmt.Errorf("waiting for the trace of %s: %w", subject, err)
 	}
 	trace := found[0]
-	out.block(fmt.Sprintf("Trace %s, found by cloudevents.event_subject=%s", trace.ID, subject), waterfall(trace))
+	out.block(fmt.Sprintf("Trace %s, found with the tag cloudevents.event_subject=%s", trace.ID, subject), waterfall(trace))
 	if len(found) > 1 {
 		return fmt.Errorf("there are %d traces of %s, want 1", len(found), subject)
 	}
 	return nil
 }
 
-// isWhole tells whether the trace has all spans of the scenario: what begins last and ends last, and the first one of the
-// watcher, which sends its spans by itself.
+// isWhole reports whether the trace has all spans of the scenario: those that end last, and the parents of all others, which the watcher
+// sends on its own.
 func isWhole(trace testbed.Trace) bool {
 	count := func(operation string) int {
 		return len(slices.DeleteFunc(slices.Clone(trace.Spans), func(span testbed.Span) bool { return span.Operation != operation }))
@@ -105,14 +105,14 @@ func isWhole(trace testbed.Trace) bool {
 	return count("rollout deployment") == len(tracedReaders()) && !slices.ContainsFunc(trace.Spans, orphan)
 }
 
-// isWatched tells whether the demo is run from a terminal. The null device looks like one.
+// isWatched reports whether the demo runs in a terminal. The null device looks like one.
 func isWatched() bool {
 	stdin, err := os.Stdin.Stat()
 	null, nullErr := os.Stat(os.DevNull)
 	return err == nil && nullErr == nil && isTerminal(os.Stdin) && !os.SameFile(stdin, null)
 }
 
-// leaveJaegerUp waits until a key is pressed, where somebody is there to press one.
+// leaveJaegerUp waits for Enter if the demo runs in a terminal.
 func leaveJaegerUp(ctx context.Context, s *stage, out *report) error {
 	if !isWatched() {
 		return nil
@@ -122,11 +122,11 @@ func leaveJaegerUp(ctx context.Context, s *stage, out *report) error {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
 	defer terminal.Close()
-	out.begin(0, "Jaeger is up")
+	out.begin(0, "Jaeger is still running")
 	out.line("look", "%s/api/traces?service=keyturn-actuator", s.jaeger.URL())
-	out.line("look", "send it more: OTEL_EXPORTER_OTLP_ENDPOINT=%s", s.jaeger.OTLPHTTP())
-	out.line("then", "press Enter")
-	// A read that is under way ends when the demo is interrupted.
+	out.line("look", "to send more traces: OTEL_EXPORTER_OTLP_ENDPOINT=%s", s.jaeger.OTLPHTTP())
+	out.line("stop", "press Enter")
+	// An interrupt ends a pending read.
 	stop := context.AfterFunc(ctx, func() { _ = terminal.SetReadDeadline(time.Now()) })
 	defer stop()
 	if _, err := terminal.Read(make([]byte, 1)); err != nil && ctx.Err() == nil {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// barWidth is how many columns of a waterfall stand for the time that the whole trace took.
+	// barWidth is how many columns of a waterfall the duration of the whole trace takes.
 	barWidth = 40
-	// nameWidth is how many columns the names of spans have. Longer ones are cut.
+	// nameWidth is how many columns the names of spans take. Longer ones are cut.
 	nameWidth = 46
 )
 
-// waterfall writes a trace as a tree of its spans, a line for each: its service and name, when it began after the first one
-// did, how long it took, and a bar of both.
+// waterfall formats a trace as a tree with one span a line: its service and name, its start after the first span, its duration, and a bar
+// that shows both.
 func waterfall(trace testbed.Trace) string {
 	if len(trace.Spans) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func waterfall(trace testbed.Trace) string {
 	return out.String()
 }
 
-// title is the name of a span with the workload that it is about.
+// title returns the name of a span with its workload.
 func title(span testbed.Span) string {
 	for _, key := range []string{"k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name", "k8s.cronjob.name"} {
 		if name := span.Tags[key]; name != "" {
@@ -69,7 +69,7 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-// bar is the part of the whole that begins at the offset. However short it is, something of it is seen.
+// bar draws the part of the whole that begins at the offset. It is at least one column wide.
 func bar(offset, took, whole time.Duration) string {
 	columns := func(d time.Duration) int { return int(int64(d) * barWidth / max(int64(whole), 1)) }
 	first := min(columns(offset), barWidth-1)
