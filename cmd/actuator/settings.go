@@ -18,8 +18,6 @@ type settings struct {
 	embedded embedded.Options
 	// storesDomain is the JetStream domain of the clusters of StoresFrom.
 	storesDomain string
-	// stream is what the commands read instead of the streams of one cluster.
-	stream string
 }
 
 func newSettings() *settings {

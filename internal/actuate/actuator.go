@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -153,28 +152,9 @@ func (o Options) durable() string {
 	return "actuator-" + o.Cluster
 }
 
-// subjectsOf are those on which the last event of a source may be: that of this cluster, and those of the clusters that watch
-// secret stores for it.
-func (o Options) subjectsOf(source events.Source) []string {
-	subjects := []string{events.Subject(o.Cluster, source)}
-	if source.Kind == events.KindOpenBao {
-		for _, cluster := range o.StoresFrom {
-			subjects = append(subjects, events.Subject(cluster, source))
-		}
-	}
-	return subjects
-}
-
-// lastOf gives the last event of a source, or events.ErrNotFound.
-func (o Options) lastOf(ctx context.Context, reader *events.Reader, source events.Source) (events.Stored, error) {
-	var stored events.Stored
-	var err error
-	for _, subject := range o.subjectsOf(source) {
-		if stored, err = reader.Last(ctx, subject); !errors.Is(err, events.ErrNotFound) {
-			break
-		}
-	}
-	return stored, err
+// origins are the clusters whose changes are acted on.
+func (o Options) origins() events.Origins {
+	return events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 }
 
 // takeoverWait is how long the events of an actuator that died wait for the next one.

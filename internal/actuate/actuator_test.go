@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -363,66 +362,6 @@ func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
 	}
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
 		t.Errorf("the lease is held by %q", *holder)
-	}
-}
-
-func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
-	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("silent", "db", nil),
-		deploymentOf("done", "db", rollOn("secret/db")))
-	c.set("web", func(d *appsv1.Deployment) { d.Annotations[workload.AnnotationRollOn] = "none" })
-	_, stop := c.start(c.options())
-	c.publish(0, nil)
-	c.wantLast("done", "started content-changed")
-	stop()
-	c.set("web", func(d *appsv1.Deployment) {
-		d.Annotations[workload.AnnotationRollOn] = "auto, secret/tls-*, sercet/typo"
-	})
-	tests := []struct {
-		name, workload string
-		want           []string
-		err            string
-	}{
-		{
-			name: "of a workload that asks for something", workload: "deployment/web",
-			want: []string{
-				"deployment/web in namespace shop of cluster demo",
-				`! keyturn.dev/roll-on: item "sercet/typo": unknown kind`,
-				"It was never rolled.",
-				"secret/db  all keys  keyturn.dev/roll-on: auto",
-				"roll: content that the pods read has changed",
-			},
-		},
-		{
-			name: "of one that was rolled", workload: "deployment/done",
-			want: []string{"It was last rolled at ", " for secret/db: started (content-changed)", "skip: the workload was rolled for this change"},
-		},
-		{
-			name: "of one that asks for nothing", workload: "deployment/silent",
-			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
-		},
-		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
-		{
-			name: "nor of what is no workload", workload: "pod/web",
-			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
-			err := Explain(t.Context(), c.options(), &c.bus.Reader, test.workload, "shop", &out)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(test.err, got); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-			for _, line := range test.want {
-				if !strings.Contains(out.String(), line) {
-					t.Errorf("it does not say %q:\n%s", line, &out)
-				}
-			}
-		})
 	}
 }
 

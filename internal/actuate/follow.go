@@ -190,7 +190,7 @@ func (e *engine) changesOf(ctx context.Context, started events.Outcome) []time.T
 			continue
 		}
 		source = workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name)
-		stored, err := e.options.lastOf(ctx, &e.bus.Reader, source)
+		stored, err := e.options.origins().Last(ctx, &e.bus.Reader, source)
 		if err != nil {
 			continue // superseded by a deletion that has expired, or asked for in vain: then it is not measured
 		}

@@ -63,9 +63,6 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// SyncTimeout is how long an ExternalSecret that was asked to sync is waited for. Default five minutes.
 	SyncTimeout time.Duration
-	// TraceURL is where a person sees a trace, with {traceID} for its id: see events.ValidateTraceURL. Explain prints it.
-	// Empty means that only the id is printed.
-	TraceURL string
 	// Logger, Tracer and Meter are what the actuator tells about itself with.
 	Logger *slog.Logger
 	Tracer trace.Tracer

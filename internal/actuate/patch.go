@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func describeCause(decisions []plan.Decision, claims map[events.Source]*claim) s
 		}
 		text := decision.Source.String()
 		if len(decision.Keys) > 0 {
-			text += " (" + strings.Join(shorten(decision.Keys), ", ") + ")"
+			text += " (" + workload.JoinKeys(decision.Keys) + ")"
 		}
 		if behind := claims[decision.Source].change.Cause; behind != nil {
 			text += " by " + behind.String()
@@ -80,14 +79,4 @@ func describeCause(decisions []plan.Decision, claims map[events.Source]*claim) s
 		causes = append(causes, text)
 	}
 	return strings.Join(causes, ", ")
-}
-
-// maxKeysSaid is how many keys a sentence names.
-const maxKeysSaid = 5
-
-func shorten(keys []string) []string {
-	if len(keys) <= maxKeysSaid {
-		return keys
-	}
-	return append(slices.Clone(keys[:maxKeysSaid]), fmt.Sprintf("%d more", len(keys)-maxKeysSaid))
 }

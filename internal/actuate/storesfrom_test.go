@@ -1,10 +1,8 @@
 package actuate
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,39 +61,5 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	e.bus = c.bus
 	if times := e.changesOf(t.Context(), started); len(times) != 1 {
 		t.Errorf("the times of the changes that it is for: got %v, want one", times)
-	}
-
-	for _, tt := range []struct {
-		name string
-		from []string
-		want string
-	}{
-		{"with the option it knows the path", []string{"hub"}, "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: openbao:secret/shop/db  resourceVersion "},
-		{"without it does not", nil, "openbao/secret/shop/db"},
-	} {
-		t.Run("explain: "+tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			options.StoresFrom = tt.from
-			if err := Explain(t.Context(), options, &c.bus.Reader, "deployment/web", "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(out.String(), tt.want) {
-				t.Errorf("got %s\nwant %q in it", &out, tt.want)
-			}
-		})
-	}
-}
-
-func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T) {
-	options := testOptions()
-	options.StoresFrom = []string{"hub"}
-	want := []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}
-	store := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "a"}.Source()
-	if got := options.subjectsOf(store); !slices.Equal(got, want) {
-		t.Errorf("subjects of a secret in a store: got %q, want %q", got, want)
-	}
-	secret := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
-	if got := options.subjectsOf(secret); !slices.Equal(got, []string{"keyturn.v1.demo.secret.shop.db"}) {
-		t.Errorf("subjects of a Secret: got %q, want those of this cluster alone", got)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"bytes"
@@ -16,39 +16,39 @@ var historyNow = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 func TestHistoryFlags(t *testing.T) {
 	tests := []struct {
 		name string
-		set  history
+		set  HistoryOptions
 		want events.HistoryQuery
 		err  string
 	}{
 		{name: "nothing but the cluster", want: events.HistoryQuery{Clusters: []string{"prod"}}},
 		{
-			name: "a source", set: history{source: "secret/db", namespace: "shop"},
+			name: "a source", set: HistoryOptions{Source: "secret/db", Namespace: "shop"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindSecret, Namespace: "shop", Name: "db"},
 		},
 		{
-			name: "a workload, whose name has a dash", set: history{workload: "deployment/web-front"},
+			name: "a workload, whose name has a dash", set: HistoryOptions{Workload: "deployment/web-front"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web-front"},
 		},
-		{name: "all clusters", set: history{allClusters: true}, want: events.HistoryQuery{}},
-		{name: "some clusters", set: history{clusters: []string{"prod", "test"}}, want: events.HistoryQuery{Clusters: []string{"prod", "test"}}},
-		{name: "a cluster that is none", set: history{clusters: []string{"*"}}, err: `--clusters: cluster "*": want`},
-		{name: "some clusters and all", set: history{clusters: []string{"prod"}, allClusters: true}, err: "--clusters: set together with --all-clusters, want one of them"},
-		{name: "a duration", set: history{since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
-		{name: "a time", set: history{since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
-		{name: "a time that is none", set: history{since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
-		{name: "a source that is none", set: history{source: "db"}, err: `--source: source "db": want secret/<name>`},
-		{name: "a workload that is none", set: history{workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
-		{name: "both", set: history{source: "secret/db", workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
-		{name: "a format that is none", set: history{output: "yaml"}, err: `--output: "yaml", want table or json`},
+		{name: "all clusters", set: HistoryOptions{AllClusters: true}, want: events.HistoryQuery{}},
+		{name: "some clusters", set: HistoryOptions{Clusters: []string{"prod", "test"}}, want: events.HistoryQuery{Clusters: []string{"prod", "test"}}},
+		{name: "a cluster that is none", set: HistoryOptions{Clusters: []string{"*"}}, err: `--clusters: cluster "*": want`},
+		{name: "some clusters and all", set: HistoryOptions{Clusters: []string{"prod"}, AllClusters: true}, err: "--clusters: set together with --all-clusters, want one of them"},
+		{name: "a duration", set: HistoryOptions{Since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
+		{name: "a time", set: HistoryOptions{Since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
+		{name: "a time that is none", set: HistoryOptions{Since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
+		{name: "a source that is none", set: HistoryOptions{Source: "db"}, err: `--source: source "db": want secret/<name>`},
+		{name: "a workload that is none", set: HistoryOptions{Workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
+		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
+		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table or json`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := tt.set
-			h.now = func() time.Time { return historyNow }
-			if h.output == "" {
-				h.output = "table"
+			options := tt.set
+			options.Cluster = "prod"
+			if options.Output == "" {
+				options.Output = "table"
 			}
-			got, err := h.query("prod")
+			got, err := options.query(historyNow)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want an error with %q", err, tt.err)
@@ -77,14 +77,12 @@ func TestHistoryLines(t *testing.T) {
 		Sources:  []events.OutcomeSource{{Source: "secret/db"}},
 	}
 	var out bytes.Buffer
-	h := &history{}
 	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome)} {
-		if err := h.write(&out, stored); err != nil {
+		if err := writeEvent(&out, stored, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.traceURL = "https://traces.example.com/trace/{traceID}"
-	if err := h.write(&out, storedChange(t, change)); err != nil {
+	if err := writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"); err != nil {
 		t.Fatal(err)
 	}
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736

@@ -1,0 +1,49 @@
+package events
+
+import (
+	"context"
+	"errors"
+)
+
+// Origins are the clusters whose changes an actuator acts on.
+type Origins struct {
+	// Cluster is the actuator's own cluster.
+	Cluster string
+	// StoresFrom are the clusters whose watchers watch secret stores for it. Only changes in stores are acted on.
+	StoresFrom []string
+}
+
+// Subjects lists the subjects that the last event of a source may be on, that of the own cluster first.
+func (o Origins) Subjects(source Source) []string {
+	subjects := []string{Subject(o.Cluster, source)}
+	if source.Kind == KindOpenBao {
+		for _, cluster := range o.StoresFrom {
+			subjects = append(subjects, Subject(cluster, source))
+		}
+	}
+	return subjects
+}
+
+// Filters lists the subject filters of the sources of a kind that a namespace can reference. Secrets in stores have no namespace.
+func (o Origins) Filters(kind Kind, namespace string) []string {
+	if kind != KindOpenBao {
+		return []string{NamespaceFilter(o.Cluster, kind, namespace)}
+	}
+	filters := []string{KindFilter(o.Cluster, kind)}
+	for _, cluster := range o.StoresFrom {
+		filters = append(filters, KindFilter(cluster, kind))
+	}
+	return filters
+}
+
+// Last returns the last event of a source, or ErrNotFound.
+func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Stored, error) {
+	var stored Stored
+	var err error
+	for _, subject := range o.Subjects(source) {
+		if stored, err = reader.Last(ctx, subject); !errors.Is(err, ErrNotFound) {
+			break
+		}
+	}
+	return stored, err
+}

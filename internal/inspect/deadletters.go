@@ -1,0 +1,36 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// deadLetters is where dead letters are read from: an events.Bus.
+type deadLetters interface {
+	DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, error)
+}
+
+// DeadLetters lists the newest dead letters, a line each.
+func DeadLetters(ctx context.Context, from deadLetters, limit int, out io.Writer) error {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	letters, err := from.DeadLetters(bounded, limit)
+	if err != nil {
+		return fmt.Errorf("reading the dead letters: %w", err)
+	}
+	if len(letters) == 0 {
+		fmt.Fprintln(out, "There are no dead letters.")
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TIME\tREASON\tSUBJECT\tERROR")
+	for _, letter := range letters {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,95 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// ExplainOptions are what an explanation depends on.
+type ExplainOptions struct {
+	// Origins are the clusters whose changes the actuator acts on.
+	Origins events.Origins
+	// Clients read the workload.
+	Clients workload.Clients
+	// RollAll explains for an actuator that runs with --roll-all.
+	RollAll bool
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
+	TraceURL string
+}
+
+// Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, and what would happen now
+// and why. It decides as the actuator does, and changes nothing.
+func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
+	w, err := read(ctx, options, name, namespace)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", w.ID, w.ID.Namespace, options.Origins.Cluster)
+	for _, problem := range w.Problems {
+		fmt.Fprintf(out, "! %s\n", problem)
+	}
+	if len(w.Problems) > 0 {
+		fmt.Fprintln(out)
+	}
+	if err := writeLastOutcome(ctx, options, reader, w.ID, out); err != nil {
+		return err
+	}
+	if w.OptIn.Empty() {
+		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
+		return nil
+	}
+	return writeSources(ctx, options.Origins, reader, w, out)
+}
+
+// read reads the workload from the API server.
+func read(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
+	kinds := workload.BuiltIn()
+	kindName, object, ok := strings.Cut(name, "/")
+	kind, known := kinds.Named(kindName)
+	if !ok || !known || object == "" {
+		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
+	}
+	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no %s in namespace %s", name, namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s in namespace %s: %w", name, namespace, err)
+	}
+	w, ok := workload.Read(kind, obj, options.RollAll)
+	if !ok {
+		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
+	}
+	return w, nil
+}
+
+// writeSources writes a line for each source that the workload depends on.
+func writeSources(ctx context.Context, origins events.Origins, reader *events.Reader, w *workload.Workload, out io.Writer) error {
+	sources, err := dependencies(ctx, origins, reader, w)
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		fmt.Fprintln(out, "It depends on no source.")
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
+	for _, source := range sources {
+		stored, err := origins.Last(ctx, reader, source)
+		row, err := explain(w, source, stored, err)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", source, row.read, row.asked, row.changed, row.rolled, row.now)
+	}
+	return table.Flush()
+}

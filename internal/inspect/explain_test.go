@@ -1,0 +1,182 @@
+package inspect
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
+)
+
+// fp returns a fingerprint that differs with the letter.
+func fp(letter string) string { return "k0a1b2c3d:" + strings.Repeat("0", 31) + letter }
+
+// busesOf are the buses of several clusters on one server.
+func busesOf(t *testing.T, clusters ...string) []*events.Bus {
+	t.Helper()
+	server := natstest.Start(t, natstest.Options{})
+	server.Declare()
+	connection, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	buses := make([]*events.Bus, len(clusters))
+	for i, cluster := range clusters {
+		if buses[i], err = events.Open(t.Context(), connection, cluster, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buses
+}
+
+func publish(t *testing.T, bus *events.Bus, change events.Change) {
+	t.Helper()
+	if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changeOfDB is a change of the key password of the Secret db.
+func changeOfDB() events.Change {
+	return events.Change{
+		Cluster: "demo", Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbChanged,
+		UID: "uid", ResourceVersion: "100", ChangedAt: "100", Fingerprint: fp("b"), Previous: fp("a"), Changed: []string{"password"},
+		Time: historyNow, WrittenAt: historyNow, Keys: map[string]events.Key{"password": {Fingerprint: fp("2"), ChangedAt: "100"}},
+	}
+}
+
+// deploymentOf is a Deployment that reads the Secret db.
+func deploymentOf(name string, annotations map[string]string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "50", Annotations: annotations,
+			CreationTimestamp: metav1.NewTime(historyNow.Add(-time.Hour)),
+		},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
+		}}}}},
+	}
+}
+
+func rollOn(text string) map[string]string { return map[string]string{workload.AnnotationRollOn: text} }
+
+func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	done := deploymentOf("done", map[string]string{
+		workload.AnnotationRollOn: "secret/db", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`,
+	})
+	for _, err := range bus.PublishOutcomes(t.Context(), events.Outcome{
+		Cluster: "demo", Verb: events.VerbStarted, Reason: "content-changed", Time: historyNow, StartedAt: historyNow, Cause: "uid/100",
+		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "done", UID: "uid-done"}, ResourceVersion: "51", Revision: "r",
+		Sources: []events.OutcomeSource{{Source: "secret/db"}},
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := fake.NewClientset(deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done)
+	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}}
+	tests := []struct {
+		name, workload string
+		want           []string
+		err            string
+	}{
+		{
+			name: "of a workload that asks for something", workload: "deployment/web",
+			want: []string{
+				"deployment/web in namespace shop of cluster demo",
+				`! keyturn.dev/roll-on: item "sercet/typo": unknown kind`,
+				"It was never rolled.",
+				"secret/db  all keys  keyturn.dev/roll-on: auto",
+				"roll: content that the pods read has changed",
+			},
+		},
+		{
+			name: "of one that was rolled", workload: "deployment/done",
+			want: []string{
+				"It was last rolled at 2026-03-14T15:09:26Z for secret/db: started (content-changed)",
+				"resourceVersion 100  resourceVersion 100  skip: the workload was rolled for this change",
+			},
+		},
+		{
+			name: "of one that asks for nothing", workload: "deployment/silent",
+			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
+		},
+		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
+		{
+			name: "nor of what is no workload", workload: "pod/web",
+			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(test.err, got); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			for _, line := range test.want {
+				if !strings.Contains(out.String(), line) {
+					t.Errorf("it does not say %q:\n%s", line, &out)
+				}
+			}
+		})
+	}
+}
+
+func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
+	buses := busesOf(t, "demo", "hub")
+	publish(t, buses[1], events.Change{
+		Cluster: "hub", Source: events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
+		Verb: events.VerbRotated, UID: "bao", ResourceVersion: "100", ChangedAt: "100", Fingerprint: fp("b"), Time: historyNow, WrittenAt: historyNow,
+		Store: &events.StoreState{Engine: events.EngineKV, Version: 7, Revision: "7"},
+	})
+	client := fake.NewClientset(deploymentOf("web", rollOn("openbao:secret/shop/db")))
+	for _, tt := range []struct {
+		name string
+		from []string
+		want string
+	}{
+		{"with the option it knows the path", []string{"hub"}, "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: openbao:secret/shop/db  resourceVersion 100"},
+		{"without it does not", nil, "openbao/secret/shop/db"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := ExplainOptions{Origins: events.Origins{Cluster: "demo", StoresFrom: tt.from}, Clients: workload.Clients{Typed: client}}
+			var out bytes.Buffer
+			if err := Explain(t.Context(), options, &buses[0].Reader, "deployment/web", "shop", &out); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), tt.want) {
+				t.Errorf("got %s\nwant %q in it", &out, tt.want)
+			}
+		})
+	}
+}
+
+func TestEveryReasonIsExplainedByItsSentence(t *testing.T) {
+	for _, reason := range plan.Reasons() {
+		var e explanation
+		e.decide(plan.Decision{Reason: reason}, changeOfDB())
+		if want := reason.Action().String() + ": " + reason.Sentence(); e.now != want {
+			t.Errorf("%s: got %q, want %q", reason, e.now, want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// HistoryOptions select events and how to write them. The fields are flags of the history command.
+type HistoryOptions struct {
+	// Cluster is the cluster to list, unless Clusters or AllClusters is set.
+	Cluster string
+	// Source lists only changes of it: secret/db.
+	Source string
+	// Workload lists only outcomes for it: deployment/web.
+	Workload string
+	// Namespace lists only events in it. Empty lists all.
+	Namespace string
+	// Since is how far back to list: a duration, or a time in RFC 3339. Empty lists all that the stream keeps.
+	Since string
+	// Verbs lists only events with one of them. Empty lists all.
+	Verbs []string
+	// Clusters are the clusters to list.
+	Clusters []string
+	// AllClusters lists every cluster in the stream.
+	AllClusters bool
+	// Follow keeps listing events as they happen.
+	Follow bool
+	// Output is the format: table or json.
+	Output string
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
+	TraceURL string
+}
+
+// AddFlags adds the flags, but for those that other commands have too.
+func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Source, "source", "", "only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
+	flags.StringVar(&o.Workload, "workload", "", "only outcomes of this `workload`, such as deployment/web")
+	flags.StringVarP(&o.Namespace, "namespace", "n", "", "only events in this `namespace`; empty means all")
+	flags.StringVar(&o.Since, "since", "24h", "start of the list: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
+	flags.StringSliceVar(&o.Verbs, "verb", nil, "only events with one of these `verbs`: changed, rotated, started, completed, failed, skipped, held, ...")
+	flags.StringSliceVar(&o.Clusters, "clusters", nil, "only events of these `clusters`; empty means --cluster")
+	flags.BoolVar(&o.AllClusters, "all-clusters", false, "events of all clusters in the stream")
+	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output `format`: table, or json with one CloudEvent per line")
+}
+
+// query validates the options and returns what to ask the stream.
+func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
+	query := events.HistoryQuery{Namespace: o.Namespace, Follow: o.Follow}
+	var err error
+	if query.Clusters, err = o.clusters(); err != nil {
+		return query, err
+	}
+	switch {
+	case o.Source != "" && o.Workload != "":
+		return query, errors.New("--workload: set together with --source, want one of them")
+	case o.Output != "table" && o.Output != "json":
+		return query, fmt.Errorf("--output: %q, want table or json", o.Output)
+	case o.Source != "":
+		source, err := events.ParseSource(o.Source)
+		if err != nil {
+			return query, fmt.Errorf("--source: %w", err)
+		}
+		query.Kind, query.Name = source.Kind, source.Name
+	case o.Workload != "":
+		kind, name, ok := strings.Cut(o.Workload, "/")
+		if !ok || kind == "" || name == "" {
+			return query, fmt.Errorf("--workload: %q, want <kind>/<name> such as deployment/web", o.Workload)
+		}
+		query.Kind, query.Name = events.KindRollout, kind+"-"+name
+	}
+	query.Since, err = o.since(now)
+	return query, err
+}
+
+// clusters returns the clusters to list; nil is all.
+func (o *HistoryOptions) clusters() ([]string, error) {
+	if o.AllClusters && len(o.Clusters) > 0 {
+		return nil, errors.New("--clusters: set together with --all-clusters, want one of them")
+	}
+	for _, name := range o.Clusters {
+		if err := events.ValidateCluster(name); err != nil {
+			return nil, fmt.Errorf("--clusters: %w", err)
+		}
+	}
+	switch {
+	case o.AllClusters:
+		return nil, nil
+	case len(o.Clusters) > 0:
+		return o.Clusters, nil
+	}
+	return []string{o.Cluster}, nil
+}
+
+// since returns the time of the earliest event to list; zero is all.
+func (o *HistoryOptions) since(now time.Time) (time.Time, error) {
+	if o.Since == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(o.Since); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, o.Since)
+	if err != nil {
+		return at, fmt.Errorf("--since: %q, want a duration such as 2h30m or a time such as 2006-01-02T15:04:05Z", o.Since)
+	}
+	return at, nil
+}

@@ -1,0 +1,46 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// writeLastOutcome writes the last outcome for a workload.
+func writeLastOutcome(ctx context.Context, options ExplainOptions, reader *events.Reader, id events.Workload, out io.Writer) error {
+	stored, err := reader.Last(ctx, events.OutcomeSubject(options.Origins.Cluster, id))
+	if errors.Is(err, events.ErrNotFound) {
+		fmt.Fprint(out, "It was never rolled.\n\n")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the last outcome: %w", err)
+	}
+	outcome, err := stored.Outcome()
+	if err != nil {
+		fmt.Fprintf(out, "Its last outcome cannot be read: %v\n\n", err)
+		return nil
+	}
+	causes := make([]string, 0, len(outcome.Sources))
+	for _, source := range outcome.Sources {
+		causes = append(causes, source.Source)
+	}
+	if outcome.StartedAt.IsZero() {
+		fmt.Fprintf(out, "It was to be rolled for %s: %s at %s (%s)\n", strings.Join(causes, ", "), outcome.Verb,
+			outcome.Time.Format(time.RFC3339), outcome.Reason)
+	} else {
+		fmt.Fprintf(out, "It was last rolled at %s for %s: %s (%s)\n", outcome.StartedAt.Format(time.RFC3339),
+			strings.Join(causes, ", "), outcome.Verb, outcome.Reason)
+	}
+	if id := outcome.Trace.ID(); id != "" {
+		fmt.Fprintf(out, "Trace: %s\n", cmp.Or(outcome.Trace.Link(options.TraceURL), id))
+	}
+	fmt.Fprintln(out)
+	return nil
+}

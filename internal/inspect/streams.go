@@ -1,0 +1,73 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// timeout bounds how long a command waits for NATS, to connect and to answer.
+const timeout = 10 * time.Second
+
+// Streams select what to read.
+type Streams struct {
+	// Connect is how to reach NATS.
+	Connect events.ConnectOptions
+	// Cluster is the cluster whose streams to read. Required.
+	Cluster string
+	// Stream is a stream that has the events of many clusters, to be read instead. Empty reads those of Cluster.
+	Stream string
+}
+
+// AddStreamFlag adds the flag of the commands that can read the events of many clusters.
+func (s *Streams) AddStreamFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Stream, "stream", s.Stream,
+		"`name` of a stream with the events of many clusters, such as FLEET on a hub; empty reads the streams of --cluster")
+}
+
+// OpenReader connects to what is to be read. Call the function that it returns to disconnect.
+func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error) {
+	if s.Stream == "" {
+		bus, disconnect, err := s.OpenBus(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &bus.Reader, disconnect, nil
+	}
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Reader, error) {
+		return events.OpenFleet(ctx, connection, s.Stream)
+	})
+}
+
+// OpenBus connects to the streams of the cluster. Call the function that it returns to disconnect.
+func (s *Streams) OpenBus(ctx context.Context) (*events.Bus, func(), error) {
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
+		return events.Open(ctx, connection, s.Cluster, nil)
+	})
+}
+
+// open connects, and opens something over the connection.
+func open[T any](ctx context.Context, s *Streams, over func(context.Context, *nats.Conn) (*T, error)) (*T, func(), error) {
+	if err := events.ValidateCluster(s.Cluster); err != nil {
+		return nil, nil, fmt.Errorf("--cluster: %w", err)
+	}
+	options := s.Connect
+	options.Cluster, options.Role, options.Name = s.Cluster, "actuator", "keyturn-cli"
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	connection, err := events.Connect(bounded, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := over(bounded, connection)
+	if err != nil {
+		connection.Close()
+		return nil, nil, err
+	}
+	return opened, connection.Close, nil
+}
