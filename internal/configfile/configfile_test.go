@@ -12,11 +12,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
 	const secret = "s3cret"
 	tests := []struct{ name, content, want string }{
-		{"a field that is not known", "tokne: " + secret, "tokne: is no field that is known here"},
-		{"a field twice", "token: " + secret + "\ntoken: b", "line 2: is not YAML, or has a field twice"},
-		{"what is not YAML", "token: [" + secret, "line 1: is not YAML, or has a field twice"},
+		{"a field that is not known", "tokne: " + secret, "tokne: unknown field"},
+		{"a field twice", "token: " + secret + "\ntoken: b", "line 2: invalid YAML, or a duplicate field"},
+		{"what is not YAML", "token: [" + secret, "line 1: invalid YAML, or a duplicate field"},
 		{"a value of another type", "count: " + secret, "count: is of type string, want int"},
-		{"a value under a wrong tag", "count: !!int " + secret, "it is not YAML with the fields that are known"},
+		{"a value under a wrong tag", "count: !!int " + secret, "invalid YAML, or an unknown field"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,17 +56,17 @@ func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(n.secrets))); diff != "" {
 		t.Fatalf("secrets (-want +got):\n%s", diff)
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(n.secrets[FingerprintSecret][FingerprintKey], "\n"))
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(n.secrets[fingerprintSecret][fingerprintKey], "\n"))
 	if err != nil || len(key) != 32 {
 		t.Errorf("fingerprint key: got %d bytes, %v, want 32", len(key), err)
 	}
 	for _, program := range []string{"watcher", "actuator"} {
-		data := n.secrets[NATSSecretPrefix+program]
+		data := n.secrets[natsSecretPrefix+program]
 		pair, err := nkeys.FromSeed([]byte(strings.TrimSuffix(data[program+".nk"], "\n")))
 		if err != nil {
 			t.Fatalf("the seed of the %s: %v", program, err)
 		}
-		if public, err := pair.PublicKey(); err != nil || public != data[PublicKey] || !nkeys.IsValidPublicUserKey(public) {
+		if public, err := pair.PublicKey(); err != nil || public != data[publicKey] || !nkeys.IsValidPublicUserKey(public) {
 			t.Errorf("the public key of the %s is not that of its seed: %v", program, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 }
 
 func TestAKeyThatIsThereStaysAsItIs(t *testing.T) {
-	n := &namespace{secrets: map[string]map[string]string{FingerprintSecret: {"mine": "of old"}}}
+	n := &namespace{secrets: map[string]map[string]string{fingerprintSecret: {"mine": "of old"}}}
 	if _, err := n.make(t, "watcher"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAKeyThatIsThereStaysAsItIs(t *testing.T) {
 	if _, err := n.make(t, "watcher"); err != nil {
 		t.Fatal(err)
 	}
-	if n.secrets[FingerprintSecret]["mine"] != "of old" || len(n.secrets) != 2 {
+	if n.secrets[fingerprintSecret]["mine"] != "of old" || len(n.secrets) != 2 {
 		t.Errorf("the secrets are %v", slices.Sorted(maps.Keys(n.secrets)))
 	}
 	if !cmp.Equal(before, n.secrets) {
@@ -101,12 +101,12 @@ func TestWhatCouldNotBeMadeIsNamedAndMadeByTheNextRun(t *testing.T) {
 	if _, err := n.make(t, "watcher", "actuator"); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "keyturn-nats-watcher") {
 		t.Fatalf("got %v, want what is broken", err)
 	}
-	key := n.secrets[FingerprintSecret][FingerprintKey]
+	key := n.secrets[fingerprintSecret][fingerprintKey]
 	n.broken = ""
 	if _, err := n.make(t, "watcher", "actuator"); err != nil || len(n.secrets) != 3 {
 		t.Fatalf("got %d secrets, %v", len(n.secrets), err)
 	}
-	if n.secrets[FingerprintSecret][FingerprintKey] != key {
+	if n.secrets[fingerprintSecret][fingerprintKey] != key {
 		t.Error("the second run made another fingerprint key")
 	}
 }

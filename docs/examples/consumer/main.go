@@ -27,11 +27,11 @@ import (
 )
 
 func main() {
-	address := flag.String("url", nats.DefaultURL, "`URL` of NATS")
-	creds := flag.String("creds", "", "`file` with the user's credentials")
-	stream := flag.String("stream", "HISTORY", "`name` of the stream: HISTORY of a cluster, or that of a hub")
-	filter := flag.String("filter", "keyturn.history.v1.*.rollout.>", "`subjects` of the events")
-	durable := flag.String("durable", "example", "`name` of the consumer")
+	address := flag.String("url", nats.DefaultURL, "`URL` of the NATS server")
+	creds := flag.String("creds", "", "`file` with the NATS user's credentials")
+	stream := flag.String("stream", "HISTORY", "`name` of the stream: HISTORY in a cluster, or the stream of a hub")
+	filter := flag.String("filter", "keyturn.history.v1.*.rollout.>", "`subject` filter")
+	durable := flag.String("durable", "example", "`name` of the durable consumer")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -92,7 +92,8 @@ func run(ctx context.Context, address, stream, filter, durable string, out io.Wr
 // write prints one line per event. The data of an event is JSON; docs/events.md lists its fields.
 func write(out io.Writer, e *event.Event) error {
 	extensions := e.Extensions()
-	_, err := fmt.Fprintf(out, "%s %s %s %s %s\n", e.Time().UTC().Format(time.RFC3339), extensions["clustername"], e.Type(), e.Subject(), e.ID())
+	_, err := fmt.Fprintf(out, "%s %s %s %s %s\n",
+		e.Time().UTC().Format(time.RFC3339), extensions["clustername"], e.Type(), e.Subject(), e.ID())
 	return err
 }
 

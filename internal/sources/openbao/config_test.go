@@ -61,9 +61,9 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 	const start = "stores: [{name: main, address: 'https://bao', "
 	tests := []struct{ name, content, want string }{
 		{name: "no stores", content: "{}", want: "stores: is empty, want at least one"},
-		{name: "an unknown field", content: start + "tokn: x}]", want: `tokn: is no field that is known here`},
+		{name: "an unknown field", content: start + "tokn: x}]", want: `tokn: unknown field`},
 		{name: "a field of another type", content: start + "poll: {mounts: secret}}]", want: "poll.mounts: is of type string, want slice"},
-		{name: "what is not YAML", content: "stores: [", want: "line 1: is not YAML"},
+		{name: "what is not YAML", content: "stores: [", want: "line 1: invalid YAML"},
 		{name: "no name", content: "stores: [{address: 'https://bao'}]", want: `stores[0].name: "" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
 		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" appears twice`},
 		{name: "no address", content: "stores: [{name: main}]", want: "stores[0].address: is empty, want the URL of the store"},
