@@ -10,22 +10,20 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/httpserver"
 )
 
 // The limits of the HTTP audit receiver. The store waits for the answer with each of its requests.
 const (
 	// maxBodyLine is the maximum length of a line, in bytes. Writes of secrets have shorter ones: see maxLine. Longer lines are
 	// skipped while they are read, up to maxBody.
-	maxBodyLine       = 1 << 20
-	maxBody           = 64 << 20
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second
-	writeTimeout      = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 16 << 10
-	shutdownTimeout   = 5 * time.Second
+	maxBodyLine = 1 << 20
+	maxBody     = 64 << 20
 	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
 	maxBodies = 64
+	// drainTimeout is how long requests in flight may take once the receiver ends.
+	drainTimeout = 5 * time.Second
 )
 
 // httpReceiver accepts the lines that OpenBao's HTTP audit device posts.
@@ -53,38 +51,22 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler:           r.handler(),
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),
-	}
+	o := httpserver.Options{Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, Drain: drainTimeout}
 	if r.keys != nil {
-		listener = tls.NewListener(listener, &tls.Config{
+		o.TLS = &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.keys.current(), nil },
-		})
-	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if err := server.Shutdown(patience); err != nil {
-			r.log.WarnContext(ctx, "audit requests cut off", "err", errors.Join(err, server.Close()))
 		}
-	})
-	err := server.Serve(listener)
-	if !stop() {
-		<-stopped
 	}
-	if errors.Is(err, http.ErrServerClosed) {
+	err := httpserver.Serve(ctx, listener, o)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		r.log.WarnContext(ctx, "audit requests cut off", "err", err)
 		return nil
+	case err != nil:
+		return fmt.Errorf("audit receiver: %w", err)
 	}
-	return fmt.Errorf("serving the audit receiver: %w", err)
+	return nil
 }
 
 // handler handles POST /v1/audit/<store>, and /v1/audit if there is only one store.
