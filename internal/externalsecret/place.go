@@ -10,45 +10,45 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Stores gives a SecretStore by its name, and a ClusterSecretStore by its name without a namespace; nil where there is
-// none.
+// Stores returns a SecretStore by its name, or a ClusterSecretStore by its name without a namespace. It returns nil if there
+// is none.
 type Stores func(types.NamespacedName) *Store
 
-// Place is where in a store an ExternalSecret reads.
+// Place is a path in a store that an ExternalSecret reads.
 type Place struct {
 	// Server is the address of the store, in the form of events.StoreAddress.
 	Server string
-	// Path is what is read. The name of its store is empty: Server tells which it is.
+	// Path is the path. The name of its store is empty: Server identifies it.
 	Path events.StorePath
-	// Below says that not the path is read, but secrets that are somewhere below it. The path in the mount is empty where
-	// that is anywhere.
+	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole
+	// mount.
 	Below bool
 
-	// api is the path in the API of the store, with the namespace in front. With Below it is that of the mount.
+	// api is the path in the store's API, with the namespace in front. With Below it is the path of the mount.
 	api string
-	// v1 says that the engine is read as one of version 1.
+	// v1 means that the engine is read as KV version 1.
 	v1 bool
-	// version is the one that is pinned.
+	// version is the pinned version. Empty: the current one.
 	version string
 
-	// name is what the name of a secret is to match, with prefix in front of what it has behind the path. Nil: any does.
+	// name must match prefix followed by the path of a secret below Path. Nil: every secret matches.
 	name   *regexp.Regexp
 	prefix string
-	// flat says that only what is right below the path is found.
+	// flat means that only secrets directly below the path are found.
 	flat bool
 }
 
-// Key is what a Place is found by.
+// Key is the index key of a Place.
 type Key struct {
 	api   string
 	below bool
 }
 
-// Key is among the keys of every Rotation that concerns the place.
+// Key returns the index key of the place. Every Rotation that concerns the place has it among its keys.
 func (p Place) Key() Key { return Key{api: p.api, below: p.Below} }
 
-// Places lists where the ExternalSecret reads in Vault and OpenBao, as far as its stores are known. It is in the order of
-// its spec.
+// Places returns what the ExternalSecret reads in Vault and OpenBao, as far as its stores are known, in the order of its
+// spec.
 func (es *ExternalSecret) Places(stores Stores) []Place {
 	var places []Place
 	for i := range es.references {
@@ -69,7 +69,7 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 	return places
 }
 
-// Reads tells whether a sync of the ExternalSecret would read what the rotation made.
+// Reads reports whether a sync of the ExternalSecret would read what the rotation changed.
 func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
 	for _, place := range es.Places(stores) {
 		if place.concerns(r) {
@@ -86,7 +86,7 @@ func (p Place) concerns(r Rotation) bool {
 	case !p.Below:
 		return r.touches(p.version)
 	case p.v1 && r.version > 0:
-		return false // an engine of version 1 counts none
+		return false // KV version 1 has no versions
 	}
 	rest := r.path.Path
 	if p.Path.Path != "" {

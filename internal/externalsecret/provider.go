@@ -9,22 +9,22 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// provider is what matters of the two providers that read Vault and OpenBao.
+// provider is the configuration of one of the two providers that read Vault and OpenBao.
 type provider struct {
 	server    string
 	namespace string
-	// mount is nil where the keys name it.
+	// mount is nil if the keys name it.
 	mount *string
-	// v1 says that the engine is read as one of version 1.
+	// v1 means that the engine is read as KV version 1.
 	v1 bool
-	// openBao is the provider of that name, which does some things differently.
+	// openBao means the provider openBao, which handles keys and searches differently.
 	openBao bool
 }
 
-// defaultMount is where the provider openBao reads when the store does not say.
+// defaultMount is the default mount of the provider openBao.
 const defaultMount = "kv"
 
-// newProvider is nil for a store of another kind.
+// newProvider returns nil for a store of another kind.
 func newProvider(typed *storeSpec) *provider {
 	spec, openBao := typed.Spec.Provider.Vault, false
 	if spec == nil {
@@ -43,12 +43,12 @@ func newProvider(typed *storeSpec) *provider {
 	return p
 }
 
-// named gives the place of a key.
+// named returns the place of a key.
 func (p *provider) named(ref *reference) (Place, bool) {
 	var api string
 	switch {
 	case p.openBao || ref.metadata && p.mount != nil:
-		// Here the key is what is behind the mount and nothing else.
+		// Here the key is always relative to the mount.
 		api = *p.mount + p.data() + ref.key
 	default:
 		api = p.vaultPath(ref.key)
@@ -64,7 +64,7 @@ func (p *provider) named(ref *reference) (Place, bool) {
 	}, true
 }
 
-// vaultPath is the path in the API that the provider vault reads for a key. A key may repeat the mount, and data/ behind it.
+// vaultPath returns the API path that the provider vault reads for a key. A key may repeat the mount, and data/ after it.
 func (p *provider) vaultPath(key string) string {
 	if p.mount != nil {
 		if rest, repeated := strings.CutPrefix(key, *p.mount+"/"); repeated {
@@ -82,7 +82,7 @@ func (p *provider) vaultPath(key string) string {
 	return mount + p.data() + rest
 }
 
-// data is what stands between the mount and the path of a secret.
+// data returns the separator between the mount and the path of a secret.
 func (p *provider) data() string {
 	if p.v1 {
 		return "/"
@@ -90,7 +90,7 @@ func (p *provider) data() string {
 	return "/data/"
 }
 
-// split takes a path in the API apart. Where nothing says what the mount is, it is taken to be the first segment.
+// split splits an API path into the mount and the path in it. An unknown mount is taken to be the first segment.
 func (p *provider) split(api string) (mount, rest string) {
 	if p.mount != nil {
 		mount = clean(*p.mount)
@@ -101,9 +101,9 @@ func (p *provider) split(api string) (mount, rest string) {
 	return mount, rest
 }
 
-// found gives the place where secrets are looked for.
+// found returns the place of a search.
 func (p *provider) found(ref *reference) (Place, bool) {
-	// The search is what the provider puts before the names that it matches.
+	// The provider puts the search path before the names that it matches.
 	search := ""
 	if ref.find.path != nil {
 		search = *ref.find.path + "/"
@@ -113,11 +113,11 @@ func (p *provider) found(ref *reference) (Place, bool) {
 	case p.mount != nil:
 		mount, within = *p.mount, search
 	case p.v1:
-		return Place{}, false // the provider cannot
+		return Place{}, false // the provider cannot search here
 	default:
 		var named bool
 		if mount, within, named = strings.Cut(search, "/data/"); !named {
-			return Place{}, false // it refuses to
+			return Place{}, false // the provider refuses this search
 		}
 	}
 	place := Place{
@@ -125,13 +125,13 @@ func (p *provider) found(ref *reference) (Place, bool) {
 		Below: true, api: clean(p.namespaced(mount)), v1: p.v1, name: ref.find.name, prefix: search,
 	}
 	if p.openBao {
-		// It matches the bare names of what is right there.
+		// It matches names directly in the folder, without their path.
 		place.prefix, place.flat = "", true
 	}
 	return place, place.api != ""
 }
 
-// namespaced puts the namespace before a path, as the API takes it.
+// namespaced returns a path with the store's namespace in front.
 func (p *provider) namespaced(text string) string {
 	return qualified(p.storeNamespace(), text)
 }
@@ -143,8 +143,8 @@ func (p *provider) storeNamespace() string {
 	return events.RootNamespace
 }
 
-// qualified is a path with its namespace in front. A store takes a namespace in either place, so two that mean the same
-// are written alike.
+// qualified returns a path with its namespace in front. A store accepts a namespace in a header or in the path, so this form
+// makes the two comparable.
 func qualified(namespace, text string) string {
 	if namespace == events.RootNamespace {
 		return text
@@ -152,7 +152,7 @@ func qualified(namespace, text string) string {
 	return namespace + "/" + text
 }
 
-// clean writes a path as the client of the store does: without empty segments, and without slashes around it.
+// clean normalizes a path as the store's client does: no empty segments, no slashes around it.
 func clean(text string) string {
 	return strings.TrimPrefix(path.Clean("/"+text), "/")
 }

@@ -12,28 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Store is what matters of a SecretStore or a ClusterSecretStore, which is one without a namespace.
+// Store holds what is needed of a SecretStore or a ClusterSecretStore. The latter has no namespace.
 type Store struct {
 	// ObjectMeta has the namespace, the name, the UID and the resourceVersion.
 	metav1.ObjectMeta
-	// Problems say what of its spec cannot be read. The rest counts.
+	// Problems are the parts of its spec that cannot be decoded. The other parts are used.
 	Problems []error
 
-	// provider is nil where the store is neither a Vault nor an OpenBao.
+	// provider is nil if the store is neither Vault nor OpenBao.
 	provider *provider
-	// conditions choose the namespaces of a ClusterSecretStore. Without any it is for all.
+	// conditions select the namespaces that may use a ClusterSecretStore. Empty: all may.
 	conditions []condition
 }
 
-// condition chooses a namespace where any of its parts does.
+// condition selects a namespace if any of its parts matches.
 type condition struct {
 	names    []string
 	selector labels.Selector // nil: none
 	regexps  []*regexp.Regexp
 }
 
-// ReadStore reads a SecretStore or a ClusterSecretStore. From one that is not as the API has it nothing is read, and it
-// has that among its Problems.
+// ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and its Problems say why.
 func ReadStore(obj *unstructured.Unstructured) *Store {
 	s := &Store{ObjectMeta: metaOf(obj)}
 	var typed storeSpec
@@ -43,7 +42,7 @@ func ReadStore(obj *unstructured.Unstructured) *Store {
 	}
 	s.provider = newProvider(&typed)
 	if s.Namespace != "" {
-		return s // conditions are for ClusterSecretStores
+		return s // only a ClusterSecretStore has conditions
 	}
 	for i := range typed.Spec.Conditions {
 		spec := &typed.Spec.Conditions[i]
@@ -79,16 +78,16 @@ func (s *Store) regexps(texts []string) []*regexp.Regexp {
 	return list
 }
 
-// Serves tells whether the ExternalSecrets of a namespace may use the store. The labels of the namespace are not known
-// here, but for the one that is its name: whatever a selector asks of others is taken to be so.
+// Serves reports whether the ExternalSecrets of a namespace may use the store. Of the namespace's labels only its name is known
+// here, so requirements on other labels count as met.
 func (s *Store) Serves(namespace string) bool {
 	if s.Namespace != "" {
 		return s.Namespace == namespace
 	}
-	return len(s.conditions) == 0 || slices.ContainsFunc(s.conditions, func(c condition) bool { return c.chooses(namespace) })
+	return len(s.conditions) == 0 || slices.ContainsFunc(s.conditions, func(c condition) bool { return c.selects(namespace) })
 }
 
-func (c condition) chooses(namespace string) bool {
+func (c condition) selects(namespace string) bool {
 	return slices.Contains(c.names, namespace) ||
 		c.selector != nil && maySelect(c.selector, namespace) ||
 		slices.ContainsFunc(c.regexps, func(r *regexp.Regexp) bool { return r.MatchString(namespace) })
