@@ -1,10 +1,10 @@
-# For those who build with a container engine. `make image` needs none, and makes an image for several platforms with an SBOM.
-# One image with both programs; a pod says which: command: [watcher] or command: [actuator].
+# One image with both programs; a pod chooses with command: [watcher] or command: [actuator]. To build without a container engine, for
+# several platforms and with an SBOM, use `make image`.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
-# With .git, from which the binaries know their commit.
+# Includes .git, from which the binaries get their commit.
 COPY . .
 ARG VERSION=devel
 RUN make build VERSION=${VERSION}
