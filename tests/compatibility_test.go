@@ -77,7 +77,7 @@ func TestAProgramThatMeetsALaterVersionDoesWhatIsPromised(t *testing.T) {
 		if got := r.generations()["web"]; got != before["web"] {
 			r.Errorf("generation of web: got %d, want %d as before", got, before["web"])
 		}
-		if !strings.Contains(r.watcher.Output(), "an event on the stream cannot be read") {
+		if !strings.Contains(r.watcher.Output(), "cannot read an event on the stream") {
 			r.Error("the watcher says nothing of the event that it cannot read")
 		}
 		if got := r.lastChange(events.Source{Kind: events.KindSecret, Name: "db"}); got.Verb != events.VerbObserved {

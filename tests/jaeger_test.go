@@ -87,7 +87,7 @@ func (r *tracedRig) leadsEverywhere(trace testbed.Trace, completed events.Outcom
 			return len(list) == 1 && strings.HasPrefix(list[0].Annotations["keyturn.dev/traceparent"], "00-"+trace.ID+"-")
 		})
 	}
-	r.pointsTo(trace, r.watcher, "a change was published")
+	r.pointsTo(trace, r.watcher, "change published")
 	r.pointsTo(trace, r.actuator, "an event was received")
 	r.pointsTo(trace, r.actuator, "a workload was rolled")
 	r.pointsTo(trace, r.actuator, "a rollout has ended")

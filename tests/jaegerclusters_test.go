@@ -126,7 +126,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 			t.Errorf("the watcher of %s has published something of the store", name)
 		}
 	}
-	traced.pointsTo(trace, shared.watcher, "a change was published")
+	traced.pointsTo(trace, shared.watcher, "change published")
 
 	// What is refused stays refused: nothing else of the cluster that watches the store is taken, nor by whom it is not for.
 	told := east.ask("history", "--all-clusters", "--since", "", "--verb", "rotated,completed")

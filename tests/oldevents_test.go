@@ -66,7 +66,7 @@ func TestAChangeSupersedesWhateverStandsOnItsSubject(t *testing.T) {
 			})
 		})
 	}
-	if complaints := strings.Count(r.watcher.Output(), "an event on the stream cannot be read"); complaints != 2 {
+	if complaints := strings.Count(r.watcher.Output(), "cannot read an event on the stream"); complaints != 2 {
 		t.Errorf("the watcher complained %d times of events that cannot be read, want once for each", complaints)
 	}
 	// A watcher that finds a stale one when it starts puts it right, and nothing rolls for that.

@@ -2,19 +2,19 @@ package sources
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// assessor says what the event of a source is, against the last event on its subject, nil where there is none. It is false
-// where there is nothing to say. It leaves out the cluster, the source and the time. The event's Trace is that of what led
-// to it, where that is known.
+// assessor returns the event of a source, compared with the last event on its subject, which is nil if there is none. It
+// returns false if there is nothing to say. It leaves out the cluster, the source and the time. The event's Trace is that of
+// its cause, if that is known.
 //
-// There is one for each kind that is watched. The last events of these kinds are what the ledger is filled with.
-type assessor func(source events.Source, before *last, noticed queueEntry) (events.Change, bool)
+// Each watched kind has one. The ledger is filled with the last events of these kinds.
+type assessor func(source events.Source, before *lastEvent, created bool) (events.Change, bool)
 
-// assessObject makes the assessor of a kind whose sources are objects that informers cache.
-func (w *Watcher) assessObject(kind source) assessor {
-	return func(source events.Source, before *last, noticed queueEntry) (events.Change, bool) {
-		if !w.inScope(source) {
+// assessObjects returns the assessor of a kind whose sources are cached objects.
+func assessObjects(kind sourceKind, within scope, v view) assessor {
+	return func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
+		if !within.includes(source.Namespace) {
 			return events.Change{}, false
 		}
-		return kind.assess(w, before, w.lookup(source), noticed)
+		return kind.assess(v, before, v.cached.lookup(source), created)
 	}
 }

@@ -71,7 +71,7 @@ func FuzzRequestOf(f *testing.F) {
 		change := events.Change{
 			Cluster: "c", Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", Fingerprint: printed("0a", "1"), Time: epoch,
 		}
-		ascribe(&change, events.Cause{Source: "externalsecret/db"}, got, "")
+		setCause(&change, events.Cause{Source: "externalsecret/db"}, got, "")
 		event, err := change.Event()
 		if err != nil {
 			t.Fatalf("%q, %q, %q cannot be published: %v", cause, traceparent, forced, err)
@@ -135,10 +135,10 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var before *last
+			var before *lastEvent
 			for i, s := range tt.steps {
 				change := events.Change{Verb: s.verb, Fingerprint: printed("0a", "1")}
-				ascribe(&change, writer, s.asked, before.usedCause())
+				setCause(&change, writer, s.asked, before.usedRequest())
 				if diff := cmp.Diff(&s.want, change.Cause); diff != "" {
 					t.Fatalf("step %d: cause (-want +got):\n%s", i+1, diff)
 				}
@@ -151,7 +151,7 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 	}
 	t.Run("without a writer and a request there is no cause", func(t *testing.T) {
 		change := events.Change{Verb: events.VerbChanged}
-		if ascribe(&change, events.Cause{}, request{}, ""); change.Cause != nil {
+		if setCause(&change, events.Cause{}, request{}, ""); change.Cause != nil {
 			t.Errorf("it is %+v", change.Cause)
 		}
 	})
@@ -162,7 +162,7 @@ func TestWhatIsKeptOfASourceIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(object{}); size > 144 {
 		t.Errorf("an object has %d bytes", size)
 	}
-	if size := unsafe.Sizeof(last{}); size > 160 {
+	if size := unsafe.Sizeof(lastEvent{}); size > 160 {
 		t.Errorf("what the stream says of it has %d bytes", size)
 	}
 }

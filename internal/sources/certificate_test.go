@@ -22,54 +22,54 @@ const failingJSON = `{
 
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
-func TestTransformKeepsHowACertificateStands(t *testing.T) {
+func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
 	got, err := certificateSource.transform(keyringOf(1))(customOf(t, failingJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &object{
 		source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
-		about: &about{standing: &standing{verb: events.VerbFailed, status: events.Status{
+		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
 		}}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, about{}, request{}, standing{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{})); diff != "" {
 		t.Errorf("what is kept (-want +got):\n%s", diff)
 	}
 }
 
-func TestHowACertificateStands(t *testing.T) {
+func TestTheStatusOfACertificate(t *testing.T) {
 	const ready = `{"type": "Ready", "status": "True", "reason": "Ready"}`
 	issuing := func(status, reason string) string {
 		return `, {"type": "Issuing", "status": "` + status + `", "reason": "` + reason + `", "message": "` + canary + `"}`
 	}
-	status := func(conditions, fields string) string {
+	body := func(conditions, fields string) string {
 		return `{"spec": {"secretName": "web"}, "status": {"conditions": [` + conditions + `]` + fields + `}}`
 	}
-	stands := func(verb events.Verb, revision, reason string) *standing {
-		return &standing{verb: verb, status: events.Status{Secret: "web", Revision: revision, Reason: reason}}
+	have := func(verb events.Verb, revision, reason string) *status {
+		return &status{verb: verb, fields: events.Status{Secret: "web", Revision: revision, Reason: reason}}
 	}
 	for _, tt := range []struct {
 		name, resource string
-		want           *standing
+		want           *status
 	}{
-		{"one that nobody has looked at yet", `{"spec": {"secretName": "web"}}`, stands("", "", "")},
-		{"one that was issued", status(ready, `, "revision": 1`), stands(events.VerbIssued, "1", "Ready")},
-		{"one that was issued, as the condition says in some versions", status(ready+issuing("False", "Issued"), `, "revision": 1`), stands(events.VerbIssued, "1", "Ready")},
-		{"one that is being issued for the first time", status(`{"type": "Ready", "status": "False", "reason": "DoesNotExist"}`+issuing("True", "DoesNotExist"), ``), stands("", "", "DoesNotExist")},
-		{"one that is being renewed", status(ready+issuing("True", "Renewing"), `, "revision": 1`), stands("", "1", "Ready")},
-		{"one that could not be issued", status(ready+issuing("False", "Failed"), `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued, of which only the condition says so", status(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), stands(events.VerbFailed, "1", "InvalidRequest")},
-		{"one that could not be issued, of which the condition says nothing", status(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued, of which only the number of tries says so", status(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), stands(events.VerbFailed, "1", "Failed")},
-		{"one that is tried again", status(ready+issuing("True", "Renewing"), `, "revision": 1, "failedIssuanceAttempts": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), stands("", "1", "Ready")},
-		{"one that was never tried in vain", status(ready, `, "revision": 1, "failedIssuanceAttempts": 0`), stands(events.VerbIssued, "1", "Ready")},
+		{"one that nobody has looked at yet", `{"spec": {"secretName": "web"}}`, have("", "", "")},
+		{"one that was issued", body(ready, `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
+		{"one that was issued, as the condition says in some versions", body(ready+issuing("False", "Issued"), `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
+		{"one that is being issued for the first time", body(`{"type": "Ready", "status": "False", "reason": "DoesNotExist"}`+issuing("True", "DoesNotExist"), ``), have("", "", "DoesNotExist")},
+		{"one that is being renewed", body(ready+issuing("True", "Renewing"), `, "revision": 1`), have("", "1", "Ready")},
+		{"one that could not be issued", body(ready+issuing("False", "Failed"), `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued, of which only the condition says so", body(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), have(events.VerbFailed, "1", "InvalidRequest")},
+		{"one that could not be issued, of which the condition says nothing", body(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued, of which only the number of tries says so", body(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), have(events.VerbFailed, "1", "Failed")},
+		{"one that is tried again", body(ready+issuing("True", "Renewing"), `, "revision": 1, "failedIssuanceAttempts": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have("", "1", "Ready")},
+		{"one that was never tried in vain", body(ready, `, "revision": 1, "failedIssuanceAttempts": 0`), have(events.VerbIssued, "1", "Ready")},
 		{"one whose status is of a kind that nobody knows", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
 		{"one whose Secret is none", `{"spec": {"secretName": 1}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, issueState(customOf(t, tt.resource)), cmp.AllowUnexported(standing{})); diff != "" {
-				t.Errorf("it stands (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{})); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestACertificateExpires(t *testing.T) {
 		{"not where it is not to be renewed", events.VerbFailed, time.Time{}, day(31), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := standing{verb: tt.verb, status: events.Status{RenewalTime: tt.renewal}}
-			if got := s.at(tt.now).status.Expiring; got != tt.want {
+			s := status{verb: tt.verb, fields: events.Status{RenewalTime: tt.renewal}}
+			if got := s.at(tt.now).fields.Expiring; got != tt.want {
 				t.Errorf("expiring: got %t, want %t", got, tt.want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestACertificateExpires(t *testing.T) {
 func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 	certificate := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
 	secret := func(source string, notAfter time.Time) *object {
-		return &object{about: &about{writer: events.Cause{Source: source, NotAfter: notAfter}}}
+		return &object{details: &details{writer: events.Cause{Source: source, NotAfter: notAfter}}}
 	}
 	old := events.Status{NotAfter: day(20), RenewalTime: day(10)}
 	for _, tt := range []struct {

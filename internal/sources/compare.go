@@ -7,47 +7,48 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxGone is how many removed keys an event remembers. An object whose keys have a date for a name would otherwise
-// remember one more with each change, for ever.
+// maxGone is the number of removed keys that an event lists. Without it, an object with dates for key names would list one
+// more with each change.
 const maxGone = 64
 
-// compare says what an object means against the last event on its subject. It is a pure function.
+// compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing
+// to say. It is a pure function.
 //
-//	stream says    object               event
-//	nothing        there                observed; changed where it was created while the watcher ran
-//	there          same content         none
-//	there          other content        changed
-//	there          gone                 deleted
-//	gone           there, same content  observed: the stream must know it again, and it is no change
-//	gone           there, other content changed
-//	gone, nothing  gone                 none
-//	there or gone  temporary            none: what the stream knows is followed by the real certificate
+//	last event     object               event
+//	none           exists               observed; changed if it was created while the watcher ran
+//	exists         same content         none
+//	exists         other content        changed
+//	exists         gone                 deleted
+//	gone           same content         observed: the source exists again, but has not changed
+//	gone           other content        changed
+//	gone, none     gone                 none
+//	exists, gone   temporary            none: wait for the real certificate
 //
-// What changed earlier is carried on in every event: see events.Key.
-func compare(before *last, now *object, created bool) (events.Change, bool) {
+// Every event repeats when each key changed last: see events.Key.
+func compare(before *lastEvent, now *object, created bool) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.tells() || before.verb == events.VerbDeleted):
+	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
-		return deleted(before), true
-	case !before.tells():
+		return before.deletion(), true
+	case !before.isReadable():
 		return appeared(now, created), true
-	case now.about != nil && now.about.temporary:
+	case now.details != nil && now.details.temporary:
 		return events.Change{}, false
 	}
-	prints, comparable := now.under(before.keyID)
+	current, comparable := under(now.fingerprints, before.keyID)
 	if !comparable {
-		// The key of the last event has left the key file. The same object at the same resourceVersion has the same content;
-		// of any other nothing is known, and what is not known may have changed. All that is known are the names.
+		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same
+		// content. Any other may have changed, and only the names of its keys can be compared.
 		if before.verb != events.VerbDeleted && before.uid == string(now.UID) && before.version == now.ResourceVersion {
 			return events.Change{}, false
 		}
-		return differs(before, now, changed(before.fingerprints(), now.prints[0])), true
+		return differs(before, now, changedKeys(before.texts(), now.fingerprints[0])), true
 	}
-	if prints.all != before.all {
-		names := changed(before.fingerprints(), prints)
-		if now.narrowed {
-			// Keys that do not count any more were not removed.
+	if current.all != before.all {
+		names := changedKeys(before.texts(), current)
+		if now.selected {
+			// Keys that are no longer selected were not removed.
 			names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(certificateKeys, name) })
 			if len(names) == 0 && before.verb != events.VerbDeleted {
 				return events.Change{}, false
@@ -70,13 +71,13 @@ func appeared(now *object, created bool) events.Change {
 	change := describe(now, events.VerbChanged, nil)
 	change.Created, change.CreatedAt, change.ChangedAt = true, change.ResourceVersion, change.ResourceVersion
 	if !change.Truncated {
-		change.Changed = changed(nil, now.prints[0])
+		change.Changed = changedKeys(nil, now.fingerprints[0])
 	}
 	return change
 }
 
-// differs makes the event of other content. The names are those of the keys that are not known to be as they were.
-func differs(before *last, now *object, names []string) events.Change {
+// differs returns the event for changed content. The names are the keys that may have changed.
+func differs(before *lastEvent, now *object, names []string) events.Change {
 	change := describe(now, events.VerbChanged, before)
 	change.Previous = before.all.text(before.keyID)
 	change.Created = before.verb == events.VerbDeleted
@@ -85,27 +86,9 @@ func differs(before *last, now *object, names []string) events.Change {
 	return change
 }
 
-func deleted(before *last) events.Change {
-	change := events.Change{
-		Verb: events.VerbDeleted, UID: before.uid, ResourceVersion: before.version,
-		Fingerprint: before.all.text(before.keyID), ChangedAt: before.changedAt, CreatedAt: before.createdAt, Truncated: before.truncated,
-	}
-	if !before.truncated {
-		change.Keys = make(map[string]events.Key, len(before.keys))
-	}
-	for _, k := range before.keys {
-		entry := events.Key{ChangedAt: k.changedAt}
-		if !k.gone {
-			entry.Fingerprint = k.sum.text(before.keyID)
-		}
-		change.Keys[k.name] = entry
-	}
-	return change
-}
-
-// describe makes an event of the object as it is, with what earlier events said of when its keys changed.
-func describe(now *object, verb events.Verb, before *last) events.Change {
-	current := now.prints[0]
+// describe returns an event for the object, with the times at which its keys changed from the last event.
+func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
+	current := now.fingerprints[0]
 	change := events.Change{
 		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: current.all.text(current.keyID),
@@ -120,8 +103,8 @@ func describe(now *object, verb events.Verb, before *last) events.Change {
 		return change
 	}
 	change.Keys = make(map[string]events.Key, len(current.keys))
-	for _, print := range current.keys {
-		change.Keys[print.name] = events.Key{Fingerprint: print.sum.text(current.keyID)}
+	for _, k := range current.keys {
+		change.Keys[k.name] = events.Key{Fingerprint: k.sum.text(current.keyID)}
 	}
 	var gone []lastKey
 	for _, k := range earlier {
@@ -132,7 +115,7 @@ func describe(now *object, verb events.Verb, before *last) events.Change {
 			gone = append(gone, k)
 		}
 	}
-	// Of equal age the order of names decides, so that two watchers say the same.
+	// Sorted by name where the age is equal, so that two watchers publish the same.
 	slices.SortFunc(gone, func(a, b lastKey) int {
 		return cmp.Or(-cmp.Compare(len(a.changedAt), len(b.changedAt)), -cmp.Compare(a.changedAt, b.changedAt), cmp.Compare(a.name, b.name))
 	})
@@ -142,16 +125,16 @@ func describe(now *object, verb events.Verb, before *last) events.Change {
 	return change
 }
 
-// listable tells whether an event can hold a line for each key.
-func listable(keys []keyPrint) bool {
+// listable reports whether an event can list every key.
+func listable(keys []keyFingerprint) bool {
 	size := 0
-	for _, print := range keys {
-		size += len(print.name)
+	for _, k := range keys {
+		size += len(k.name)
 	}
 	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
 }
 
-// mark writes down at which resourceVersion the content and the keys in Changed did change.
+// mark sets the resourceVersion at which the content and the keys in Changed have changed.
 func mark(change *events.Change) {
 	change.ChangedAt = change.ResourceVersion
 	if change.Truncated {

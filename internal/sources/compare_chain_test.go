@@ -26,7 +26,7 @@ type life struct {
 	ring []byte
 
 	// stream is the last event, as it is read from the wire. It is nil before the first.
-	stream *last
+	stream *lastEvent
 	// said is the content that the stream tells of, also of an object that is gone; keyed is under which of the ring's keys.
 	said    content
 	keyed   byte

@@ -55,7 +55,7 @@ const nothing = "nothing"
 // chain compares one state of a source after the other, each with what the event before it said.
 type chain struct {
 	t      testing.TB
-	before *last
+	before *lastEvent
 	change events.Change
 }
 
@@ -189,7 +189,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
-	unreadable := &last{seq: 7}
+	unreadable := &lastEvent{seq: 7}
 	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
 	if change, worthSaying := compare(unreadable, now, false); !worthSaying || told(change) != "observed u/5 {a} []" {
 		t.Errorf("event %s (%t), want observed", told(change), worthSaying)
@@ -209,7 +209,7 @@ func TestCompareTellsWhatTheObjectSaysOfItself(t *testing.T) {
 	if c.change.Source != testSource || !c.change.WrittenAt.Equal(now.writtenAt) {
 		t.Errorf("it is of %v, written at %s", c.change.Source, c.change.WrittenAt)
 	}
-	if want := flat(now.prints[0]); c.change.Fingerprint != want[""] || c.change.Keys["a"].Fingerprint != want["a"] {
+	if want := flat(now.fingerprints[0]); c.change.Fingerprint != want[""] || c.change.Keys["a"].Fingerprint != want["a"] {
 		t.Errorf("it has the fingerprints %s and %v, want %v", c.change.Fingerprint, c.change.Keys, want)
 	}
 	previous := c.change.Fingerprint

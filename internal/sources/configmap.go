@@ -10,13 +10,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-var configMapSource = source{
+var configMapSource = sourceKind{
 	kind:     events.KindConfigMap,
 	resource: "configmaps",
 	informer: func(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
 		return factory.Core().V1().ConfigMaps().Informer()
 	},
-	reduce: func(ring *Keyring, obj any) (*object, bool) {
+	reduce: func(ring *keyring, obj any) (*object, bool) {
 		configMap, ok := obj.(*corev1.ConfigMap)
 		if !ok {
 			return nil, false
@@ -27,9 +27,9 @@ var configMapSource = source{
 			data[name] = []byte(value)
 		}
 		maps.Copy(data, configMap.BinaryData)
-		return ring.reduce(events.KindConfigMap, &configMap.ObjectMeta, data), true
+		return newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data), true
 	},
-	assess: func(_ *Watcher, before *last, now *object, noticed queueEntry) (events.Change, bool) {
-		return compare(before, now, noticed.created)
+	assess: func(_ view, before *lastEvent, now *object, created bool) (events.Change, bool) {
+		return compare(before, now, created)
 	},
 }

@@ -1,19 +1,18 @@
-// Package sources sees that something which workloads depend on has changed, and says so as an event.
+// Package sources detects changes of the objects that workloads depend on, and publishes them as events.
 //
-// The guarantee: every change of the content of a source in scope is on the stream CHANGES at some time after it
-// happened, also when it happened while the watcher, NATS or the API server was down, and no event says changed where
-// the content did not. Content is compared by keyed fingerprints with the last event on the source's subject, which is the
-// only state there is: nothing is remembered across restarts but what the stream remembers.
+// Guarantee: every change of the content of a source in scope reaches the stream CHANGES eventually, even if it happened while
+// the watcher, NATS or the API server was down, and no event says changed if the content did not change. Content is compared,
+// by keyed fingerprints, with the last event on the source's subject. The stream is the only state that survives a restart.
 //
-// Ordering: events of one source are in the order of its changes. Changes which come faster than they can be published
-// are one event, about the last content. Between sources there is no order.
+// Ordering: the events of one source are in the order of its changes. Changes that come faster than they can be published
+// become one event about the latest content. Between sources there is no order.
 //
-// Failure: a source whose event cannot be published is tried again, with a delay that grows to 30 seconds, until it can.
-// The queue holds each source once, so its size is bounded by the number of sources.
+// Failure: a source whose event cannot be published is retried, with a backoff of up to 30 seconds, until it is published. The
+// queue holds each source once, so its size is bounded by the number of sources.
 //
-// ExternalSecrets and Certificates are sources too, whose content is how they stand (see standing.go). Nothing depends on
-// them: they are causes of what happens to the Secrets that they write, and the events of these say so (see cause.go).
+// ExternalSecrets and Certificates are sources too; their content is their status (see status.go). No workload depends on them:
+// they cause changes of the Secrets that they write, whose events name them (see cause.go).
 //
-// Values are replaced by fingerprints before an object is cached (see fingerprint.go). No value leaves this package, nor
-// stays in it.
+// Values are replaced by fingerprints before an object is cached (see fingerprint.go). No value leaves this package or stays in
+// it.
 package sources

@@ -9,56 +9,53 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// targetIndex finds the ExternalSecrets that write a Secret, by <namespace>/<name> of the Secret.
-const targetIndex = "target"
-
-var externalSecretSource = source{
+var externalSecretSource = sourceKind{
 	kind:     events.KindExternalSecret,
 	resource: "externalsecrets." + esv1.Group,
-	custom:   esv1.SchemeGroupVersion.WithResource("externalsecrets"),
+	custom:   externalsecret.ExternalSecrets,
 	indexers: cache.Indexers{targetIndex: targets},
-	reduce: func(_ *Keyring, obj any) (*object, bool) {
+	reduce: func(_ *keyring, obj any) (*object, bool) {
 		resource, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return nil, false
 		}
-		return reduceStanding(events.KindExternalSecret, resource, syncState(resource)), true
+		return newStatusObject(events.KindExternalSecret, resource, syncStatus(resource)), true
 	},
-	assess: func(w *Watcher, before *last, now *object, _ queueEntry) (events.Change, bool) {
-		change, worthSaying := w.assessStanding(before, now, func(s standing) standing { return s })
-		if worthSaying && now != nil {
-			ascribe(&change, events.Cause{}, now.about.asked, before.usedCause())
+	assess: func(v view, before *lastEvent, now *object, _ bool) (events.Change, bool) {
+		change, ok := assessStatus(v, before, now, func(s status) status { return s })
+		if ok && now != nil {
+			setCause(&change, events.Cause{}, now.details.asked, before.usedRequest())
 		}
-		return change, worthSaying
+		return change, ok
 	},
 }
 
+// targets returns the keys of an ExternalSecret in targetIndex.
 func targets(obj any) ([]string, error) {
 	seen, ok := obj.(*object)
-	if !ok || seen.about.standing == nil || seen.about.standing.status.Secret == "" {
+	if !ok || seen.details.status == nil || seen.details.status.fields.Secret == "" {
 		return nil, nil
 	}
-	return []string{seen.source.Namespace + "/" + seen.about.standing.status.Secret}, nil
+	return []string{seen.source.Namespace + "/" + seen.details.status.fields.Secret}, nil
 }
 
-// syncState reads how an ExternalSecret stands. It is nil where that cannot be read.
-//
-// The time of the last refresh is no part of it: it moves also where nothing was synced.
-func syncState(resource *unstructured.Unstructured) *standing {
-	status, err := externalsecret.ReadStatus(resource)
+// syncStatus returns the status of an ExternalSecret, or nil if it cannot be read. It leaves out the time of the last
+// refresh, which moves even when nothing was synced.
+func syncStatus(resource *unstructured.Unstructured) *status {
+	read, err := externalsecret.ReadStatus(resource)
 	if err != nil {
 		return nil
 	}
-	s := &standing{status: events.Status{
-		Reason: printable(status.Reason, maxStatus), Revision: printable(status.SyncedVersion, maxStatus),
+	s := &status{fields: events.Status{
+		Reason: printable(read.Reason, maxStatus), Revision: printable(read.SyncedVersion, maxStatus),
 	}}
-	if status.Target.Kind == events.KindSecret {
-		s.status.Secret = printable(status.Target.Name, maxStatus)
+	if read.Target.Kind == events.KindSecret {
+		s.fields.Secret = printable(read.Target.Name, maxStatus)
 	}
 	switch {
-	case status.Ready:
+	case read.Ready:
 		s.verb = events.VerbSynced
-	case status.Failed:
+	case read.Failed:
 		s.verb = events.VerbFailed
 	}
 	return s

@@ -26,21 +26,21 @@ const syncedJSON = `{
 			{"type": "Deleted", "status": "False", "reason": "SecretDeleted", "message": "` + canary + `"},
 			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
 
-func TestTransformKeepsHowAnExternalSecretStands(t *testing.T) {
+func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 	got, err := externalSecretSource.transform(keyringOf(1))(customOf(t, syncedJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &object{
 		source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
-		about: &about{
+		details: &details{
 			asked: request{event: "e1", trace: events.TraceContext{Parent: testTraceparent}},
-			standing: &standing{verb: events.VerbSynced, status: events.Status{
+			status: &status{verb: events.VerbSynced, fields: events.Status{
 				Secret: "db-credentials", Reason: "SecretSynced", Revision: "1-7c2b41",
 			}},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, about{}, request{}, standing{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{})); diff != "" {
 		t.Errorf("what is kept (-want +got):\n%s", diff)
 	}
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
@@ -48,43 +48,43 @@ func TestTransformKeepsHowAnExternalSecretStands(t *testing.T) {
 	}
 }
 
-func TestHowAnExternalSecretStands(t *testing.T) {
-	status := func(fields string) string {
+func TestTheStatusOfAnExternalSecret(t *testing.T) {
+	body := func(fields string) string {
 		return `{"metadata": {"name": "db"}, "spec": {}, "status": {` + fields + `}}`
 	}
 	ready := func(value string) string {
-		return status(`"conditions": [{"type": "Ready", "status": "` + value + `", "reason": "Because", "message": "` + canary + `"}]`)
+		return body(`"conditions": [{"type": "Ready", "status": "` + value + `", "reason": "Because", "message": "` + canary + `"}]`)
 	}
-	stands := func(verb events.Verb, status events.Status) *standing { return &standing{verb: verb, status: status} }
+	have := func(verb events.Verb, fields events.Status) *status { return &status{verb: verb, fields: fields} }
 	for _, tt := range []struct {
 		name, resource string
-		want           *standing
+		want           *status
 	}{
-		{"one that nobody has looked at yet", `{"metadata": {"name": "db"}}`, stands("", events.Status{Secret: "db"})},
-		{"one that is ready", ready("True"), stands(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
-		{"one that is not ready", ready("False"), stands(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
-		{"one of which it is not known", ready("Unknown"), stands("", events.Status{Secret: "db", Reason: "Because"})},
-		{"one with another condition only", status(`"conditions": [{"type": "Deleted", "status": "True"}]`), stands("", events.Status{Secret: "db"})},
-		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, stands("", events.Status{Secret: "a"})},
-		{"one that is bound to another Secret", status(`"binding": {"name": "b"}`), stands("", events.Status{Secret: "b"})},
-		{"one that writes nothing", `{"metadata": {"name": "db"}, "spec": {"target": {"creationPolicy": "None"}}}`, stands("", events.Status{})},
+		{"one that nobody has looked at yet", `{"metadata": {"name": "db"}}`, have("", events.Status{Secret: "db"})},
+		{"one that is ready", ready("True"), have(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
+		{"one that is not ready", ready("False"), have(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
+		{"one of which it is not known", ready("Unknown"), have("", events.Status{Secret: "db", Reason: "Because"})},
+		{"one with another condition only", body(`"conditions": [{"type": "Deleted", "status": "True"}]`), have("", events.Status{Secret: "db"})},
+		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, have("", events.Status{Secret: "a"})},
+		{"one that is bound to another Secret", body(`"binding": {"name": "b"}`), have("", events.Status{Secret: "b"})},
+		{"one that writes nothing", `{"metadata": {"name": "db"}, "spec": {"target": {"creationPolicy": "None"}}}`, have("", events.Status{})},
 		{
 			"one that writes no Secret",
 			`{"metadata": {"name": "db"}, "spec": {"target": {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}}}, "status": {"binding": {"name": "db"}}}`,
-			stands("", events.Status{}),
+			have("", events.Status{}),
 		},
 		{
 			"one whose texts are none",
-			status(`"syncedResourceVersion": "a\nb", "conditions": [{"type": "Ready", "status": "True", "reason": "` + strings.Repeat("x", maxStatus+1) + `"}]`),
-			stands(events.VerbSynced, events.Status{Secret: "db"}),
+			body(`"syncedResourceVersion": "a\nb", "conditions": [{"type": "Ready", "status": "True", "reason": "` + strings.Repeat("x", maxStatus+1) + `"}]`),
+			have(events.VerbSynced, events.Status{Secret: "db"}),
 		},
 		{"one whose status is of a kind that nobody knows", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
 		{"one whose status is none", `{"metadata": {"name": "db"}, "status": []}`, nil},
 		{"one whose target is none", `{"metadata": {"name": "db"}, "spec": {"target": "a"}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, syncState(customOf(t, tt.resource)), cmp.AllowUnexported(standing{})); diff != "" {
-				t.Errorf("it stands (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{})); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -97,10 +97,10 @@ func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
 		want []string
 	}{
 		{"by namespace and name of the Secret", &object{
-			source: events.Source{Namespace: "shop", Name: "db"}, about: &about{standing: &standing{status: events.Status{Secret: "a"}}},
+			source: events.Source{Namespace: "shop", Name: "db"}, details: &details{status: &status{fields: events.Status{Secret: "a"}}},
 		}, []string{"shop/a"}},
-		{"not where it writes none", &object{source: testSource, about: &about{standing: &standing{}}}, nil},
-		{"not where it cannot be read", &object{source: testSource, about: &about{}}, nil},
+		{"not where it writes none", &object{source: testSource, details: &details{status: &status{}}}, nil},
+		{"not where it cannot be read", &object{source: testSource, details: &details{}}, nil},
 		{"not by what is none", cache.DeletedFinalStateUnknown{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func FuzzReduceCustomResources(f *testing.F) {
 		if err := json.Unmarshal(content, &resource.Object); err != nil {
 			return
 		}
-		for _, kind := range []source{externalSecretSource, certificateSource} {
+		for _, kind := range []sourceKind{externalSecretSource, certificateSource} {
 			reduced, ok := kind.reduce(keyringOf(1), resource)
 			if !ok {
 				t.Fatalf("%s does not know its own", kind.kind)
@@ -134,10 +134,10 @@ func FuzzReduceCustomResources(f *testing.F) {
 			if _, err := targets(reduced); err != nil {
 				t.Error(err)
 			}
-			if reduced.about.standing == nil {
+			if reduced.details.status == nil {
 				continue
 			}
-			texts(reflect.ValueOf(reduced.about.standing), func(text string) {
+			texts(reflect.ValueOf(reduced.details.status), func(text string) {
 				if len(text) > maxStatus || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) {
 					t.Errorf("it keeps %q", text)
 				}

@@ -5,58 +5,54 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// sumSize is how much of an HMAC is kept: 128 bits.
+// sumSize is the number of bytes that are kept of an HMAC: 128 bits.
 const sumSize = 16
 
 type sum [sumSize]byte
 
-// prints are the fingerprints of one object under one key of the ring.
-type prints struct {
+// fingerprints are those of one object, made with one key of the ring.
+type fingerprints struct {
 	keyID string
 	all   sum
-	// keys is in the order of the names.
-	keys []keyPrint
+	// keys is sorted by name.
+	keys []keyFingerprint
 }
 
-type keyPrint struct {
+type keyFingerprint struct {
 	name string
 	sum  sum
 }
 
-// fingerprint makes the fingerprints of a source's data under every key of the ring, in the order of the ring.
+// newFingerprints makes the fingerprints of a source's data. The names are the keys of the data, sorted.
 //
-// What is hashed begins with the identity of the object, so that equal values in two places cannot be seen to be equal,
-// and every part is preceded by its length, so that no two contents collide by joining.
-func (r *Keyring) fingerprint(source events.Source, data map[string][]byte) []prints {
-	names := slices.Sorted(maps.Keys(data))
-	result := make([]prints, 0, len(r.keys))
-	for _, k := range r.keys {
-		p := prints{keyID: k.id, keys: make([]keyPrint, 0, len(names))}
-		mac := hmac.New(sha256.New, k.secret)
-		for _, name := range names {
-			mac.Reset()
-			writeIdentity(mac, "key", source)
-			writePart(mac, []byte(name))
-			writePart(mac, data[name])
-			p.keys = append(p.keys, keyPrint{name: name, sum: truncated(mac)})
-		}
+// The hashed text begins with the identity of the object, so that nobody can see that two objects have the same value. The
+// length precedes each part, so that two contents cannot collide when their parts are joined.
+func newFingerprints(keyID string, secret []byte, source events.Source, names []string, data map[string][]byte) fingerprints {
+	f := fingerprints{keyID: keyID, keys: make([]keyFingerprint, 0, len(names))}
+	mac := hmac.New(sha256.New, secret)
+	for _, name := range names {
 		mac.Reset()
-		writeIdentity(mac, "all", source)
-		for _, print := range p.keys {
-			writePart(mac, []byte(print.name))
-			mac.Write(print.sum[:])
-		}
-		p.all = truncated(mac)
-		result = append(result, p)
+		writeIdentity(mac, "key", source)
+		writePart(mac, []byte(name))
+		writePart(mac, data[name])
+		f.keys = append(f.keys, keyFingerprint{name: name, sum: truncated(mac)})
 	}
-	return result
+	mac.Reset()
+	writeIdentity(mac, "all", source)
+	for _, k := range f.keys {
+		writePart(mac, []byte(k.name))
+		mac.Write(k.sum[:])
+	}
+	f.all = truncated(mac)
+	return f
 }
 
 func writeIdentity(mac hash.Hash, domain string, source events.Source) {
@@ -77,17 +73,37 @@ func truncated(mac hash.Hash) sum {
 	return sum(mac.Sum(full[:0])[:sumSize])
 }
 
-// text is the form in events and annotations: k<key id>:<hex>.
+// text returns the form used in events and annotations: k<key id>:<hex>.
 func (s sum) text(keyID string) string { return "k" + keyID + ":" + hex.EncodeToString(s[:]) }
 
-// changed lists the names whose value is not the same in both, in order: added, changed and removed ones.
-func changed(before map[string]string, after prints) []string {
+// parseSum is the inverse of text.
+func parseSum(text string) (keyID string, s sum, err error) {
+	id, digits, _ := strings.Cut(strings.TrimPrefix(text, "k"), ":")
+	raw, err := hex.DecodeString(digits)
+	if err != nil || len(raw) != sumSize || sum(raw).text(id) != text {
+		return "", sum{}, fmt.Errorf("fingerprint %q is not k<key id>:<%d hex digits>", text, 2*sumSize)
+	}
+	return id, sum(raw), nil
+}
+
+// under returns the fingerprints that were made with the key of the id.
+func under(list []fingerprints, keyID string) (fingerprints, bool) {
+	for _, f := range list {
+		if f.keyID == keyID {
+			return f, true
+		}
+	}
+	return fingerprints{}, false
+}
+
+// changedKeys lists the names whose values differ, sorted: added, changed and removed ones.
+func changedKeys(before map[string]string, after fingerprints) []string {
 	var names []string
 	seen := make(map[string]bool, len(after.keys))
-	for _, print := range after.keys {
-		seen[print.name] = true
-		if before[print.name] != print.sum.text(after.keyID) {
-			names = append(names, print.name)
+	for _, k := range after.keys {
+		seen[k.name] = true
+		if before[k.name] != k.sum.text(after.keyID) {
+			names = append(names, k.name)
 		}
 	}
 	for name, fingerprint := range before {

@@ -17,7 +17,7 @@ import (
 )
 
 // flat is prints as text: all of it under "", and each key under its name.
-func flat(p prints) map[string]string {
+func flat(p fingerprints) map[string]string {
 	texts := map[string]string{"": p.all.text(p.keyID)}
 	for _, print := range p.keys {
 		texts[print.name] = print.sum.text(p.keyID)
@@ -32,7 +32,7 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	for i := range secret {
 		secret[i] = byte(i)
 	}
-	ring := &Keyring{keys: []key{newKey(secret)}}
+	ring := &keyring{keys: []ringKey{newKey(secret)}}
 	for _, tt := range []struct {
 		name string
 		data content
@@ -183,14 +183,14 @@ func TestChangedNamesWhatIsNotTheSameInBoth(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := flat(ring.fingerprint(testSource, tt.before.data())[0])
 			delete(before, "")
-			got := changed(before, ring.fingerprint(testSource, tt.after.data())[0])
+			got := changedKeys(before, ring.fingerprint(testSource, tt.after.data())[0])
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("not a key that was gone before", func(t *testing.T) {
-		if got := changed(map[string]string{"gone": ""}, ring.fingerprint(testSource, nil)[0]); got != nil {
+		if got := changedKeys(map[string]string{"gone": ""}, ring.fingerprint(testSource, nil)[0]); got != nil {
 			t.Errorf("names %v", got)
 		}
 	})

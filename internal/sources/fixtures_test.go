@@ -23,8 +23,8 @@ import (
 var testSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 
 // keyringOf makes a ring of test keys, each a number repeated, the current one first.
-func keyringOf(numbers ...byte) *Keyring {
-	ring := &Keyring{}
+func keyringOf(numbers ...byte) *keyring {
+	ring := &keyring{}
 	for _, number := range numbers {
 		ring.keys = append(ring.keys, newKey(bytes.Repeat([]byte{number}, minKeyBytes)))
 	}
@@ -43,17 +43,17 @@ func (c content) data() map[string][]byte {
 }
 
 // objectOf is the source at a resourceVersion, reduced under the keys of a ring.
-func objectOf(ring *Keyring, uid string, version int, data content) *object {
-	return ring.reduce(testSource.Kind, &metav1.ObjectMeta{
+func objectOf(ring *keyring, uid string, version int, data content) *object {
+	return newObject(ring, testSource.Kind, &metav1.ObjectMeta{
 		Namespace: testSource.Namespace, Name: testSource.Name,
 		UID: types.UID(uid), ResourceVersion: strconv.Itoa(version),
 	}, data.data())
 }
 
 // mustLast is what the stream says once the change is published.
-func mustLast(t testing.TB, change events.Change) *last {
+func mustLast(t testing.TB, change events.Change) *lastEvent {
 	t.Helper()
-	entry, err := newLast(1, change)
+	entry, err := newLastEvent(1, change)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // everyKind are the options of a watcher of all kinds, with one worker, so that the order is known.
 func (b *bench) everyKind() Options {
 	options := b.options()
-	options.Kinds, options.Workers, options.LookAgain = Kinds(), 1, 10*time.Millisecond
+	options.Kinds, options.Workers, options.LookAgain = kindNames(), 1, 10*time.Millisecond
 	return options
 }
 
@@ -152,7 +150,7 @@ func TestAnObjectThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	defer b.ready(b.everyKind())()
 	b.want("externalsecret/db observed es/2 1-a of db: RTrue")
 	b.eventually("it is said", func() bool {
-		return strings.Contains(b.log.String(), `cannot be read; nothing is said of it","component":"watcher","source":"externalsecret/odd"`)
+		return strings.Contains(b.log.String(), `cannot read the status of an object; ignoring it","component":"watcher","source":"externalsecret/odd"`)
 	})
 	if strings.Contains(b.log.String(), canary) {
 		t.Errorf("the status was logged:\n%s", b.log)
@@ -166,7 +164,7 @@ func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	want := []string{"secret/db observed u1/1 {a b} []"}
 	b.want(want...)
 	b.eventually("it is looked for again", func() bool { return asked.Load() > 5 })
-	const said = "a kind of sources is not installed; it is watched when it is"
+	const said = "kind of sources not installed; waiting for it"
 	if times := strings.Count(b.log.String(), said); times != 1 {
 		t.Errorf("it is said %d times that it is not installed, want once", times)
 	}
@@ -207,31 +205,11 @@ func TestWatcherSaysWhichRightOfACustomKindIsMissing(t *testing.T) {
 	})
 	w, stop := b.start(b.everyKind())
 	defer stop()
-	want := "the service account may not list and watch externalsecrets.external-secrets.io; grant it as deploy/components/secret-stores/watcher.yaml does"
+	want := "no permission to list and watch externalsecrets.external-secrets.io; grant it as in deploy/components/secret-stores/watcher.yaml"
 	b.eventually("it says what is missing", func() bool {
 		err := w.Ready()
 		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
 	})
 	// What may be watched is.
 	b.want("secret/db observed u1/1 {a b} []")
-}
-
-func TestWatcherSaysOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
-	b := newBench(t)
-	w, err := New(b.everyKind())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.pending.shutDown()
-	state := w.installs[events.KindExternalSecret]
-	handle := w.watchError(externalSecretSource.resource, state)
-	for range 3 {
-		handle(t.Context(), nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), ""))
-	}
-	if times := strings.Count(b.log.String(), "a kind of sources is not installed any more"); times != 1 {
-		t.Errorf("it is said %d times, want once:\n%s", times, b.log)
-	}
-	if !state.absent.Load() || !state.troubled.Load() {
-		t.Error("it is waited for")
-	}
 }

@@ -8,28 +8,32 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
-// minKeyBytes is the shortest fingerprint key that is taken: as long as the output of SHA-256, as RFC 2104 asks.
+// minKeyBytes is the length of the shortest accepted key: the output size of SHA-256, as RFC 2104 recommends.
 const minKeyBytes = 32
 
-// Keyring holds the keys under which content is fingerprinted. New fingerprints are made under the first; the others are
-// there so that the events which were made under them can still be compared, and adding a key changes nothing.
-type Keyring struct {
-	keys []key
+// keyring holds the keys for fingerprints. New fingerprints are made with the first key. The other keys are kept to compare
+// with events that were made with them, so that adding a key changes nothing.
+type keyring struct {
+	keys []ringKey
 }
 
-type key struct {
-	// id is eight hex digits that depend on the key and on nothing else.
+type ringKey struct {
+	// id is eight hex digits derived from the key alone.
 	id     string
 	secret []byte
 }
 
-// LoadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines
-// and lines that begin with '#' are passed over.
-func LoadKeyring(path string) (*Keyring, error) {
+// loadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines
+// and lines that begin with '#' are skipped.
+func loadKeyring(path string) (*keyring, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--fingerprint-key-file: %w; make one with: openssl rand -base64 32", err)
@@ -41,8 +45,8 @@ func LoadKeyring(path string) (*Keyring, error) {
 	return ring, nil
 }
 
-func parseKeyring(content []byte) (*Keyring, error) {
-	ring := &Keyring{}
+func parseKeyring(content []byte) (*keyring, error) {
+	ring := &keyring{}
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	for number := 1; lines.Scan(); number++ {
 		line := strings.TrimSpace(lines.Text())
@@ -51,7 +55,7 @@ func parseKeyring(content []byte) (*Keyring, error) {
 		}
 		secret, err := base64.StdEncoding.DecodeString(line)
 		if err != nil {
-			// The decoder's message would quote a part of the key.
+			// The decoder's error would quote a part of the key.
 			return nil, fmt.Errorf("line %d is not base64", number)
 		}
 		if len(secret) < minKeyBytes {
@@ -72,18 +76,28 @@ func parseKeyring(content []byte) (*Keyring, error) {
 	return ring, nil
 }
 
-func newKey(secret []byte) key {
+func newKey(secret []byte) ringKey {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("keyturn key id"))
-	return key{id: hex.EncodeToString(mac.Sum(nil)[:4]), secret: secret}
+	return ringKey{id: hex.EncodeToString(mac.Sum(nil)[:4]), secret: secret}
 }
 
-// index tells where the key with the id stands, -1 where it is not in the ring.
-func (r *Keyring) index(id string) int {
+// index returns the position of the key with the id, or -1.
+func (r *keyring) index(id string) int {
 	for i, k := range r.keys {
 		if k.id == id {
 			return i
 		}
 	}
 	return -1
+}
+
+// fingerprint returns the fingerprints of a source's data with every key, in the order of the ring.
+func (r *keyring) fingerprint(source events.Source, data map[string][]byte) []fingerprints {
+	names := slices.Sorted(maps.Keys(data))
+	result := make([]fingerprints, 0, len(r.keys))
+	for _, k := range r.keys {
+		result = append(result, newFingerprints(k.id, k.secret, source, names, data))
+	}
+	return result
 }

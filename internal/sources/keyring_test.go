@@ -131,7 +131,7 @@ func TestLoadKeyring(t *testing.T) {
 	if err := os.WriteFile(path, []byte(keyLine(1, 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ring, err := LoadKeyring(path)
+	ring, err := loadKeyring(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +163,13 @@ func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := LoadKeyring(tt.path)
+			_, err := loadKeyring(tt.path)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
 	}
-	if _, err := LoadKeyring(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := loadKeyring(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want one that wraps fs.ErrNotExist", err)
 	}
 }

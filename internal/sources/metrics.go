@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// metrics are what the watcher measures, but for what it sees of secret stores.
+// metrics are the metrics of the watcher, without those of secret stores.
 type metrics struct {
 	changes metric.Int64Counter
 	errors  metric.Int64Counter
@@ -22,41 +22,41 @@ type metrics struct {
 	failing metric.Int64ObservableGauge
 }
 
-// instruments is the one definition of what the watcher measures.
+// instruments is the one definition of the metrics.
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
 			Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"},
-			About: "Events published: what was seen of sources.",
+			About: "Events published about sources.",
 		},
 		{
 			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
-			About: "Tries to publish an event that did not succeed. Each is tried again.",
+			About: "Failed attempts to publish an event. Each is retried.",
 		},
 		{
 			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}",
 			Labels: []string{"messaging.system", "messaging.operation.name", "messaging.destination.template", "error.type"},
-			About:  "Requests to publish an event. One that failed has an error.type; where it is conflict, another watcher was faster.",
+			About:  "Requests to publish an event. A failed one has an error.type, which is conflict if another watcher was faster.",
 		},
 		{
 			Gauge: &m.queue, Name: "keyturn.watcher.queue", Unit: "{source}",
-			About: "Sources that wait to be compared with their last event.",
+			About: "Sources waiting to be compared with their last event.",
 		},
 		{
 			Gauge: &m.sources, Name: "keyturn.watcher.sources", Unit: "{source}", Labels: []string{"kind"},
-			About: "Sources that exist, as far as the stream knows.",
+			About: "Sources that exist according to the stream.",
 		},
 		{
 			Gauge: &m.failing, Name: "keyturn.watcher.failing", Unit: "{source}", Labels: []string{"kind"},
-			About: "Certificates that could not be issued and ExternalSecrets that could not be synced, as far as the stream knows.",
+			About: "Certificates that failed to issue and ExternalSecrets that failed to sync, according to the stream.",
 		},
 	}
 }
 
-// Instruments lists what the watcher measures, but for what it sees of secret stores.
+// Instruments lists the metrics of the watcher, without those of secret stores.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
-// newMetrics makes what is measured. How many sources are queued and known is observed for as long as the program runs.
+// newMetrics registers the metrics. The numbers of queued and known sources are observed on each collection.
 func newMetrics(meter metric.Meter, queued func() int, known *ledger) (*metrics, error) {
 	m := &metrics{}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
@@ -79,13 +79,13 @@ func newMetrics(meter metric.Meter, queued func() int, known *ledger) (*metrics,
 	return m, nil
 }
 
-// published counts what was published of a source.
+// published counts a published event.
 func (m *metrics) published(ctx context.Context, change events.Change) {
 	m.changes.Add(ctx, 1, metric.WithAttributes(
 		attribute.String("kind", string(change.Source.Kind)), attribute.String("verb", string(change.Verb))))
 }
 
-// tried counts a request to publish an event of a kind of source.
+// tried counts a request to publish an event.
 func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
 	attributes := []attribute.KeyValue{
 		attribute.String("messaging.system", "nats"),
@@ -100,7 +100,7 @@ func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
 	case rejected:
 		attributes = append(attributes, attribute.String("error.type", reject.Reason))
 	default:
-		attributes = append(attributes, attribute.String("error.type", "_OTHER")) // the convention's word for what has no name
+		attributes = append(attributes, attribute.String("error.type", "_OTHER")) // The convention's fallback value.
 	}
 	m.sent.Add(ctx, 1, metric.WithAttributes(attributes...))
 }

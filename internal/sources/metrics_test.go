@@ -15,12 +15,12 @@ import (
 )
 
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
-	reader, known := sdkmetric.NewManualReader(), newLedger()
+	reader, known := sdkmetric.NewManualReader(), newLedger(nil)
 	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
-	known.set(testSource, &last{verb: events.VerbChanged})
-	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, &last{verb: events.VerbDeleted})
-	known.set(certificate("good"), &last{verb: events.VerbIssued})
-	known.set(certificate("bad"), &last{verb: events.VerbFailed})
+	known.set(testSource, &lastEvent{verb: events.VerbChanged})
+	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, &lastEvent{verb: events.VerbDeleted})
+	known.set(certificate("good"), &lastEvent{verb: events.VerbIssued})
+	known.set(certificate("bad"), &lastEvent{verb: events.VerbFailed})
 	known.supersede(certificate("unreadable"), 7)
 	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, known)
 	if err != nil {

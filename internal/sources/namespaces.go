@@ -13,18 +13,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// namespaceResource is what the filter lists and watches.
+// namespaceResource is the resource that the filter lists and watches.
 const namespaceResource = "namespaces"
 
-// namespaceFilter knows which namespaces are in scope by their labels. With an empty selector all are, and it asks the API
-// server for nothing.
+// namespaceFilter selects namespaces by their labels. With an empty selector it matches all and makes no requests.
 type namespaceFilter struct {
 	selector labels.Selector
 	informer cache.SharedIndexInformer
 	entered  func(namespace string)
 }
 
-// newNamespaceFilter makes a filter which calls entered for each namespace that comes into scope after the first list.
+// newNamespaceFilter makes a filter that calls entered for each namespace that comes into scope.
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(string)) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, entered: entered}
 	if !selector.Empty() {
@@ -52,9 +51,9 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 		return fmt.Errorf("making the informer of namespaces: %w", err)
 	}
 	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { f.changed(nil, obj) },
+		AddFunc: func(obj any) { f.labelsChanged(nil, obj) },
 		UpdateFunc: func(before, after any) {
-			f.changed(before, after)
+			f.labelsChanged(before, after)
 		},
 	})
 	if err != nil {
@@ -64,7 +63,7 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	return nil
 }
 
-func (f *namespaceFilter) changed(before, after any) {
+func (f *namespaceFilter) labelsChanged(before, after any) {
 	now, ok := after.(*corev1.Namespace)
 	if !ok || !f.selector.Matches(labels.Set(now.Labels)) {
 		return

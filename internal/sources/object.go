@@ -17,60 +17,68 @@ const (
 	annotationReloaderMatch  = "reloader.stakater.com/match"
 )
 
-// object is what is kept of a source: what it is called and its fingerprints. It is what the informers cache.
+// object is the part of a source that the informers cache: its name and its fingerprints.
 type object struct {
 	source          events.Source
 	UID             types.UID
 	ResourceVersion string
 
-	// prints are those of the data. An object whose content is how it stands has none: see standing.
-	prints    []prints
-	writtenAt time.Time
-	// about is nil where there is nothing of it, as with most.
-	about  *about
-	ignore bool
-	match  bool
-	// asCreated says that nobody seems to have written the object since it was created.
+	// fingerprints are those of the data. An object whose content is its status has none.
+	fingerprints []fingerprints
+	writtenAt    time.Time
+	// details is nil for most objects.
+	details *details
+	ignore  bool
+	match   bool
+	// asCreated reports that nobody seems to have written the object since it was created.
 	asCreated bool
-	// narrowed says that only some of the keys count: see counted.
-	narrowed bool
+	// selected reports that only the selected keys are fingerprinted.
+	selected bool
 }
 
-// about is what is known of an object besides its data.
-type about struct {
-	// writer is who writes a Secret, where the Secret itself says so.
+// details holds what is known of an object besides its data.
+type details struct {
+	// writer is who writes a Secret, as far as the Secret itself says so.
 	writer events.Cause
 	asked  request
-	// temporary says that a Secret holds a certificate until the real one is issued.
+	// temporary reports that a Secret holds a certificate that is used until the real one is issued.
 	temporary bool
-	// standing is there for ExternalSecrets and Certificates, nil where it cannot be read.
-	standing *standing
+	// status is set for ExternalSecrets and Certificates. It is nil if it cannot be read.
+	status *status
 }
 
-// creationTakes is by how much the API server's times of one creation may differ. They have one second's precision.
+// creationTakes is how far apart the API server's times of one creation may be. They have a precision of one second.
 const creationTakes = 2 * time.Second
 
-// reduce makes an object of what the API server sent. It keeps no reference to the data or to the metadata.
-func (r *Keyring) reduce(kind events.Kind, meta *metav1.ObjectMeta, data map[string][]byte) *object {
+// newObject reduces what the API server sent to an object. It keeps no reference to the data or the metadata.
+func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data map[string][]byte) *object {
 	source := nameOf(kind, meta)
-	written := writtenAt(meta)
+	written := newestWrite(meta)
 	return &object{
 		source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-		prints:    r.fingerprint(source, data),
-		ignore:    meta.Annotations[annotationIgnore] == "true" || meta.Annotations[annotationReloaderIgnore] == "true",
-		match:     meta.Annotations[annotationReloaderMatch] == "true",
-		writtenAt: written,
-		asCreated: written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
+		fingerprints: ring.fingerprint(source, data),
+		ignore:       meta.Annotations[annotationIgnore] == "true" || meta.Annotations[annotationReloaderIgnore] == "true",
+		match:        meta.Annotations[annotationReloaderMatch] == "true",
+		writtenAt:    written,
+		asCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
 	}
 }
 
-// nameOf names a source. The sources of a namespace share the text of its name: there may be many.
+// newStatusObject reduces a custom resource to its status and the request in its annotations.
+func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *object {
+	return &object{
+		source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
+		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
+	}
+}
+
+// nameOf names a source. The sources of a namespace share one string for its name, because there may be many.
 func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 	return events.Source{Kind: kind, Namespace: unique.Make(meta.GetNamespace()).Value(), Name: meta.GetName()}
 }
 
-// GetObjectMeta is how the informers know the object. The metadata is made when they ask: its fields are nearly all empty,
-// and kept they would be most of what an object takes.
+// GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: nearly all of its fields
+// are empty, and if it were stored it would be most of the object's size.
 func (o *object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Name: o.source.Name, Namespace: o.source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion,
@@ -79,8 +87,8 @@ func (o *object) GetObjectMeta() metav1.Object {
 
 var _ metav1.ObjectMetaAccessor = (*object)(nil)
 
-// writtenAt is the time of the newest write that the API server recorded. It is zero where it recorded none.
-func writtenAt(meta *metav1.ObjectMeta) time.Time {
+// newestWrite returns the time of the newest write that the API server recorded, or zero.
+func newestWrite(meta *metav1.ObjectMeta) time.Time {
 	newest := meta.CreationTimestamp.Time
 	for _, entry := range meta.ManagedFields {
 		if entry.Time != nil && entry.Time.After(newest) {
@@ -88,16 +96,4 @@ func writtenAt(meta *metav1.ObjectMeta) time.Time {
 		}
 	}
 	return newest.UTC()
-}
-
-// under gives the prints that were made under the key with the id.
-func (o *object) under(keyID string) (prints, bool) { return under(o.prints, keyID) }
-
-func under(list []prints, keyID string) (prints, bool) {
-	for _, p := range list {
-		if p.keyID == keyID {
-			return p, true
-		}
-	}
-	return prints{}, false
 }

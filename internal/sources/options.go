@@ -19,46 +19,44 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// Options are what a Watcher is made of. The fields of the first group are flags of cmd/watcher.
+// Options configure a Watcher. The fields of the first group are flags of cmd/watcher.
 type Options struct {
-	// Cluster is the name of the cluster in subjects and events. A DNS-1123 label; it has no default.
+	// Cluster is the name of the cluster in subjects and events, a DNS-1123 label. It has no default.
 	Cluster string
 	// Namespaces are the namespaces to watch. Empty: all of them.
 	Namespaces []string
-	// Kinds are the kinds of sources to watch, of those that Kinds lists. Default: those that every cluster
-	// has, configmap and secret. Kinds of custom resources that are not installed are looked for until they are. Empty: only
-	// the secret stores are watched.
+	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate. Default: the first two, which
+	// every cluster has. The watcher waits for a custom kind that is not installed. Empty: only secret stores are watched.
 	Kinds []string
-	// KeyFile is the path of the fingerprint keys: see LoadKeyring. It has no default.
+	// KeyFile is the path of the file with the fingerprint keys. It has no default.
 	KeyFile string
-	// Selector leaves out, at the API server, the sources whose labels it does not match. Empty: all match.
+	// Selector is a label selector that sources must match; the API server applies it. Empty: all match.
 	Selector string
-	// NamespaceSelector leaves out the namespaces whose labels it does not match. Empty: all match. It needs the right to
-	// list and watch namespaces.
+	// NamespaceSelector is a label selector that namespaces must match. Empty: all match. It needs permission to list and
+	// watch namespaces.
 	NamespaceSelector string
-	// Workers is how many events are published at once. Default 8.
+	// Workers is the number of events that are published concurrently. Default 8.
 	Workers int
 
 	// OpenBao are the secret stores to watch. Default: none.
 	OpenBao openbao.Options
 
-	// Client talks to the API server, Dynamic about custom resources. Dynamic may be nil where Kinds has none of these, and
-	// both where StoresAlone.
+	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both
+	// may be if StoresAlone.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// LookAgain is how long a kind that is not installed is left alone before it is looked for again. Default one minute.
+	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed. Default one minute.
 	LookAgain time.Duration
-	// Logger, Tracer and Meter are what the watcher tells about itself with.
-	Logger *slog.Logger
-	Tracer trace.Tracer
-	Meter  metric.Meter
+	Logger    *slog.Logger
+	Tracer    trace.Tracer
+	Meter     metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: one that nobody probes.
 	Progress func() *health.Progress
 }
 
-// DefaultOptions are the options of a watcher of the kinds that every cluster has, in all namespaces.
+// DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Kinds: defaultKinds(), Workers: 8, LookAgain: time.Minute, Now: time.Now,
@@ -66,23 +64,23 @@ func DefaultOptions() Options {
 	}
 }
 
-// AddFlags binds the options of the first group to flags, but for those that both programs have.
+// AddFlags binds the options of the first group to flags, without those that both programs share.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "fingerprint-key-file", o.KeyFile,
-		"`file` with the keys that content is fingerprinted under: one a line, 32 bytes or more in base64, the current one first. Make one with: openssl rand -base64 32")
-	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds, "`kinds` of sources to watch, separated by commas, of: "+strings.Join(Kinds(), ", ")+"; empty is none but the secret stores")
+		"`file` with the fingerprint keys: one a line, at least 32 bytes in base64, the current one first. Create one with: openssl rand -base64 32")
+	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds, "comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
-		"label `selector` that the namespaces of sources must match; empty matches all. Needs the right to list and watch namespaces")
-	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events that are published at once")
+		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
+	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events to publish concurrently")
 	o.OpenBao.AddFlags(flags)
 }
 
-// StoresAlone tells whether nothing is watched but secret stores, so that no cluster is needed. What ExternalSecrets
-// reference is not known then: paths are polled by mount.
+// StoresAlone reports whether only secret stores are watched, so that no cluster is needed. Paths are then polled by mount,
+// because the references of ExternalSecrets are not known.
 func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Enabled() }
 
-// Validate reports everything that is wrong with the options, a line each.
+// Validate returns an error with a line for each problem.
 func (o *Options) Validate() error {
 	problems := []error{events.ValidateCluster(o.Cluster), o.OpenBao.Validate()}
 	if o.KeyFile == "" {

@@ -27,7 +27,7 @@ func TestOptionsValidate(t *testing.T) {
 		want   string // empty where the options are valid
 	}{
 		{"the defaults, with a cluster and a key file, are valid", func(*Options) {}, ""},
-		{"every kind is valid", func(o *Options) { o.Kinds = Kinds() }, ""},
+		{"every kind is valid", func(o *Options) { o.Kinds = kindNames() }, ""},
 		{"one kind is enough", func(o *Options) { o.Kinds = []string{"configmap"} }, ""},
 		{"selectors are valid", func(o *Options) { o.Selector, o.NamespaceSelector = "app in (a,b),!noisy", "team=shop" }, ""},
 		{"namespaces are valid", func(o *Options) { o.Namespaces = []string{"shop"} }, ""},

@@ -9,49 +9,49 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// unreadSecrets leaves out, at the API server, the Secrets that no workload reads: the records of Helm's releases and the
-// tokens of service accounts and of joining nodes.
+// unreadSecrets leaves out, at the API server, the Secrets that no workload reads: Helm release records, and tokens of
+// service accounts and of joining nodes.
 const unreadSecrets = "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token,type!=bootstrap.kubernetes.io/token"
 
-var secretSource = source{
+var secretSource = sourceKind{
 	kind:     events.KindSecret,
 	resource: "secrets",
 	options:  func(list *metav1.ListOptions) { list.FieldSelector = unreadSecrets },
 	informer: func(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
 		return factory.Core().V1().Secrets().Informer()
 	},
-	reduce: func(ring *Keyring, obj any) (*object, bool) {
+	reduce: func(ring *keyring, obj any) (*object, bool) {
 		secret, ok := obj.(*corev1.Secret)
 		if !ok {
 			return nil, false
 		}
-		data, narrowed := counted(secret)
-		reduced := ring.reduce(events.KindSecret, &secret.ObjectMeta, data)
-		reduced.narrowed, reduced.about = narrowed, aboutSecret(secret)
+		data, selected := selectedKeys(secret)
+		reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, data)
+		reduced.selected, reduced.details = selected, secretDetails(secret)
 		return reduced, true
 	},
-	assess: func(w *Watcher, before *last, now *object, noticed queueEntry) (events.Change, bool) {
-		change, worthSaying := compare(before, now, noticed.created)
-		if worthSaying && now != nil {
-			writer, asked := w.writerOf(now, before.usedCause())
-			ascribe(&change, writer, asked, before.usedCause())
+	assess: func(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
+		change, ok := compare(before, now, created)
+		if ok && now != nil {
+			writer, asked := writerOf(v.cached, now, before.usedRequest())
+			setCause(&change, writer, asked, before.usedRequest())
 		}
-		return change, worthSaying
+		return change, ok
 	},
 }
 
-// aboutSecret gives what a Secret says of who writes it. It is nil for most.
-func aboutSecret(secret *corev1.Secret) *about {
-	a := about{asked: requestOf(secret.Annotations)}
+// secretDetails returns what a Secret says of who writes it, which is nil for most.
+func secretDetails(secret *corev1.Secret) *details {
+	d := details{asked: requestOf(secret.Annotations)}
 	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret); {
 	case owner != "":
-		a.writer.Source = string(events.KindExternalSecret) + "/" + owner
+		d.writer.Source = string(events.KindExternalSecret) + "/" + owner
 	case name != "":
-		a.writer.Source = string(events.KindCertificate) + "/" + name
-		a.writer.Serial, a.writer.NotAfter = leaf(secret.Data[corev1.TLSCertKey])
-		a.temporary = isTemporary(secret)
-	case a.asked.event == "":
+		d.writer.Source = string(events.KindCertificate) + "/" + name
+		d.writer.Serial, d.writer.NotAfter = leaf(secret.Data[corev1.TLSCertKey])
+		d.temporary = isTemporary(secret)
+	case d.asked.event == "":
 		return nil
 	}
-	return &a
+	return &d
 }

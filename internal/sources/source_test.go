@@ -81,7 +81,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 	ring := keyringOf(1)
 	for _, tt := range []struct {
 		name   string
-		source source
+		source sourceKind
 		obj    any
 		want   events.Source
 		keys   []string
@@ -123,7 +123,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 				t.Errorf("it is %v, uid %s, resourceVersion %s", reduced.source, reduced.UID, reduced.ResourceVersion)
 			}
 			var names []string
-			for _, print := range reduced.prints[0].keys {
+			for _, print := range reduced.fingerprints[0].keys {
 				names = append(names, print.name)
 			}
 			if diff := cmp.Diff(tt.keys, names); diff != "" {
@@ -141,7 +141,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 }
 
 func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
-	for _, s := range known {
+	for _, s := range sourceKinds {
 		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
 			if got, err := s.transform(keyringOf(1))(obj); err != nil || got != obj {
 				t.Errorf("%s makes %v (%v) of %v", s.kind, got, err, obj)
@@ -168,7 +168,7 @@ func TestReduceReadsTheAnnotationsOfTheSource(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := keyringOf(1).reduce(events.KindSecret, &metav1.ObjectMeta{Annotations: tt.annotations}, nil)
+			got := newObject(keyringOf(1), events.KindSecret, &metav1.ObjectMeta{Annotations: tt.annotations}, nil)
 			if got.ignore != tt.wantIgnore || got.match != tt.wantMatch {
 				t.Errorf("ignore %t, match %t; want %t and %t", got.ignore, got.match, tt.wantIgnore, tt.wantMatch)
 			}
@@ -199,7 +199,7 @@ func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
 			for _, written := range tt.written {
 				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: written})
 			}
-			got := keyringOf(1).reduce(events.KindSecret, &meta, nil).writtenAt
+			got := newObject(keyringOf(1), events.KindSecret, &meta, nil).writtenAt
 			if tt.want == nil {
 				if !got.IsZero() {
 					t.Errorf("time %s, want none", got)
@@ -231,7 +231,7 @@ func TestReduceTellsWhetherAnybodyWroteSinceTheCreation(t *testing.T) {
 				written := metav1.NewTime(created.Add(after))
 				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: &written})
 			}
-			if got := keyringOf(1).reduce(events.KindSecret, &meta, nil).asCreated; got != tt.want {
+			if got := newObject(keyringOf(1), events.KindSecret, &meta, nil).asCreated; got != tt.want {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
@@ -242,7 +242,7 @@ func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmap", "secret"}, DefaultOptions().Kinds); diff != "" {
 		t.Errorf("kinds by default (-want +got):\n%s", diff)
 	}
-	for _, kind := range known {
+	for _, kind := range sourceKinds {
 		if custom := kind.custom.Resource != ""; custom == (kind.informer != nil) || custom != kind.isCustom() {
 			t.Errorf("%s is custom: %t, by its informer: %t", kind.kind, custom, kind.informer == nil)
 		}

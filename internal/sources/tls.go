@@ -10,18 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// annotationKeys says of a Secret of cert-manager that all of its keys count, with the value keysAll.
+// annotationKeys with the value keysAll selects all keys of a Secret of cert-manager.
 const (
 	annotationKeys = "keyturn.dev/keys"
 	keysAll        = "all"
 )
 
-// certificateKeys are the keys of a Secret of cert-manager that count. The others are made from these, keystores with a
-// fresh salt each time, so that their bytes change where the certificate does not.
+// certificateKeys are the selected keys of a Secret of cert-manager. The others are made from these; keystores get a new
+// salt each time, so that their bytes change although the certificate does not.
 var certificateKeys = []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey}
 
-// certificateName is the Certificate that a Secret is written for, in the namespace of the Secret. It is empty where there
-// is none.
+// certificateName returns the name of the Certificate that a Secret is written for, or an empty string.
 func certificateName(secret *corev1.Secret) string {
 	name := secret.Annotations[certmanagerv1.CertificateNameKey]
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -30,14 +29,14 @@ func certificateName(secret *corev1.Secret) string {
 	return name
 }
 
-// isTemporary tells whether a Secret of cert-manager holds the certificate that cert-manager made by itself, for servers to
-// start with until the issuer has answered.
+// isTemporary reports whether a Secret of cert-manager holds the certificate that cert-manager made by itself, for servers to
+// start with until the issuer answers.
 func isTemporary(secret *corev1.Secret) bool {
 	return secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
 }
 
-// counted gives the data of a Secret that its content consists of, and whether that is not all of it.
-func counted(secret *corev1.Secret) (data map[string][]byte, narrowed bool) {
+// selectedKeys returns the data of a Secret that is fingerprinted, and whether keys may have been left out.
+func selectedKeys(secret *corev1.Secret) (data map[string][]byte, selected bool) {
 	if certificateName(secret) == "" || secret.Annotations[annotationKeys] == keysAll {
 		return secret.Data, false
 	}
@@ -50,8 +49,8 @@ func counted(secret *corev1.Secret) (data map[string][]byte, narrowed bool) {
 	return data, true
 }
 
-// leaf reads the serial number, in hexadecimal, and the end of the first certificate in PEM. They are empty where there is
-// none that can be read.
+// leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. They are empty if it cannot be
+// read.
 func leaf(chain []byte) (serial string, notAfter time.Time) {
 	block, _ := pem.Decode(chain)
 	if block == nil {

@@ -62,7 +62,7 @@ func TestKeysThatCount(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, print := range reduced(t, 1, tt.annotations, tt.data).prints[0].keys {
+			for _, print := range reduced(t, 1, tt.annotations, tt.data).fingerprints[0].keys {
 				got = append(got, print.name)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -164,24 +164,24 @@ func TestTheWriterOfASecretIsWhatTheSecretSays(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		secret *corev1.Secret
-		want   *about
+		want   *details
 	}{
 		{"nobody", &corev1.Secret{}, nil},
-		{"the ExternalSecret that controls it", owned("ExternalSecret", "external-secrets.io/v1", "db", true), &about{writer: events.Cause{Source: "externalsecret/db"}}},
-		{"an ExternalSecret of another version", owned("ExternalSecret", "external-secrets.io/v1beta1", "db", true), &about{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"the ExternalSecret that controls it", owned("ExternalSecret", "external-secrets.io/v1", "db", true), &details{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"an ExternalSecret of another version", owned("ExternalSecret", "external-secrets.io/v1beta1", "db", true), &details{writer: events.Cause{Source: "externalsecret/db"}}},
 		{"no ExternalSecret that is but one of its owners", owned("ExternalSecret", "external-secrets.io/v1", "db", false), nil},
 		{"no ExternalSecret of another group", owned("ExternalSecret", "example.com/v1", "db", true), nil},
 		{"no ExternalSecret whose name cannot be one", owned("ExternalSecret", "external-secrets.io/v1", "A B", true), nil},
 		{"no other controller", owned("Database", "external-secrets.io/v1", "db", true), nil},
-		{"the Certificate that it is for, as the certificate has it", certified(issued, chain), &about{writer: real}},
-		{"the Certificate while it is temporary", certified(temporary, chain), &about{writer: real, temporary: true}},
-		{"the Certificate alone where there is no certificate yet", certified(issued, ""), &about{writer: events.Cause{Source: "certificate/web"}}},
-		{"the Certificate alone where the certificate cannot be read", certified(issued, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), &about{writer: events.Cause{Source: "certificate/web"}}},
-		{"the ExternalSecret where a certificate was copied by one", both, &about{writer: events.Cause{Source: "externalsecret/db"}}},
-		{"nobody, but it was asked for", certified(map[string]string{"keyturn.dev/cause": "e1"}, chain), &about{asked: request{event: "e1"}}},
+		{"the Certificate that it is for, as the certificate has it", certified(issued, chain), &details{writer: real}},
+		{"the Certificate while it is temporary", certified(temporary, chain), &details{writer: real, temporary: true}},
+		{"the Certificate alone where there is no certificate yet", certified(issued, ""), &details{writer: events.Cause{Source: "certificate/web"}}},
+		{"the Certificate alone where the certificate cannot be read", certified(issued, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), &details{writer: events.Cause{Source: "certificate/web"}}},
+		{"the ExternalSecret where a certificate was copied by one", both, &details{writer: events.Cause{Source: "externalsecret/db"}}},
+		{"nobody, but it was asked for", certified(map[string]string{"keyturn.dev/cause": "e1"}, chain), &details{asked: request{event: "e1"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, aboutSecret(tt.secret), cmp.AllowUnexported(about{}, request{})); diff != "" {
+			if diff := cmp.Diff(tt.want, secretDetails(tt.secret), cmp.AllowUnexported(details{}, request{})); diff != "" {
 				t.Errorf("what is known (-want +got):\n%s", diff)
 			}
 		})

@@ -2,40 +2,32 @@ package sources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// Watcher publishes an event for each change of a source in scope. Make one with New.
+// Watcher publishes an event for each change of a source in scope. Make one with New. It wires the parts, which own their
+// state.
 type Watcher struct {
-	options    Options
-	log        *slog.Logger
-	ring       *Keyring
-	bus        *events.Bus
-	kinds      []source
-	namespaces *namespaceFilter
-	stores     map[events.Kind][]cache.SharedIndexInformer
-	installs   map[events.Kind]*install // of the custom kinds
-	assessors  map[events.Kind]assessor
-	ledger     *ledger
-	pending    *pendingSources
-	metrics    *metrics
-	// feed sees the secret stores, and sightings is what it saw. Both are nil where none are watched.
-	feed      *openbao.Feed
-	sightings *sightings
-	synced    atomic.Bool
-	denied    sync.Map // resource -> error of the API server, for readiness
+	options   Options
+	log       *slog.Logger
+	readiness readiness
+	ledger    *ledger
+	pending   *pendingSources
+	metrics   *metrics
+	cached    objectCache
+	informers *informerSet
+	sweeper   *sweeper
+	assessors map[events.Kind]assessor
+	// stores is nil if no secret stores are watched.
+	stores *storeKind
 }
 
 // New checks the options and reads the key file.
@@ -43,190 +35,168 @@ func New(options Options) (*Watcher, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	ring, err := LoadKeyring(options.KeyFile)
+	ring, err := loadKeyring(options.KeyFile)
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := selectSources(options.Kinds)
-	if err != nil {
-		return nil, err
-	}
-	selector, err := labels.Parse(options.NamespaceSelector)
-	if err != nil {
-		return nil, fmt.Errorf("namespace-selector: %w", err)
-	}
+	seen := newSightings()
 	w := &Watcher{
 		options:   options,
 		log:       options.Logger.With("component", "watcher"),
-		ring:      ring,
-		kinds:     kinds,
-		stores:    make(map[events.Kind][]cache.SharedIndexInformer),
-		installs:  make(map[events.Kind]*install),
-		assessors: make(map[events.Kind]assessor),
-		ledger:    newLedger(),
+		ledger:    newLedger(map[events.Kind]func(events.Source, *lastEvent){events.KindOpenBao: seen.recorded}),
 		pending:   newPendingSources(options.Now),
+		cached:    make(objectCache),
+		assessors: make(map[events.Kind]assessor),
 	}
-	for _, kind := range kinds {
-		w.assessors[kind.kind] = w.assessObject(kind)
-		if kind.isCustom() {
-			w.installs[kind.kind] = &install{}
-		}
-	}
-	w.namespaces = newNamespaceFilter(options.Client, selector, w.requeueNamespace)
-	if w.metrics, err = newMetrics(options.Meter, w.pending.length, w.ledger); err != nil {
-		return nil, fmt.Errorf("making metrics: %w", err)
-	}
-	if err := w.addStores(); err != nil {
+	if err := w.wire(ring, seen); err != nil {
+		w.pending.shutDown()
 		return nil, err
 	}
 	return w, nil
 }
 
-// Ready is nil when every source in scope has been seen once, and the stream knows it; else it says what is missing.
-func (w *Watcher) Ready() error {
-	if w.synced.Load() {
-		if w.feed != nil {
-			return w.feed.Ready()
-		}
-		return nil
+func (w *Watcher) wire(ring *keyring, seen *sightings) error {
+	var err error
+	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.ledger); err != nil {
+		return fmt.Errorf("making metrics: %w", err)
 	}
-	problem := errors.New("the first list of the sources is not complete")
-	w.denied.Range(func(_, err any) bool {
-		problem = err.(error)
-		return false
-	})
-	return problem
-}
-
-// Run publishes to the bus until the context is done. What is being published then is finished first. It returns nil when
-// the context ended it. It may be called once.
-func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
-	w.bus = bus
-	if err := w.readLedger(ctx); err != nil {
+	if err := w.addObjects(ring); err != nil {
 		return err
 	}
+	return w.addStores(ring, seen)
+}
+
+// addObjects adds the kinds whose sources are objects in the cluster.
+func (w *Watcher) addObjects(ring *keyring) error {
+	kinds, err := selectSources(w.options.Kinds)
+	if err != nil {
+		return err
+	}
+	selector, err := labels.Parse(w.options.NamespaceSelector)
+	if err != nil {
+		return fmt.Errorf("namespace-selector: %w", err)
+	}
+	within := scope{names: w.options.Namespaces, selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace)}
+	failures := &watchErrors{readiness: &w.readiness, log: w.log}
+	w.sweeper = &sweeper{ledger: w.ledger, scope: within, cached: w.cached, gone: w.notice}
+	w.informers = &informerSet{
+		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, lateListed: w.sweeper.sweep,
+	}
+	maker := &informerMaker{
+		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, selector: w.options.Selector, noticed: w.pending.add, errors: failures,
+	}
+	eyes := view{cached: w.cached, ring: ring, now: w.options.Now, recheck: w.pending.addAfter, unreadable: w.warnUnreadable}
+	for _, kind := range kinds {
+		made, err := maker.makeAll(kind, within.listed())
+		if err != nil {
+			return err
+		}
+		w.informers.kinds = append(w.informers.kinds, made)
+		for _, informer := range made.each {
+			w.cached[kind.kind] = append(w.cached[kind.kind], informer.GetIndexer())
+		}
+		w.assessors[kind.kind] = assessObjects(kind, within, eyes)
+	}
+	return nil
+}
+
+// addStores adds the kind of the secrets in stores, if any are watched.
+func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
+	if !w.options.OpenBao.Enabled() {
+		return nil
+	}
+	options := w.options.OpenBao
+	options.Logger, options.Meter, options.Now = w.log, w.options.Meter, w.options.Now
+	if w.options.Dynamic != nil {
+		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed()}
+		options.Referenced = read.list
+	}
+	var err error
+	if w.stores, err = newStoreKind(options, seen, w.ledger, ring, w.notice); err != nil {
+		return err
+	}
+	w.assessors[events.KindOpenBao] = w.stores.assess
+	return nil
+}
+
+// addNamespace queues the sources of a namespace that came into scope.
+func (w *Watcher) addNamespace(namespace string) {
+	for _, found := range w.cached.inNamespace(namespace) {
+		w.notice(found.source)
+	}
+}
+
+func (w *Watcher) notice(source events.Source) { w.pending.add(source, false) }
+
+func (w *Watcher) warnUnreadable(source events.Source) {
+	w.log.WarnContext(context.Background(), "cannot read the status of an object; ignoring it",
+		"source", source.String(), "namespace", source.Namespace)
+}
+
+// Ready returns nil once every source in scope has been seen and is on the stream, and otherwise an error that says what is
+// missing.
+func (w *Watcher) Ready() error {
+	if err := w.readiness.problem(); err != nil || w.stores == nil {
+		return err
+	}
+	return w.stores.feed.Ready()
+}
+
+// Run publishes to the bus until ctx is done, and then finishes what is being published. It returns nil if ctx ended it. Call
+// it once.
+func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer w.pending.shutDown()
-
+	reader := &ledgerReader{bus: bus, cluster: w.options.Cluster, ledger: w.ledger, log: w.log}
+	if !reader.readAll(ctx, slices.Collect(maps.Keys(w.assessors))) {
+		return nil
+	}
 	informing, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := w.startInformers(informing, &running); err != nil {
+	if err := w.informers.start(informing, &running); err != nil {
 		return err
 	}
-	w.waitForWriters(ctx)
-	for range w.options.Workers {
-		progress := w.options.Progress()
-		running.Go(func() {
-			for w.next(ctx, progress) {
-			}
-		})
-	}
-	if w.waitForSync(ctx) {
-		for _, kind := range w.kinds {
-			if w.hasSynced(kind.kind) {
-				w.sweep(kind.kind)
-			}
+	w.informers.waitForWriters(ctx)
+	w.work(ctx, &running, reader, bus)
+	w.awaitComplete(ctx)
+	if w.stores != nil {
+		if err := w.stores.run(ctx); err != nil {
+			return err
 		}
-		// What changes before it is on the stream is seen there for the first time, and rolls nothing.
-		select {
-		case <-ctx.Done():
-		case <-w.pending.quiet():
-		}
-		w.synced.Store(true)
-		w.log.InfoContext(ctx, "every source has been seen", "sources", len(w.ledger.sources()))
-	}
-	if err := w.watchStores(ctx); err != nil {
-		return err
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// readLedger reads the last event of every source of the cluster from the stream. It tries until it can.
-func (w *Watcher) readLedger(ctx context.Context) error {
-	filters := make([]string, 0, len(w.assessors))
-	for kind := range w.assessors {
-		filters = append(filters, events.KindFilter(w.options.Cluster, kind))
+// work starts the workers.
+func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
+	reconciler := &reconciler{
+		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader,
+		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
-	for delay := time.Second; ; delay = min(2*delay, 30*time.Second) {
-		err := w.bus.State(ctx, filters, func(stored events.Stored) error {
-			w.remember(ctx, stored)
-			return nil
-		})
-		if err == nil {
-			return nil
+	for range w.options.Workers {
+		one := &worker{
+			pending: w.pending, reconcile: reconciler.reconcile, progress: w.options.Progress(), metrics: w.metrics, log: w.log,
 		}
-		w.log.ErrorContext(ctx, "the last events cannot be read yet", "err", err, "retry", delay)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(delay):
-		}
+		running.Go(func() { one.run(ctx) })
 	}
 }
 
-// remember takes an event as the last of its subject. One that cannot be read says nothing of its source, which is then
-// compared with what was known before; but it is there, and the next event has to supersede it.
-func (w *Watcher) remember(ctx context.Context, stored events.Stored) {
-	change, err := stored.Change()
-	if err == nil {
-		var entry *last
-		if entry, err = newLast(stored.Seq, change); err == nil {
-			w.ledger.set(change.Source, entry)
-			w.notePublished(change.Source, entry)
-			return
-		}
+// awaitComplete blocks until every source has been seen and is on the stream, or ctx is done.
+func (w *Watcher) awaitComplete(ctx context.Context) {
+	if !w.informers.waitForSync(ctx) {
+		return
 	}
-	w.log.WarnContext(ctx, "an event on the stream cannot be read", "subject", stored.Subject, "err", err)
-	if address, err := events.ParseSubject(stored.Subject); err == nil {
-		w.ledger.supersede(events.Source{Kind: address.Kind, Namespace: address.Namespace, Name: address.Name}, stored.Seq)
+	for _, kind := range w.informers.listed() {
+		w.sweeper.sweep(kind)
 	}
-}
-
-// sweep queues the sources of a kind that the stream knows and the API server does not: they were deleted while nobody
-// looked.
-func (w *Watcher) sweep(kind events.Kind) {
-	for _, source := range w.ledger.sources() {
-		if source.Kind == kind && w.inScope(source) && w.lookup(source) == nil {
-			w.pending.add(source, false)
-		}
+	// A source that changes before its first event would only be observed then, and roll nothing.
+	select {
+	case <-ctx.Done():
+		return
+	case <-w.pending.quiet():
 	}
-}
-
-func (w *Watcher) inScope(source events.Source) bool {
-	if len(w.options.Namespaces) > 0 && !slices.Contains(w.options.Namespaces, source.Namespace) {
-		return false
-	}
-	return w.namespaces.matches(source.Namespace)
-}
-
-// requeueNamespace queues all sources of a namespace that has come into scope.
-func (w *Watcher) requeueNamespace(namespace string) {
-	for _, informers := range w.stores {
-		for _, informer := range informers {
-			objects, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
-			if err != nil {
-				continue // the index is there: informers of a factory are made with it
-			}
-			for _, obj := range objects {
-				if seen, ok := obj.(*object); ok {
-					w.pending.add(seen.source, false)
-				}
-			}
-		}
-	}
-}
-
-// lookup gives the object as it was last seen, nil where there is none.
-func (w *Watcher) lookup(source events.Source) *object {
-	for _, informer := range w.stores[source.Kind] {
-		found, ok, err := informer.GetStore().GetByKey(source.Namespace + "/" + source.Name)
-		if err == nil && ok {
-			if seen, ok := found.(*object); ok {
-				return seen
-			}
-		}
-	}
-	return nil
+	w.readiness.complete.Store(true)
+	w.log.InfoContext(ctx, "all sources seen", "sources", len(w.ledger.sources()))
 }

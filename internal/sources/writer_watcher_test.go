@@ -82,8 +82,8 @@ func (b *bench) wantCauses(wanted ...string) {
 func (b *bench) knows(w *Watcher, name, event string) {
 	b.Helper()
 	b.eventually("it is known what was asked of "+name, func() bool {
-		found := w.lookup(events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: name})
-		return found != nil && found.about.asked.event == event
+		found := w.cached.lookup(events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: name})
+		return found != nil && found.details.asked.event == event
 	})
 }
 

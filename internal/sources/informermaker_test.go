@@ -23,12 +23,12 @@ func TestAnObjectThatCameIntoScopeByALabelIsNotNew(t *testing.T) {
 		{"an object that was written since is new where labels do not matter", "", time.Hour, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := &Watcher{options: Options{Selector: tt.selector}}
+			maker := informerMaker{selector: tt.selector}
 			meta := metav1.ObjectMeta{
 				CreationTimestamp: metav1.NewTime(created),
 				ManagedFields:     []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: created.Add(tt.written)}}},
 			}
-			if got := w.isNew(keyringOf(1).reduce(events.KindSecret, &meta, nil)); got != tt.want {
+			if got := maker.isNew(newObject(keyringOf(1), events.KindSecret, &meta, nil)); got != tt.want {
 				t.Errorf("new: got %t, want %t", got, tt.want)
 			}
 		})

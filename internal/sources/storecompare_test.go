@@ -143,7 +143,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ring := keyringOf(1)
-			var before *last
+			var before *lastEvent
 			var fingerprints []string
 			for n, step := range tt.steps {
 				change, said := compareStore(before, step.seen, tt.first)
@@ -172,10 +172,10 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 				}
 				earlier := before
 				var err error
-				if before, err = newLast(uint64(n+1), change); err != nil {
+				if before, err = newLastEvent(uint64(n+1), change); err != nil {
 					t.Fatal(err)
 				}
-				if earlier != nil && !before.store.at.After(earlier.store.at) {
+				if earlier != nil && !before.inStore().at.After(earlier.inStore().at) {
 					t.Errorf("step %d: is of %s, not later than the event before, of %s", n, before.version, earlier.version)
 				}
 			}

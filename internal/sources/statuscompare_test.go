@@ -42,18 +42,18 @@ type stands struct {
 var gone = stands{verb: events.VerbDeleted}
 
 // play compares one state after the other, each with what the event before it said.
-func play(t *testing.T, rings []*Keyring, kind events.Kind, list []stands) {
+func play(t *testing.T, rings []*keyring, kind events.Kind, list []stands) {
 	t.Helper()
 	source := events.Source{Kind: kind, Namespace: "shop", Name: "db"}
-	var before *last
+	var before *lastEvent
 	for i, s := range list {
 		ring := rings[min(i, len(rings)-1)]
 		now := &object{source: source, UID: types.UID("u"), ResourceVersion: strconv.Itoa(i + 1)}
-		state := standing{verb: s.verb, status: events.Status{Secret: s.secret, Revision: s.revision, Reason: s.reason, Expiring: s.expiring}}
+		state := status{verb: s.verb, fields: events.Status{Secret: s.secret, Revision: s.revision, Reason: s.reason, Expiring: s.expiring}}
 		if s.verb == events.VerbDeleted {
 			now = nil
 		}
-		change, worthSaying := compareStanding(before, now, state, ring.fingerprint(source, state.content()))
+		change, worthSaying := compareStatus(before, now, state, ring.fingerprint(source, state.content()))
 		got := nothing
 		if worthSaying {
 			got, before = toldStanding(change), mustLast(t, change)
@@ -144,7 +144,7 @@ func TestCompareExternalSecrets(t *testing.T) {
 			failed("SecretSyncedError").is("failed u/3@3 1-a of db: SecretSyncedError previous"),
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindExternalSecret, tt.list) })
+		t.Run(tt.name, func(t *testing.T) { play(t, []*keyring{keyringOf(1)}, events.KindExternalSecret, tt.list) })
 	}
 }
 
@@ -208,7 +208,7 @@ func TestCompareCertificates(t *testing.T) {
 			issued("1").is("issued u/4@4 1 of web: Ready previous"),
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindCertificate, tt.list) })
+		t.Run(tt.name, func(t *testing.T) { play(t, []*keyring{keyringOf(1)}, events.KindCertificate, tt.list) })
 	}
 }
 
@@ -218,15 +218,15 @@ func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		rings []*Keyring
+		rings []*keyring
 		list  []stands
 	}{
-		{"a key that is added changes nothing", []*Keyring{keyringOf(1), keyringOf(2, 1)}, []stands{
+		{"a key that is added changes nothing", []*keyring{keyringOf(1), keyringOf(2, 1)}, []stands{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is(nothing),
 			synced("2").is("synced u/3@3 2 of db: SecretSynced previous"),
 		}},
-		{"a key that is taken away too early has what was written since told again, once", []*Keyring{keyringOf(1), keyringOf(2)}, []stands{
+		{"a key that is taken away too early has what was written since told again, once", []*keyring{keyringOf(1), keyringOf(2)}, []stands{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is("synced u/2@2 1 of db: SecretSynced previous"),
 			synced("1").is(nothing),
@@ -236,18 +236,18 @@ func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
 	}
 	t.Run("a key that is taken away changes nothing in an object that was not written since", func(t *testing.T) {
 		now := &object{source: testSource, UID: "u", ResourceVersion: "1"}
-		state := standing{verb: events.VerbSynced}
-		first, _ := compareStanding(nil, now, state, keyringOf(1).fingerprint(testSource, state.content()))
-		if change, worthSaying := compareStanding(mustLast(t, first), now, state, keyringOf(2).fingerprint(testSource, state.content())); worthSaying {
+		state := status{verb: events.VerbSynced}
+		first, _ := compareStatus(nil, now, state, keyringOf(1).fingerprint(testSource, state.content()))
+		if change, worthSaying := compareStatus(mustLast(t, first), now, state, keyringOf(2).fingerprint(testSource, state.content())); worthSaying {
 			t.Errorf("event %s", toldStanding(change))
 		}
 	})
 }
 
 func TestTheFingerprintOfAStandingIsKeyedAndOfItsObject(t *testing.T) {
-	state := standing{verb: events.VerbSynced, status: events.Status{Revision: "1-a", Secret: "db"}}
-	of := func(ring *Keyring, source events.Source) string {
-		change, _ := compareStanding(nil, &object{source: source}, state, ring.fingerprint(source, state.content()))
+	state := status{verb: events.VerbSynced, fields: events.Status{Revision: "1-a", Secret: "db"}}
+	of := func(ring *keyring, source events.Source) string {
+		change, _ := compareStatus(nil, &object{source: source}, state, ring.fingerprint(source, state.content()))
 		return change.Fingerprint
 	}
 	other := testSource

@@ -9,32 +9,39 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// pageSize is how many objects are listed at a time.
+// pageSize is the number of objects that are listed at a time.
 const pageSize = 500
 
-// referencedPaths lists the paths that ExternalSecrets read. They are listed anew each time, which is as often as a store is
-// polled by reference: nothing of them is kept. What is found by a pattern is no path that could be polled.
-func (w *Watcher) referencedPaths(ctx context.Context) ([]openbao.Reference, error) {
+// references finds what ExternalSecrets read.
+type references struct {
+	client     dynamic.Interface
+	namespaces []string
+}
+
+// list lists the paths that ExternalSecrets read. It asks the API server each time, which is as often as a store is polled by
+// reference, and keeps nothing. A pattern is not a path that could be polled.
+func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	stores := make(map[types.NamespacedName]*externalsecret.Store)
 	addStore := func(obj *unstructured.Unstructured) {
 		store := externalsecret.ReadStore(obj)
 		stores[types.NamespacedName{Namespace: store.Namespace, Name: store.Name}] = store
 	}
 	find := func(name types.NamespacedName) *externalsecret.Store { return stores[name] }
-	if err := w.listCustom(ctx, externalsecret.ClusterSecretStores, metav1.NamespaceAll, addStore); err != nil {
+	if err := r.each(ctx, externalsecret.ClusterSecretStores, metav1.NamespaceAll, addStore); err != nil {
 		return nil, err
 	}
 	var references []openbao.Reference
-	for _, namespace := range w.listed() {
-		if err := w.listCustom(ctx, externalsecret.SecretStores, namespace, addStore); err != nil {
+	for _, namespace := range r.namespaces {
+		if err := r.each(ctx, externalsecret.SecretStores, namespace, addStore); err != nil {
 			return nil, err
 		}
-		err := w.listCustom(ctx, externalsecret.ExternalSecrets, namespace, func(obj *unstructured.Unstructured) {
+		err := r.each(ctx, externalsecret.ExternalSecrets, namespace, func(obj *unstructured.Unstructured) {
 			for _, place := range externalsecret.Read(obj).Places(find) {
 				if !place.Below {
 					references = append(references, openbao.Reference{Server: place.Server, Path: place.Path})
@@ -48,9 +55,9 @@ func (w *Watcher) referencedPaths(ctx context.Context) ([]openbao.Reference, err
 	return references, nil
 }
 
-// listCustom hands each object of a kind to fn. Of a kind that is not installed there are none.
-func (w *Watcher) listCustom(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
-	client := w.options.Dynamic.Resource(resource).Namespace(namespace)
+// each calls fn for each object of a kind. A kind that is not installed has none.
+func (r *references) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
+	client := r.client.Resource(resource).Namespace(namespace)
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		page, err := client.List(ctx, options)
 		switch {

@@ -22,7 +22,7 @@ func TestNewLast(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change events.Change
-		want   *last
+		want   *lastEvent
 	}{
 		{
 			name: "what an event says is kept",
@@ -30,7 +30,7 @@ func TestNewLast(t *testing.T) {
 				Verb: events.VerbChanged, UID: "u", ResourceVersion: "7", Fingerprint: printed("0a", "1"), ChangedAt: "7",
 				Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2"), ChangedAt: "5"}, "b": {ChangedAt: "7"}},
 			},
-			want: &last{
+			want: &lastEvent{
 				seq: 3, verb: events.VerbChanged, uid: "u", version: "7", keyID: "0a", all: ones, changedAt: "7",
 				keys: []lastKey{{name: "a", sum: twos, changedAt: "5"}, {name: "b", gone: true, changedAt: "7"}},
 			},
@@ -38,7 +38,7 @@ func TestNewLast(t *testing.T) {
 		{
 			name:   "an event without keys is one of an empty object",
 			change: events.Change{Verb: events.VerbObserved, UID: "u", ResourceVersion: "7", Fingerprint: printed("0a", "1")},
-			want:   &last{seq: 3, verb: events.VerbObserved, uid: "u", version: "7", keyID: "0a", all: ones},
+			want:   &lastEvent{seq: 3, verb: events.VerbObserved, uid: "u", version: "7", keyID: "0a", all: ones},
 		},
 		{
 			name: "the keys of an event that says it lists none are not read",
@@ -46,17 +46,17 @@ func TestNewLast(t *testing.T) {
 				Verb: events.VerbChanged, UID: "u", ResourceVersion: "7", Fingerprint: printed("0a", "1"), ChangedAt: "7",
 				Truncated: true, Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}},
 			},
-			want: &last{
+			want: &lastEvent{
 				seq: 3, verb: events.VerbChanged, uid: "u", version: "7", keyID: "0a", all: ones, changedAt: "7", truncated: true,
 			},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := newLast(3, tt.change)
+			got, err := newLastEvent(3, tt.change)
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(last{}, lastKey{}), cmpopts.EquateEmpty(),
+			diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(lastEvent{}, lastKey{}), cmpopts.EquateEmpty(),
 				cmpopts.SortSlices(func(a, b lastKey) bool { return a.name < b.name }))
 			if diff != "" {
 				t.Errorf("last (-want +got):\n%s", diff)
@@ -85,7 +85,7 @@ func TestNewLastRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newLast(1, events.Change{Fingerprint: tt.all, Keys: map[string]events.Key{"a": {Fingerprint: tt.key}}})
+			_, err := newLastEvent(1, events.Change{Fingerprint: tt.all, Keys: map[string]events.Key{"a": {Fingerprint: tt.key}}})
 			if err == nil || err.Error() != tt.wantError {
 				t.Errorf("error %v, want %q", err, tt.wantError)
 			}
@@ -116,7 +116,7 @@ func FuzzNewLast(f *testing.F) {
 	f.Add("changed", "7", printed("0a", "1"), "7", true, "a", printed("0a", "2"), "7")
 	f.Add("observed", "x", printed("0a", "1"), "-", false, "", printed("0b", "2"), "?")
 	f.Fuzz(func(t *testing.T, verb, version, all, changedAt string, truncated bool, name, print, keyChangedAt string) {
-		entry, err := newLast(1, events.Change{
+		entry, err := newLastEvent(1, events.Change{
 			Verb: events.Verb(verb), UID: "u", ResourceVersion: version, Fingerprint: all, ChangedAt: changedAt, Truncated: truncated,
 			Keys: map[string]events.Key{name: {Fingerprint: print, ChangedAt: keyChangedAt}},
 		})
@@ -129,7 +129,7 @@ func FuzzNewLast(f *testing.F) {
 			if !worthSaying {
 				continue
 			}
-			if _, err := newLast(2, change); err != nil {
+			if _, err := newLastEvent(2, change); err != nil {
 				t.Errorf("after %+v comes %+v, which cannot be read: %v", entry, change, err)
 			}
 		}
@@ -147,7 +147,7 @@ func TestWhatIsKeptIsNoPartOfTheHeader(t *testing.T) {
 		Verb: events.VerbObserved, UID: cut("uid-1"), ResourceVersion: cut("17"), Fingerprint: cut(fingerprint),
 		Source: events.Source{Kind: events.KindSecret, Namespace: cut("shop"), Name: cut("db")},
 	}
-	l := newLedger()
+	l := newLedger(nil)
 	entry := mustLast(t, change)
 	l.set(change.Source, entry)
 	source := l.sources()[0]
@@ -162,31 +162,31 @@ func TestWhatIsKeptIsNoPartOfTheHeader(t *testing.T) {
 }
 
 func TestLedger(t *testing.T) {
-	l := newLedger()
+	l := newLedger(nil)
 	there, gone := testSource, testSource
 	gone.Name = "gone"
 	if l.get(there) != nil || len(l.sources()) != 0 {
 		t.Error("a new ledger knows something")
 	}
-	entry := &last{seq: 1, verb: events.VerbObserved}
+	entry := &lastEvent{seq: 1, verb: events.VerbObserved}
 	l.set(there, entry)
-	l.set(gone, &last{seq: 2, verb: events.VerbDeleted})
+	l.set(gone, &lastEvent{seq: 2, verb: events.VerbDeleted})
 	if l.get(there) != entry {
 		t.Errorf("it gives %+v, want what was set", l.get(there))
 	}
 	if diff := cmp.Diff([]events.Source{there}, l.sources()); diff != "" {
 		t.Errorf("the sources that exist (-want +got):\n%s", diff)
 	}
-	l.set(there, nil)
+	l.forget(there)
 	if l.get(there) != nil || len(l.sources()) != 0 {
 		t.Error("it knows what was taken out")
 	}
 }
 
 func TestLedgerSupersede(t *testing.T) {
-	l := newLedger()
+	l := newLedger(nil)
 	l.supersede(testSource, 5)
-	if got := l.get(testSource); got == nil || got.seq != 5 || got.tells() {
+	if got := l.get(testSource); got == nil || got.seq != 5 || got.isReadable() {
 		t.Errorf("an event that cannot be read is %+v, want one with its sequence that tells nothing", got)
 	}
 	if list := l.sources(); len(list) != 0 {
@@ -195,7 +195,7 @@ func TestLedgerSupersede(t *testing.T) {
 	known := mustLast(t, events.Change{Verb: events.VerbObserved, Fingerprint: printed("0a", "1")})
 	l.set(testSource, known)
 	l.supersede(testSource, 9)
-	if got := l.get(testSource); got.seq != 9 || got.all != known.all || !got.tells() {
+	if got := l.get(testSource); got.seq != 9 || got.all != known.all || !got.isReadable() {
 		t.Errorf("after one that cannot be read it is %+v, want what was known, with the sequence 9", got)
 	}
 	if known.seq != 1 {

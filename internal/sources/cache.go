@@ -1,0 +1,56 @@
+package sources
+
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// targetIndex finds the ExternalSecrets that write a Secret, by <namespace>/<name> of the Secret.
+const targetIndex = "target"
+
+// objectCache holds what the informers cache, by kind: one indexer for each namespace that is listed.
+type objectCache map[events.Kind][]cache.Indexer
+
+// lookup returns the object as it was last seen, or nil.
+func (c objectCache) lookup(source events.Source) *object {
+	for _, indexer := range c[source.Kind] {
+		found, ok, err := indexer.GetByKey(source.Namespace + "/" + source.Name)
+		if err == nil && ok {
+			if seen, ok := found.(*object); ok {
+				return seen
+			}
+		}
+	}
+	return nil
+}
+
+// writersTo lists the ExternalSecrets that have a Secret as their target.
+func (c objectCache) writersTo(secret events.Source) []*object {
+	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
+}
+
+// inNamespace lists the objects of every kind in a namespace.
+func (c objectCache) inNamespace(namespace string) []*object {
+	var found []*object
+	for kind := range c {
+		found = append(found, c.find(kind, cache.NamespaceIndex, namespace)...)
+	}
+	return found
+}
+
+func (c objectCache) find(kind events.Kind, index, key string) []*object {
+	var list []*object
+	for _, indexer := range c[kind] {
+		found, err := indexer.ByIndex(index, key)
+		if err != nil {
+			continue // The index exists: the informer was made with it.
+		}
+		for _, obj := range found {
+			if seen, ok := obj.(*object); ok {
+				list = append(list, seen)
+			}
+		}
+	}
+	return list
+}

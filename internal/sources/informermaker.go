@@ -1,0 +1,103 @@
+package sources
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// informerMaker makes informers that cache reduced objects.
+type informerMaker struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	ring    *keyring
+	// selector is matched with the labels of objects by the API server. Empty matches all.
+	selector string
+	// noticed is called for each object that may have changed.
+	noticed func(source events.Source, created bool)
+	errors  *watchErrors
+}
+
+// makeAll makes the informers of a kind in each of the namespaces.
+func (m *informerMaker) makeAll(kind sourceKind, namespaces []string) (*kindInformers, error) {
+	made, manifest := &kindInformers{source: kind}, grantBase
+	if kind.isCustom() {
+		made.install, manifest = &installState{}, grantCustom
+	}
+	onError := m.errors.of(kind.resource, manifest, made.install)
+	for _, namespace := range namespaces {
+		informer, err := m.make(kind, namespace)
+		if err == nil {
+			err = informer.SetWatchErrorHandlerWithContext(onError)
+		}
+		if err == nil {
+			_, err = informer.AddEventHandler(m.handler())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("making the informer of %s: %w", kind.resource, err)
+		}
+		made.each = append(made.each, informer)
+	}
+	return made, nil
+}
+
+func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedIndexInformer, error) {
+	narrow := func(list *metav1.ListOptions) {
+		if kind.options != nil {
+			kind.options(list)
+		}
+		list.LabelSelector = m.selector
+	}
+	if !kind.isCustom() {
+		return kind.informer(informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithNamespace(namespace),
+			informers.WithTransform(kind.transform(m.ring)), informers.WithTweakListOptions(narrow))), nil
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	informer := dynamicinformer.NewFilteredDynamicInformer(m.dynamic, kind.custom, namespace, 0, indexers, narrow).Informer()
+	if err := informer.AddIndexers(kind.indexers); err != nil {
+		return nil, err
+	}
+	return informer, informer.SetTransform(kind.transform(m.ring))
+}
+
+func (m *informerMaker) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			m.notice(obj, !initial && m.isNew(obj))
+		},
+		UpdateFunc: func(before, after any) {
+			// Another resourceVersion may have the same content, but the same one always has.
+			if b, ok := before.(*object); ok {
+				if a, ok := after.(*object); ok && a.ResourceVersion == b.ResourceVersion {
+					return
+				}
+			}
+			m.notice(after, false)
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			m.notice(obj, false)
+		},
+	}
+}
+
+// isNew reports whether an object was created, rather than brought into scope by a label.
+func (m *informerMaker) isNew(obj any) bool {
+	seen, ok := obj.(*object)
+	return ok && (m.selector == "" || seen.asCreated)
+}
+
+func (m *informerMaker) notice(obj any, created bool) {
+	if seen, ok := obj.(*object); ok {
+		m.noticed(seen.source, created)
+	}
+}

@@ -1,0 +1,46 @@
+package sources
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sourceKinds is the table of the kinds of sources.
+var sourceKinds = []sourceKind{configMapSource, secretSource, externalSecretSource, certificateSource}
+
+// selectSources returns the sources of the kinds. An unknown kind and one that is listed twice are errors.
+func selectSources(kinds []string) ([]sourceKind, error) {
+	var selected []sourceKind
+	for n, kind := range kinds {
+		i := slices.IndexFunc(sourceKinds, func(s sourceKind) bool { return string(s.kind) == kind })
+		if i < 0 {
+			return nil, fmt.Errorf("--sources: %q is not one of %s", kind, strings.Join(kindNames(), ", "))
+		}
+		if slices.Contains(kinds[:n], kind) {
+			return nil, fmt.Errorf("--sources: %q is given twice", kind)
+		}
+		selected = append(selected, sourceKinds[i])
+	}
+	return selected, nil
+}
+
+// kindNames lists the kinds of sources that can be watched.
+func kindNames() []string {
+	names := make([]string, 0, len(sourceKinds))
+	for _, s := range sourceKinds {
+		names = append(names, string(s.kind))
+	}
+	return names
+}
+
+// defaultKinds lists the kinds that every cluster has.
+func defaultKinds() []string {
+	var names []string
+	for _, s := range sourceKinds {
+		if !s.isCustom() {
+			names = append(names, string(s.kind))
+		}
+	}
+	return names
+}

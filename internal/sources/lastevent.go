@@ -1,0 +1,153 @@
+package sources
+
+import (
+	"fmt"
+	"strings"
+	"unique"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// lastEvent is the compact form of the last event on a source's subject.
+type lastEvent struct {
+	seq uint64
+	// verb is empty if no event of the source could be read. Only the sequence is known then.
+	verb      events.Verb
+	uid       string
+	version   string
+	keyID     string
+	all       sum
+	changedAt string
+	createdAt string
+	truncated bool
+	keys      []lastKey
+	// rare is nil for most sources, but not for a secret in a store.
+	rare *rareFields
+}
+
+// rareFields holds rarely set fields, behind a pointer to keep lastEvent small.
+type rareFields struct {
+	// used is the request that the source was last written for.
+	used string
+	// revision is that of the status.
+	revision string
+	// store is set for a secret in a store only.
+	store *storeState
+}
+
+// lastKey is one data key. A removed key is kept with gone set, so that later events still report the removal.
+type lastKey struct {
+	name      string
+	sum       sum
+	gone      bool
+	changedAt string
+}
+
+// newLastEvent copies what it keeps of the change. The attributes of an event that was read share one string, the whole
+// header, and keeping one of them would keep all in memory. Strings that many sources share are interned.
+func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
+	keyID, all, err := parseSum(change.Fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	l := &lastEvent{
+		seq: seq, verb: change.Verb, uid: strings.Clone(change.UID), version: strings.Clone(change.ResourceVersion),
+		keyID: unique.Make(keyID).Value(), all: all, changedAt: change.ChangedAt, createdAt: change.CreatedAt,
+		truncated: change.Truncated, keys: make([]lastKey, 0, len(change.Keys)),
+	}
+	if rare := newRareFields(change); rare != (rareFields{}) {
+		l.rare = &rare
+	}
+	if change.Truncated {
+		return l, nil
+	}
+	for name, k := range change.Keys {
+		entry := lastKey{name: name, gone: k.Fingerprint == "", changedAt: k.ChangedAt}
+		if !entry.gone {
+			var id string
+			if id, entry.sum, err = parseSum(k.Fingerprint); err != nil {
+				return nil, err
+			}
+			if id != keyID {
+				return nil, fmt.Errorf("fingerprint %q is not under the key of %q", k.Fingerprint, change.Fingerprint)
+			}
+		}
+		l.keys = append(l.keys, entry)
+	}
+	return l, nil
+}
+
+func newRareFields(change events.Change) rareFields {
+	var rare rareFields
+	if change.Store != nil {
+		rare.store = newStoreState(change)
+	}
+	if change.Status != nil {
+		rare.revision = change.Status.Revision
+	}
+	if cause := change.Cause; cause != nil {
+		rare.used = cause.Event
+		// What failed may be tried again for the same request.
+		if rare.used == "" || change.Verb == events.VerbFailed {
+			rare.used = cause.Earlier
+		}
+	}
+	return rare
+}
+
+// isReadable reports whether there is an event and its content is known.
+func (l *lastEvent) isReadable() bool { return l != nil && l.verb != "" }
+
+// usedRequest returns the request that the source was last written for, as far as the stream knows.
+func (l *lastEvent) usedRequest() string {
+	if l == nil || l.rare == nil {
+		return ""
+	}
+	return l.rare.used
+}
+
+// statusRevision returns the revision of the last published status.
+func (l *lastEvent) statusRevision() string {
+	if l == nil || l.rare == nil {
+		return ""
+	}
+	return l.rare.revision
+}
+
+// inStore returns the state of a secret in a store, or nil.
+func (l *lastEvent) inStore() *storeState {
+	if l == nil || l.rare == nil {
+		return nil
+	}
+	return l.rare.store
+}
+
+// texts returns the fingerprints of the keys that existed, by name.
+func (l *lastEvent) texts() map[string]string {
+	texts := make(map[string]string, len(l.keys))
+	for _, k := range l.keys {
+		if !k.gone {
+			texts[k.name] = k.sum.text(l.keyID)
+		}
+	}
+	return texts
+}
+
+// deletion returns the event for the deletion of the source.
+func (l *lastEvent) deletion() events.Change {
+	change := events.Change{
+		Verb: events.VerbDeleted, UID: l.uid, ResourceVersion: l.version,
+		Fingerprint: l.all.text(l.keyID), ChangedAt: l.changedAt, CreatedAt: l.createdAt, Truncated: l.truncated,
+	}
+	if !l.truncated {
+		change.Keys = make(map[string]events.Key, len(l.keys))
+	}
+	for _, k := range l.keys {
+		entry := events.Key{ChangedAt: k.changedAt}
+		if !k.gone {
+			entry.Fingerprint = k.sum.text(l.keyID)
+		}
+		change.Keys[k.name] = entry
+	}
+	return change
+}

@@ -1,0 +1,53 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// publishTimeout bounds one try to publish. A try is repeated until it succeeds.
+const publishTimeout = 10 * time.Second
+
+// maxConflicts is how often in a row another watcher may be faster before the source waits for a retry.
+const maxConflicts = 5
+
+// reconciler brings the last event of a source in line with the source.
+type reconciler struct {
+	cluster   string
+	now       func() time.Time
+	assessors map[events.Kind]assessor
+	ledger    *ledger
+	reader    *ledgerReader
+	publisher *publisher
+}
+
+// reconcile publishes the event of a source, if there is something to say.
+func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry queueEntry) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	for range maxConflicts {
+		before := r.ledger.get(source)
+		change, ok := r.assessors[source.Kind](source, before, entry.created)
+		if !ok {
+			return nil
+		}
+		change.Cluster, change.Source, change.Time = r.cluster, source, r.now().UTC()
+		var expected uint64
+		if before != nil {
+			expected = before.seq
+		}
+		err := r.publisher.publish(ctx, change, expected, entry.at)
+		if !errors.Is(err, events.ErrConflict) {
+			return err
+		}
+		// Another watcher of this cluster was faster. Compare with its event.
+		if err := r.reader.refresh(ctx, source); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
+}

@@ -1,0 +1,52 @@
+package sources
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// The annotations with which a sync of an ExternalSecret is requested. The operator copies them to the Secret, unless the
+// ExternalSecret has a template.
+const (
+	annotationCause       = "keyturn.dev/cause"
+	annotationTraceparent = "keyturn.dev/traceparent"
+)
+
+// maxCause is the longest event id that is accepted as a cause, in bytes.
+const maxCause = 1200
+
+// request is the reason, in an object's annotations, why the object was to be written.
+type request struct {
+	// event is the id of the event that caused the request.
+	event string
+	trace events.TraceContext
+}
+
+// requestOf reads a request from annotations. Anyone who can edit the object can set these, so each is validated.
+func requestOf(annotations map[string]string) request {
+	event, parent := annotations[annotationCause], annotations[annotationTraceparent]
+	if event == "" {
+		// An object made by a ClusterExternalSecret has the force-sync annotation only.
+		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
+		event, parent = forced.Event, forced.Traceparent
+	}
+	if event = printable(event, maxCause); event == "" {
+		return request{}
+	}
+	// The propagator drops an invalid trace context.
+	trace := events.TraceContext{Parent: parent}
+	return request{event: event, trace: events.TraceFrom(trace.Context(context.Background()))}
+}
+
+// printable returns the text if it has at most size bytes and only printable characters, and otherwise an empty string.
+func printable(text string, size int) string {
+	if len(text) > size || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return text
+}

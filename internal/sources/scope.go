@@ -1,0 +1,27 @@
+package sources
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// scope is the set of namespaces whose sources are watched.
+type scope struct {
+	// names is empty for all namespaces.
+	names    []string
+	selected *namespaceFilter
+}
+
+// listed returns the namespaces that are listed and watched one by one.
+func (s scope) listed() []string {
+	if len(s.names) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return s.names
+}
+
+// includes reports whether the sources of a namespace are watched.
+func (s scope) includes(namespace string) bool {
+	return (len(s.names) == 0 || slices.Contains(s.names, namespace)) && s.selected.matches(namespace)
+}

@@ -1,0 +1,57 @@
+package sources
+
+import "github.com/keyturn/keyturn/internal/events"
+
+// compareStatus returns the event for the status of an object, compared with the last event on its subject. It returns false
+// if there is nothing to say. Like compare it is a pure function, and treats deleted and recreated objects the same.
+func compareStatus(before *lastEvent, now *object, current status, content []fingerprints) (events.Change, bool) {
+	switch {
+	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
+		return events.Change{}, false
+	case now == nil:
+		return before.deletion(), true
+	case !before.isReadable():
+		return describeStatus(now, current, events.VerbObserved, nil, content[0]), true
+	}
+	comparable, found := under(content, before.keyID)
+	same := found && comparable.all == before.all ||
+		// Without the key of the last event nothing can be compared, but an object that was not written is the same.
+		!found && before.uid == string(now.UID) && before.version == now.ResourceVersion
+	switch {
+	case before.verb == events.VerbDeleted && (same || current.verb == ""):
+		return describeStatus(now, current, events.VerbObserved, before, content[0]), true
+	case same, current.verb == "":
+		return events.Change{}, false
+	case current.verb == events.VerbIssued && current.fields.Revision == before.statusRevision():
+		// The failure was cleared without a new certificate.
+		return describeStatus(now, current, events.VerbObserved, before, content[0]), true
+	}
+	return describeStatus(now, current, current.verb, before, content[0]), true
+}
+
+func describeStatus(now *object, current status, verb events.Verb, before *lastEvent, content fingerprints) events.Change {
+	change := events.Change{
+		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
+		Fingerprint: content.all.text(content.keyID), Status: &current.fields,
+	}
+	if before != nil {
+		change.ChangedAt, change.Previous = before.changedAt, before.all.text(before.keyID)
+	}
+	if verb != events.VerbObserved {
+		change.ChangedAt = now.ResourceVersion
+	}
+	return change
+}
+
+// assessStatus compares the status of an object, as refined by refine, with the last event.
+func assessStatus(v view, before *lastEvent, now *object, refine func(status) status) (events.Change, bool) {
+	switch {
+	case now == nil:
+		return compareStatus(before, nil, status{}, nil)
+	case now.details.status == nil:
+		v.unreadable(now.source)
+		return events.Change{}, false
+	}
+	current := refine(*now.details.status)
+	return compareStatus(before, now, current, v.ring.fingerprint(now.source, current.content()))
+}

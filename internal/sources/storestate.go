@@ -1,0 +1,28 @@
+package sources
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// storeState is what the last event says of a secret in a store.
+type storeState struct {
+	version int64
+	// at orders the events, and writtenAt is the store's time of the state.
+	at, writtenAt time.Time
+	// seenAt is when the watcher saw it, by the watcher's clock.
+	seenAt time.Time
+}
+
+// newStoreState returns nil for an event whose resourceVersion is not a time.
+func newStoreState(change events.Change) *storeState {
+	nanoseconds, err := strconv.ParseInt(change.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &storeState{
+		version: change.Store.Version, at: time.Unix(0, nanoseconds), writtenAt: change.WrittenAt, seenAt: change.Time,
+	}
+}

@@ -1,0 +1,18 @@
+package sources
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// view is what a kind of source may use to assess an object.
+type view struct {
+	cached objectCache
+	ring   *keyring
+	now    func() time.Time
+	// recheck assesses a source again after a delay.
+	recheck func(source events.Source, delay time.Duration)
+	// unreadable reports an object whose status cannot be read.
+	unreadable func(source events.Source)
+}

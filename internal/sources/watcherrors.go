@@ -1,0 +1,46 @@
+package sources
+
+import (
+	"context"
+	"log/slog"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// The manifests that grant the permission to list and watch.
+const (
+	grantBase       = "deploy/base/rbac.yaml"
+	grantCustom     = "deploy/components/secret-stores/watcher.yaml"
+	grantNamespaces = "deploy/components/namespace-selector/rbac.yaml"
+)
+
+// watchErrors handles the errors of informers.
+type watchErrors struct {
+	readiness *readiness
+	log       *slog.Logger
+}
+
+// of returns the handler for a resource that the manifest grants. The install is that of a custom kind, or nil.
+func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, reflector *cache.Reflector, err error) {
+		if state != nil {
+			state.troubled.Store(true)
+		}
+		if missing := kube.MissingPermission(resource, manifest, err); missing != nil {
+			w.readiness.deny(resource, missing)
+			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
+			return
+		}
+		if state != nil && apierrors.IsNotFound(err) {
+			// The informer retries by itself.
+			if state.absent.CompareAndSwap(false, true) {
+				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
+			}
+			return
+		}
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
+}

@@ -1,0 +1,38 @@
+package sources
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
+)
+
+// worker reconciles pending sources, one at a time.
+type worker struct {
+	pending   *pendingSources
+	reconcile func(ctx context.Context, source events.Source, entry queueEntry) error
+	progress  *health.Progress
+	metrics   *metrics
+	log       *slog.Logger
+}
+
+// run works until the queue is shut down. What has begun when ctx ends is finished: publishTimeout bounds it.
+func (w *worker) run(ctx context.Context) {
+	for {
+		source, entry, ok := w.pending.take()
+		if !ok {
+			return
+		}
+		w.progress.Busy()
+		if err := w.reconcile(context.WithoutCancel(ctx), source, entry); err != nil {
+			w.metrics.publishError(ctx)
+			w.log.ErrorContext(ctx, "cannot publish an event; retrying",
+				"source", source.String(), "namespace", source.Namespace, "err", err)
+			w.pending.retry(source, entry)
+		} else {
+			w.pending.done(source)
+		}
+		w.progress.Idle()
+	}
+}
