@@ -24,7 +24,7 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 		}
 	}
 	if attributes.ID == "" || attributes.Type == "" || attributes.Source.String() == "" {
-		return nil, rejectf(ReasonMalformed, "one of the attributes id, type and source is missing")
+		return nil, rejectf(ReasonMalformed, "the attribute id, type or source is missing")
 	}
 	return attributes, nil
 }

@@ -67,11 +67,11 @@ func (c Change) validate() error {
 	case !isLabel(c.Cluster):
 		return errors.New("the cluster is not a DNS label")
 	case c.Source.Kind == KindRollout || c.Source.Kind == KindCluster:
-		return errors.New("the kind is not one of a source")
+		return errors.New("the kind is not a kind of source")
 	case !hasVerb(c.Source.Kind, c.Verb):
 		return errors.New("the kind has no such verb")
 	case !isUID(c.UID):
-		return errors.New("the uid is not one of Kubernetes")
+		return errors.New("the uid is not a Kubernetes UID")
 	case !isVersion(c.ResourceVersion):
 		return errors.New("the resourceversion is not a decimal number")
 	case !isFingerprint(c.Fingerprint):
@@ -111,15 +111,15 @@ func (c Change) validateKind() error {
 	hasStatus := c.Source.Kind == KindExternalSecret || c.Source.Kind == KindCertificate
 	switch {
 	case c.Cause != nil && c.Source.Kind != KindSecret && c.Source.Kind != KindExternalSecret:
-		return errors.New("a cause belongs to events of Secrets and ExternalSecrets only")
+		return errors.New("only events of Secrets and ExternalSecrets have a cause")
 	case c.Status != nil && !hasStatus, c.Status == nil && hasStatus && c.Verb != VerbDeleted:
-		return errors.New("a status belongs to events of ExternalSecrets and Certificates, and to them only")
+		return errors.New("events of ExternalSecrets and Certificates have a status, and no others")
 	case c.Source.Kind == KindOpenBao:
 		return c.validateStore()
 	case c.Store != nil:
-		return errors.New("the state of a store belongs to events of its secrets only")
+		return errors.New("only events of secrets in a store have the state of a store")
 	case !isSubdomain(c.Source.Namespace) || !isSubdomain(c.Source.Name):
-		return errors.New("the namespace or the name is not one of Kubernetes")
+		return errors.New("the namespace or the name is not a Kubernetes name")
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (c Change) validateStore() error {
 	case err != nil:
 		return err
 	case c.Source.Namespace != "" || c.UID != path.Store:
-		return errors.New("the namespace or the uid is not that of a secret in a store")
+		return errors.New("the namespace is not empty, or the uid is not the name of the store")
 	case c.Store == nil:
 		return errors.New("the state of the store is missing")
 	}

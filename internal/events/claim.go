@@ -29,7 +29,7 @@ const claimName = "identity"
 
 // ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
 func ClaimSubject(cluster string) string {
-	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.Subject()
+	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.subject()
 }
 
 // id returns the event's id. It includes Replaces, so that a cluster can take a name back.
@@ -77,9 +77,9 @@ func (c Claim) validate() error {
 	case !isLabel(c.Cluster):
 		return errors.New("the cluster is not a DNS label")
 	case !isUID(c.UID):
-		return errors.New("the uid is not one of Kubernetes")
+		return errors.New("the uid is not a Kubernetes UID")
 	case c.Replaces != "" && !isUID(c.Replaces):
-		return errors.New("the replaced uid is not one of Kubernetes")
+		return errors.New("the replaced uid is not a Kubernetes UID")
 	case c.Time.IsZero():
 		return errors.New("the time is missing")
 	}

@@ -213,7 +213,7 @@ func wantReason(t *testing.T, err error, reason string) {
 	}
 }
 
-// FuzzFromMsg checks that whatever is read is a valid event, and is written and read again as the same.
+// FuzzFromMsg checks that every decoded event is valid, and survives encoding and decoding.
 func FuzzFromMsg(f *testing.F) {
 	f.Add("id/1", "dev.keyturn.secret.changed.v1", "k8s://c/watcher", "2026-03-14T15:09:26Z", "application/json", "name", "db", []byte("{}"))
 	f.Add(`"%41"`, "t", "/s", "", "", "ext", "%F0%9F%94%91", []byte(nil))
@@ -237,7 +237,7 @@ func FuzzFromMsg(f *testing.F) {
 		}
 		first, err := ToMsg(e, "s")
 		if reject, typed := errors.AsType[*RejectError](err); typed && reject.Reason == ReasonOversized {
-			return // percent-encoding can make a header longer
+			return // percent-encoding can exceed the limit of the header
 		}
 		if err != nil {
 			t.Fatalf("what was read is not written: %v", err)
@@ -256,7 +256,7 @@ func FuzzFromMsg(f *testing.F) {
 	})
 }
 
-// FuzzToMsg checks that every attribute that is written comes back as it was, and that no value becomes a header.
+// FuzzToMsg checks that every attribute survives encoding and decoding, and that no value becomes a header.
 func FuzzToMsg(f *testing.F) {
 	f.Add("id", "subject", "value", []byte("{}"))
 	f.Add("a b", `quo"ted`, "100%\r\nce-id: 2", []byte{0, 1})

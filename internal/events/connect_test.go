@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// logBuffer collects what is logged by several goroutines.
+// logBuffer is a log for concurrent use.
 type logBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// consumeOutcomes runs ConsumeOutcomes and returns when its consumer is there, so that what is published then is delivered.
+// consumeOutcomes runs ConsumeOutcomes. It returns when the consumer exists, so that what is published next is delivered.
 func consumeOutcomes(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -28,7 +28,7 @@ func consumeOutcomes(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 	return c
 }
 
-// outcomeOf is an outcome of a revision of the test's workload.
+// outcomeOf returns an outcome of the test's workload at a revision.
 func outcomeOf(verb Verb, revision string) Outcome {
 	o := outcome()
 	o.Verb, o.Revision, o.Cause = verb, revision, "cause-"+revision

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// consumer runs Consume and gives what it hands over.
+// consumer runs Consume and collects its deliveries.
 type consumer struct {
 	t          *testing.T
 	deliveries chan *Delivery
@@ -74,7 +74,7 @@ func declareWith(ctx context.Context, nc *nats.Conn) error {
 	return Declare(ctx, js, 1)
 }
 
-// drained waits until the durable has nothing pending.
+// drained waits until the consumer has nothing pending and nothing in flight.
 func drained(t *testing.T, b *Bus) {
 	t.Helper()
 	eventually(t, "every event is acknowledged", func() bool {
@@ -117,9 +117,9 @@ func TestDone(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
-		// again says whether the event is delivered a second time.
+		// again means that the event is redelivered.
 		again bool
-		// letter is the reason of the dead letter. Empty: there is none.
+		// letter is the reason in the dead letter. Empty means no dead letter.
 		letter string
 	}{
 		{name: "what is done is not delivered again"},
@@ -176,8 +176,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestConsumeRefuses publishes every kind of message that must not reach a handler.
-func TestConsumeRefuses(t *testing.T) {
+// TestConsumeRejects publishes every kind of message that must not reach a handler.
+func TestConsumeRejects(t *testing.T) {
 	valid := func(alter func(*nats.Msg)) *nats.Msg {
 		msg, err := ToMsg(mustEvent(t, version("db", "1").Event), "keyturn.v1.prod-eu.secret.shop.db")
 		if err != nil {
@@ -316,8 +316,8 @@ func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
 	drained(t, b)
 }
 
-// TestWhatWasFetchedIsHandedBack blocks a handler, so that more is fetched than handed over, and takes over.
-func TestWhatWasFetchedIsHandedBack(t *testing.T) {
+// TestBufferedMessagesAreNaked blocks a handler, so that messages are buffered, and lets a second consumer take over.
+func TestBufferedMessagesAreNaked(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
 	for i := range 10 {
@@ -409,7 +409,7 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 		d.Done(t.Context(), nil)
 	}
 	finish(under[10:])
-	// What was finished while there was no server may come once more.
+	// What was finished without a server may be redelivered.
 	eventually(t, "every event is acknowledged", func() bool {
 		select {
 		case d := <-c.deliveries:

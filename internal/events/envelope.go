@@ -135,7 +135,7 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 	case !ok:
 		return envelope{}, rejectf(ReasonMalformed, "the partitionkey is not <cluster>/<uid>")
 	case v.extensions[extKind] != string(kind):
-		return envelope{}, rejectf(ReasonMalformed, "the kind is not that of the type")
+		return envelope{}, rejectf(ReasonMalformed, "the kind does not match the type")
 	case e.Source() != sourceURI(v.cluster, component):
 		return envelope{}, rejectf(ReasonMalformed, "the source is not the %s of the cluster", component)
 	case e.DataContentType() != jsonContentType:
@@ -151,9 +151,9 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 func (v envelope) matches(want envelope) error {
 	switch {
 	case v.id != want.id:
-		return rejectf(ReasonMalformed, "the id does not agree with the other attributes")
+		return rejectf(ReasonMalformed, "the id does not match the other attributes")
 	case v.selfLink != want.selfLink:
-		return rejectf(ReasonMalformed, "the subject attribute does not agree with the other attributes")
+		return rejectf(ReasonMalformed, "the subject attribute does not match the other attributes")
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func decodeJSON(data []byte, payload any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the data is not JSON, at byte %d", syntax.Offset)
 	case errors.As(err, &mistyped):
-		return fmt.Errorf("the data has a wrong type at byte %d", mistyped.Offset)
+		return fmt.Errorf("the data has a value of the wrong type at byte %d", mistyped.Offset)
 	default:
 		return errors.New("the data cannot be decoded")
 	}

@@ -14,7 +14,7 @@ var testTime = time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.UTC)
 
 func sum(digit string) string { return "k0a1b2c3d:" + strings.Repeat(digit, 32) }
 
-// change is a change of the content of a Secret. Tests alter their copy.
+// change returns a change of the content of a Secret, for the test to alter.
 func change() Change {
 	return Change{
 		Cluster: testCluster, Source: Source{Kind: KindSecret, Namespace: "shop", Name: "db.v2"}, Verb: VerbChanged,
@@ -43,10 +43,10 @@ func outcome() Outcome {
 	}
 }
 
-// storePath is a secret in a store whose name needs all that a name can need.
+// storePath names a secret in a store, with every kind of character that needs escaping.
 var storePath = StorePath{Store: "bao", Namespace: "team-a/eu", Mount: "kv/prod", Path: "shop/db.v2 50%"}
 
-// changeOf is a change of a kind with a verb, and with what only events of that kind have.
+// changeOf returns a change of a kind and a verb, with the fields that only this kind has.
 func changeOf(kind Kind, verb Verb) Change {
 	c := change()
 	c.Source.Kind, c.Verb = kind, verb
@@ -86,7 +86,7 @@ func changeOf(kind Kind, verb Verb) Change {
 	return c
 }
 
-// allChanges is one change of every type.
+// allChanges returns one change of each type.
 func allChanges() []Change {
 	var list []Change
 	for _, kind := range []Kind{KindConfigMap, KindSecret, KindOpenBao, KindExternalSecret, KindCertificate} {
@@ -97,7 +97,7 @@ func allChanges() []Change {
 	return list
 }
 
-// allOutcomes is one outcome of every type.
+// allOutcomes returns one outcome of each type.
 func allOutcomes() []Outcome {
 	var list []Outcome
 	for _, verb := range verbs[KindRollout] {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// openFleet declares a stream that sources CHANGES for each cluster, as that of a hub does, and reads it.
+// openFleet declares a stream that sources CHANGES of each cluster, as a hub does, and returns its reader.
 func openFleet(t *testing.T, s *testServer, clusters ...string) *Reader {
 	t.Helper()
 	config := jetstream.StreamConfig{Name: "FLEET", AllowDirect: true, AllowMsgTTL: true}
@@ -50,7 +50,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		return got
 	}
 	eventually(t, "the fleet has all of both", func() bool { return len(read(HistoryQuery{})) == 3 })
-	// Superseded on CHANGES, and still there.
+	// It is superseded on CHANGES, but not on the fleet's stream.
 	mustPublish(t, east, second, seq)
 	line := func(c Change) string { return Subject(c.Cluster, c.Source) + " " + c.ID() }
 	eventually(t, "the fleet has the change and the one before", func() bool {
@@ -102,7 +102,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	claimed(east, "uid-one", "")
 	claimed(east, "uid-two", "uid-one")
 	claimed(west, "uid-three", "")
-	// The name is taken by another cluster, whose own stream has no claim to it.
+	// A cluster claims the name of another one, on a stream of its own.
 	forged := Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
 	msg, err := ToMsg(mustEvent(t, forged.event), ClaimSubject("prod-us"))
 	if err != nil {
@@ -127,7 +127,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("members, %v (-want +got):\n%s", err, diff)
 	}
-	// A reader of one cluster's own streams knows those that claimed their names there.
+	// A reader of a cluster's own streams finds the claims on it.
 	own, err := east.Members(t.Context())
 	without := []Member{
 		{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}},

@@ -13,8 +13,8 @@ type Origins struct {
 	StoresFrom []string
 }
 
-// Subjects lists the subjects that the last event of a source may be on, that of the own cluster first.
-func (o Origins) Subjects(source Source) []string {
+// subjects returns the subjects that the last event of a source may be on, that of the own cluster first.
+func (o Origins) subjects(source Source) []string {
 	subjects := []string{Subject(o.Cluster, source)}
 	if source.Kind == KindOpenBao {
 		for _, cluster := range o.StoresFrom {
@@ -24,7 +24,7 @@ func (o Origins) Subjects(source Source) []string {
 	return subjects
 }
 
-// Filters lists the subject filters of the sources of a kind that a namespace can reference. Secrets in stores have no namespace.
+// Filters returns the subject filters of the sources of a kind that a namespace can reference. Secrets in stores have no namespace.
 func (o Origins) Filters(kind Kind, namespace string) []string {
 	if kind != KindOpenBao {
 		return []string{NamespaceFilter(o.Cluster, kind, namespace)}
@@ -40,7 +40,7 @@ func (o Origins) Filters(kind Kind, namespace string) []string {
 func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Stored, error) {
 	var stored Stored
 	var err error
-	for _, subject := range o.Subjects(source) {
+	for _, subject := range o.subjects(source) {
 		if stored, err = reader.Last(ctx, subject); !errors.Is(err, ErrNotFound) {
 			break
 		}

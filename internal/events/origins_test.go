@@ -13,8 +13,8 @@ func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T
 		name      string
 		got, want []string
 	}{
-		{"subjects of a secret in a store", origins.Subjects(store), []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}},
-		{"subjects of a Secret", origins.Subjects(secret), []string{"keyturn.v1.demo.secret.shop.db"}},
+		{"subjects of a secret in a store", origins.subjects(store), []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}},
+		{"subjects of a Secret", origins.subjects(secret), []string{"keyturn.v1.demo.secret.shop.db"}},
 		{"filters of secrets in stores", origins.Filters(KindOpenBao, "shop"), []string{KindFilter("demo", KindOpenBao), KindFilter("hub", KindOpenBao)}},
 		{"filters of Secrets", origins.Filters(KindSecret, "shop"), []string{NamespaceFilter("demo", KindSecret, "shop")}},
 	} {

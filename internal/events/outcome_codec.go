@@ -75,9 +75,9 @@ func (o Outcome) validate() error {
 	case o.Workload.selfLink() == "":
 		return errors.New("the kind of the workload is unknown")
 	case !isSubdomain(o.Workload.Namespace) || !isSubdomain(o.Workload.Name):
-		return errors.New("the namespace or the name of the workload is not one of Kubernetes")
+		return errors.New("the namespace or the name of the workload is not a Kubernetes name")
 	case !isUID(o.Workload.UID):
-		return errors.New("the uid of the workload is not one of Kubernetes")
+		return errors.New("the uid of the workload is not a Kubernetes UID")
 	case o.ResourceVersion != "" && !isVersion(o.ResourceVersion):
 		return errors.New("the resourceversion is not a decimal number")
 	case !isText(o.Cause) || !isText(o.Revision):

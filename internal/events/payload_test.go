@@ -369,7 +369,7 @@ func TestABrokenTraceDoesNotCostTheChange(t *testing.T) {
 	}
 }
 
-// TestTheLargestChangeFits holds MaxKeys and MaxKeyNames, by which the watcher decides, against MaxEventSize.
+// TestTheLargestChangeFits checks that a change within MaxKeys and MaxKeyNames never exceeds MaxEventSize.
 func TestTheLargestChangeFits(t *testing.T) {
 	c := change()
 	c.Keys, c.Changed = map[string]Key{}, nil
@@ -404,7 +404,7 @@ func FuzzParseChange(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is taken can be published, on a subject that can be read, and is read as the same.
+		// What is accepted can be published, its subject can be parsed, and it decodes to the same change.
 		address, err := ParseSubject(Subject(c.Cluster, c.Source))
 		if err != nil || address.Name != c.Source.Name {
 			t.Fatalf("got %+v, %v", address, err)

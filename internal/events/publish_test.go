@@ -115,8 +115,8 @@ func TestPublishChangeConflicts(t *testing.T) {
 	}
 }
 
-// TestPublishChangeAgainAfterWhatSupersededIt is an object that was reported gone and is there after all, at the version
-// at which it was there before. The dedupe window knows that id.
+// TestPublishChangeAgainAfterWhatSupersededIt reports an object as deleted that still exists, unchanged. Its event then has an id
+// that is within the dedupe window.
 func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 	s := startServer(t)
 	b, js := s.bus(), s.jetstream()
@@ -138,14 +138,14 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 	}
 }
 
-// TestPublishChangeAcrossADuplicate is what a cluster of servers answers to a repetition: it looks for the id before the
-// expectation.
+// TestPublishChangeAcrossADuplicate has a repetition answered as clustered servers do: they check the id before the expected
+// sequence.
 func TestPublishChangeAcrossADuplicate(t *testing.T) {
 	s := startServer(t)
 	b, js := s.bus(), s.jetstream()
 	c := version("db", "1")
 	seq := mustPublish(t, b, c, 0)
-	// The event is removed, so the expectation holds again and the id decides.
+	// Without the event the expected sequence is right again, so the id decides.
 	stream, err := js.Stream(t.Context(), StreamChanges)
 	if err != nil {
 		t.Fatal(err)
@@ -417,12 +417,12 @@ func TestLast(t *testing.T) {
 	if _, err := stored.Outcome(); err == nil {
 		t.Error("what is not an event is read as an outcome")
 	}
-	// It can be superseded all the same.
+	// It can be superseded nevertheless.
 	mustPublish(t, b, version("db", "1"), stored.Seq)
 }
 
-// TestHistoryMissesNothing shows why HISTORY is written by the publisher: CHANGES forgets what is superseded at once, and
-// HISTORY has all of it.
+// TestHistoryMissesNothing shows why publishers write HISTORY: CHANGES drops superseded events at once, HISTORY has all of
+// them.
 func TestHistoryMissesNothing(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
@@ -446,8 +446,8 @@ func TestHistoryMissesNothing(t *testing.T) {
 	}
 }
 
-// TestRepublishLosesExpectations is the claim on which docs/adr/0002-history-is-written-first.md stands. When this test
-// fails the server has changed, and the decision can be made again.
+// TestRepublishLosesExpectations is the reason for docs/adr/0002-history-is-written-first.md. If it fails, the server has
+// changed, and the decision can be revised.
 func TestRepublishLosesExpectations(t *testing.T) {
 	s := startServer(t)
 	js := s.jetstream()
@@ -466,12 +466,12 @@ func TestRepublishLosesExpectations(t *testing.T) {
 		}
 		return ack.Sequence
 	}
-	// Another subject is first, so that the sequences of the two streams differ.
+	// An event on another subject makes the sequences of the two streams differ.
 	if _, err := js.Publish(t.Context(), "target.other", nil); err != nil {
 		t.Fatal(err)
 	}
 	publish("second", publish("first", 0))
-	// What comes last is without an expectation: once it is there, what was republished before it has been answered.
+	// The last message expects no sequence: once it is stored, everything before it was processed.
 	if _, err := js.Publish(t.Context(), "origin.end", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func TestEmbeddedWithoutAListener(t *testing.T) {
 	}
 }
 
-// TestRights gives the users of a cluster exactly the rights that the package documentation lists, and does everything
-// with them that the programs do. What is not listed is refused.
+// TestRights grants the users of a cluster exactly the permissions that the package documentation lists, and does everything
+// with them that the programs do. Any other subject is denied.
 func TestRights(t *testing.T) {
 	seeds, users := make(map[string]string), ""
 	watcherRights := []string{
@@ -134,7 +134,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 
-	// Each cluster publishes under its own subjects only.
+	// A cluster publishes only under its own name.
 	if err := nc.Publish("keyturn.v1.prod-us.secret.shop.db", nil); err != nil {
 		t.Fatal(err)
 	}

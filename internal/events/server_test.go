@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 )
 
-// testServer is a NATS server of a test, with the streams declared.
+// testServer is a NATS server with the streams declared.
 type testServer struct {
 	t   *testing.T
 	dir string
@@ -52,7 +52,7 @@ func (s *testServer) restart(between func()) {
 	s.start(u.Host)
 }
 
-// connect connects as a program of the cluster does, but tries again faster.
+// connect connects as a program does, but reconnects faster.
 func (s *testServer) connect() *nats.Conn {
 	s.t.Helper()
 	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: s.t.Name()},
@@ -83,7 +83,7 @@ func (s *testServer) bus() *Bus {
 	return b
 }
 
-// version gives a change of the named Secret at a resourceVersion, with a content of its own.
+// version returns a change of the named Secret at a resourceVersion, with a content of its own.
 func version(name, resourceVersion string) Change {
 	c := change()
 	c.Source.Name, c.UID = name, "uid-"+name
@@ -94,7 +94,7 @@ func version(name, resourceVersion string) Change {
 	return c
 }
 
-// mustPublish publishes a change and gives its sequence.
+// mustPublish publishes a change and returns its sequence.
 func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) uint64 {
 	t.Helper()
 	seq, err := b.PublishChange(t.Context(), c, expected)
@@ -104,7 +104,7 @@ func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) uint64 {
 	return seq
 }
 
-// messages gives what a stream holds, in order.
+// messages returns the messages of a stream, in order.
 func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	s, err := js.Stream(t.Context(), stream)

@@ -22,7 +22,7 @@ func TestSubjectTemplateHasTheTokensOfASubject(t *testing.T) {
 	}
 }
 
-// What a span says of an event is what the event says of itself: a person who has the one searches for the other.
+// A span has the attributes of its event, so that a person who has one can search for the other.
 func TestSpanAttributesAreThoseOfTheEvent(t *testing.T) {
 	for kind, list := range verbs {
 		if kind == KindRollout || kind == KindCluster {

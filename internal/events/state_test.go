@@ -110,12 +110,12 @@ func TestStateEndsWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestStateEndsWhenWhatIsAwaitedVanishes deletes messages that the reader has not been given yet, the last one among them:
-// no message says then that it was the last.
+// TestStateEndsWhenWhatIsAwaitedVanishes deletes messages before they are delivered, including the last one. No message is then
+// marked as the last.
 func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
-	// More than the iterator fetches at once, so that there are some the server still holds.
+	// More than the iterator fetches at once, so that the server still has some.
 	const sources = 1500
 	for i := range sources {
 		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
@@ -201,8 +201,8 @@ func TestStateEndsWithAnErrorWhenTheStreamIsDeleted(t *testing.T) {
 	}
 }
 
-// TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream is the case in which the iterator itself tries again,
-// for longer than the context allows.
+// TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream: the iterator would retry for longer than the context
+// lasts.
 func TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()

@@ -23,7 +23,7 @@ import (
 // hubCluster is the cluster whose watcher watches a store for others.
 const hubCluster = "hub"
 
-// busOf is the bus of another cluster.
+// busOf returns the bus of a cluster.
 func busOf(t *testing.T, cluster, url string) *Bus {
 	t.Helper()
 	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
@@ -38,7 +38,7 @@ func busOf(t *testing.T, cluster, url string) *Bus {
 	return b
 }
 
-// rotation is a version of a secret in a store, as a cluster's watcher says it.
+// rotation returns a cluster's event about a version of a secret in a store.
 func rotation(cluster, path string, number int64) Change {
 	c := changeOf(KindOpenBao, VerbRotated)
 	at := testTime.Add(time.Duration(number) * time.Second)
@@ -187,7 +187,7 @@ func freeAddress(t *testing.T) string {
 
 func TestASpokeGetsTheEventsOfTheStoresFromTheHub(t *testing.T) {
 	leafs := freeAddress(t)
-	// No interest goes over the link: each side's events stay where they are published, but for what is sourced.
+	// The link forwards no subscriptions: events stay where they are published, unless they are sourced.
 	hub := newDomain(t, "hub", fmt.Sprintf("leafnodes { listen: %q }", leafs))
 	local := `deny_imports: "keyturn.>", deny_exports: "keyturn.>"`
 	spoke := newDomain(t, "spoke", fmt.Sprintf("leafnodes { remotes: [ { url: \"nats://%s\", %s } ] }", leafs, local))
@@ -209,7 +209,7 @@ func TestASpokeGetsTheEventsOfTheStoresFromTheHub(t *testing.T) {
 	d.Done(t.Context(), nil)
 	c.stop()
 
-	// While it is away one path is written twice, and another for the first time.
+	// While the link is down, one path is written twice, and another one for the first time.
 	spoke.Shutdown()
 	for number := int64(2); number <= 3; number++ {
 		seq = mustPublish(t, teller, rotation(hubCluster, "shop/db", number), seq)

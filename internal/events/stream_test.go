@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestStreamManifests keeps the files that `nats stream add --config` takes equal to what the programs declare.
+// TestStreamManifests keeps the files for `nats stream add --config` equal to what Declare declares.
 func TestStreamManifests(t *testing.T) {
 	for _, config := range Streams(1) {
 		var manifest bytes.Buffer
@@ -35,7 +35,7 @@ func TestDeclare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the server made of the configuration is what was asked for, so nothing of it is ignored.
+	// The server has ignored no part of the configuration.
 	have := stream.CachedInfo().Config
 	have.Metadata = nil
 	if diff := cmp.Diff(Streams(1)[0], have); diff != "" {
@@ -58,7 +58,7 @@ func TestVerify(t *testing.T) {
 		name   string
 		stream string
 		alter  func(*jetstream.StreamConfig)
-		// want is in the one line that is reported. Empty: nothing is wrong.
+		// want is part of the one line of the error. Empty means no error.
 		want string
 	}{
 		{"the subjects of one cluster are enough", StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-eu.>"} }, ""},
@@ -116,14 +116,14 @@ func TestVerify(t *testing.T) {
 			soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if _, err := Open(soon, s.connect(), testCluster, nil); !errors.Is(err, errStream) {
-				t.Errorf("Open gives %v, want errStream", err)
+				t.Errorf("Open returned %v, want errStream", err)
 			}
 		})
 	}
 }
 
-// createStream makes a stream. The server removes the folder of one that was deleted in its own time, and cannot make
-// another of the same name meanwhile.
+// createStream creates a stream. The server removes the folder of a deleted stream some time later, and rejects a new stream of
+// the same name until then.
 func createStream(t *testing.T, js jetstream.JetStream, config jetstream.StreamConfig) {
 	t.Helper()
 	const errCodeStoreFailed jetstream.ErrorCode = 10049
@@ -171,7 +171,7 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 	}
 }
 
-// signal is a writer that says that something was written.
+// signal is a writer that reports each write on a channel.
 type signal chan<- struct{}
 
 func (s signal) Write(p []byte) (int, error) {

@@ -29,17 +29,17 @@ type Address struct {
 // Subject returns the subject of the changes of a source: keyturn.v1.<cluster>.<kind>.<namespace>.<name>. The verb is not part
 // of it, because the stream keeps the last message of each subject as the state of the source.
 func Subject(cluster string, s Source) string {
-	return Address{Cluster: cluster, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}.Subject()
+	return Address{Cluster: cluster, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}.subject()
 }
 
 // OutcomeSubject returns the subject of the outcomes of a workload: keyturn.v1.<cluster>.rollout.<namespace>.<kind>-<name>.
 // Kinds of workloads contain no '-'.
 func OutcomeSubject(cluster string, w Workload) string {
-	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.Subject()
+	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.subject()
 }
 
-// Subject encodes the address. ParseSubject is its inverse for the address of any legal object.
-func (a Address) Subject() string {
+// subject encodes the address. ParseSubject is its inverse for the address of any legal object.
+func (a Address) subject() string {
 	namespace := encodeToken(a.Namespace)
 	if namespace == "" {
 		namespace = noNamespace
@@ -51,8 +51,8 @@ func (a Address) Subject() string {
 	return changesRoot + a.Cluster + "." + string(a.Kind) + "." + namespace + "." + name
 }
 
-// Workload splits the name of an outcome's address. Both results are empty for other kinds.
-func (a Address) Workload() (kind, name string) {
+// workload splits the name of an outcome's address. Both results are empty for other kinds.
+func (a Address) workload() (kind, name string) {
 	if a.Kind != KindRollout {
 		return "", ""
 	}
@@ -73,7 +73,7 @@ func deadLetterSubject(cluster, subject string) string {
 }
 
 // ParseSubject decodes a subject of StreamChanges. It returns a RejectError for a subject that is not encoded exactly as
-// Address.Subject does: with ReasonUnknownVersion for another version of the subjects, else with ReasonMalformed.
+// Address.subject does: with ReasonUnknownVersion for another version of the subjects, else with ReasonMalformed.
 func ParseSubject(subject string) (Address, error) {
 	rest, ours := strings.CutPrefix(subject, changesRoot)
 	if !ours {
@@ -96,16 +96,16 @@ func ParseSubject(subject string) (Address, error) {
 	name := a.Name
 	if a.Kind == KindRollout {
 		var workload string
-		workload, name = a.Workload()
+		workload, name = a.workload()
 		if !isWord(workload) {
 			return Address{}, rejectf(ReasonMalformed, "subject %q: the name is not <workload kind>-<name>", subject)
 		}
 	}
 	switch {
 	case !isSubdomain(name):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the name is not one of Kubernetes", subject)
+		return Address{}, rejectf(ReasonMalformed, "subject %q: the name is not a Kubernetes name", subject)
 	case tokens[2] != noNamespace && !isSubdomain(a.Namespace):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the namespace is not one of Kubernetes", subject)
+		return Address{}, rejectf(ReasonMalformed, "subject %q: the namespace is not a Kubernetes name", subject)
 	case !isLabel(a.Cluster):
 		return Address{}, rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
 	case !isWord(string(a.Kind)):

@@ -103,7 +103,7 @@ func TestSubjectIsABijection(t *testing.T) {
 				t.Fatalf("%+v has the name %s, which is read as %+v, %v", path, want.Name, got, err)
 			}
 		}
-		subject := want.Subject()
+		subject := want.subject()
 		got, err := ParseSubject(subject)
 		if err != nil || got != want {
 			t.Fatalf("%s: got %+v, %v; want %+v", subject, got, err, want)
@@ -115,7 +115,7 @@ func TestSubjectIsABijection(t *testing.T) {
 	}
 }
 
-// randomLabel is short and of few letters, so that names which differ in a dot or a dash only are met often.
+// randomLabel returns a short label of few letters, so that names often differ in a dot or a dash only.
 func randomLabel(random *rand.Rand) string {
 	label := make([]byte, 1+random.IntN(3))
 	for i := range label {
@@ -134,7 +134,7 @@ func randomName(random *rand.Rand) string {
 	return strings.Join(labels, ".")
 }
 
-// randomPath is of what a path in a store can have, and of what its escaping could be taken for.
+// randomPath returns a path in a store, with characters that need escaping or look like escapes.
 func randomPath(random *rand.Rand) string {
 	parts := make([]string, 1+random.IntN(3))
 	for i := range parts {
@@ -186,7 +186,7 @@ func FuzzParseSubject(f *testing.F) {
 			}
 			return
 		}
-		if again := address.Subject(); again != subject {
+		if again := address.subject(); again != subject {
 			t.Errorf("%q is read as %+v, which is written %q", subject, address, again)
 		}
 	})

@@ -23,12 +23,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 )
 
-// cluster is the API server of one whose kube-system has the UID.
+// cluster returns the API server of a cluster whose kube-system has the UID.
 func cluster(uid types.UID) *fake.Clientset {
 	return fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
 }
 
-// answering is an API server that answers with the errors first.
+// answering returns an API server that responds with the errors first.
 func answering(uid types.UID, errs ...error) *fake.Clientset {
 	client := cluster(uid)
 	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {

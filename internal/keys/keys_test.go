@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespace is the Secrets of one, as an API server has them.
+// namespace fakes the Secrets of a namespace.
 type namespace struct {
 	secrets map[string]map[string]string
 	broken  string

@@ -46,7 +46,7 @@ sinks:
 	}
 }
 
-// secretPath is in the addresses of these tests, and must be in no error.
+// secretPath is part of the addresses of these tests, and must appear in no error.
 const secretPath = "hunter2"
 
 func TestConfigNamesWhatIsWrong(t *testing.T) {
@@ -157,7 +157,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 	missing := filepath.Join(dir, "missing")
 	tests := []struct {
 		name, sink string
-		// want is the error. Empty: there is none.
+		// want is the error. Empty means none.
 		want string
 	}{
 		{name: "an address and a header in files", sink: "urlFile: " + good + ", headers: [{name: Authorization, file: " + token + "}]"},
@@ -231,7 +231,7 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// TestTheExamplesOfTheDocumentationWork reads each file of docs/notifications.md, and makes of each a message.
+// TestTheExamplesOfTheDocumentationWork parses each configuration in docs/notifications.md and renders a message with it.
 func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 	page, err := os.ReadFile("../../docs/notifications.md")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// made makes the body that a sink of a type posts of an outcome.
+// made returns the body that a sink of a type posts for an outcome.
 func made(t *testing.T, kind, template string, o events.Outcome) string {
 	t.Helper()
 	s, err := newSink(sinkConfig{Name: "a", Type: kind, URL: "https://x.example/y", Template: template, Rate: rateConfig{PerMinute: 1}}, nil)

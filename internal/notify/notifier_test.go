@@ -24,7 +24,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 )
 
-// stream is a NATS of a test.
+// stream is a NATS server with the streams declared.
 type stream struct {
 	t   *testing.T
 	js  jetstream.JetStream
@@ -65,7 +65,7 @@ func (s *stream) tell(outcomes ...events.Outcome) {
 	}
 }
 
-// open is how many outcomes a sink has in flight, or -1 where it has no consumer.
+// open returns how many outcomes a sink has not finished, or -1 if it has no consumer.
 func (s *stream) open(sink string) int {
 	consumer, err := s.js.Consumer(s.t.Context(), events.StreamHistory, "notify-"+testCluster+"_"+sink)
 	if err != nil {
@@ -74,14 +74,14 @@ func (s *stream) open(sink string) int {
 	return int(consumer.CachedInfo().NumPending) + consumer.CachedInfo().NumAckPending
 }
 
-// chat is a chat service that keeps the revisions it was told of.
+// chat is a chat service that records the revisions in its messages.
 type chat struct {
 	*httptest.Server
 	mu   sync.Mutex
 	told []string
-	// fault is the status of the next answers. Zero: 200.
+	// fault is the status of the next responses. Zero means 200.
 	fault int
-	// hang keeps requests until it is closed. Nil: it does not.
+	// hang blocks requests until it is closed. Nil means that it does not.
 	hang  chan struct{}
 	asked int
 }
@@ -109,7 +109,7 @@ func (c *chat) serve(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():
-			// To return would be to answer with 200, which the sender may yet read.
+			// To return would be to respond with 200, which the sender might still read.
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -140,12 +140,12 @@ func (c *chat) messages() []string {
 	return append([]string(nil), c.told...)
 }
 
-// sinkOf is the configuration of a sink that posts the revision alone.
+// sinkOf returns the configuration of a sink that posts only the revision.
 func sinkOf(name string, c *chat, more string) string {
 	return fmt.Sprintf("- {name: %s, type: slack, url: '%s/%s', template: '${revision}', rate: {perMinute: 6000}%s}\n", name, c.URL, secretPath, more)
 }
 
-// running is a notifier that runs.
+// running is a running notifier.
 type running struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
@@ -158,7 +158,7 @@ func (r *running) stop() {
 	<-r.done
 }
 
-// start runs a notifier with sinks and waits until each has its place on the stream.
+// start runs a notifier and waits until each sink has its consumer.
 func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), "notify.yaml")
@@ -181,12 +181,12 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	}()
 	s.t.Cleanup(r.stop)
 	for _, sink := range n.sinks {
-		eventually(s.t, "the sink has its place on the stream", func() bool { return s.open(sink.name) >= 0 })
+		eventually(s.t, "the sink has its consumer", func() bool { return s.open(sink.name) >= 0 })
 	}
 	return r
 }
 
-// numbered are outcomes with the revisions r<from> to r<to>.
+// numbered returns outcomes with the revisions r<from> to r<to>.
 func numbered(from, to int) (outcomes []events.Outcome, revisions []string) {
 	for i := from; i <= to; i++ {
 		revision := fmt.Sprintf("r%d", i)
@@ -225,7 +225,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	defer close(hang)
 	hanging.set(0, hang)
 	r := s.start(well.Client().Transport, sinkOf("hanging", hanging, ""), sinkOf("well", well, ""))
-	// More than a sink takes in hand.
+	// More than a sink has in flight.
 	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
 	eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })

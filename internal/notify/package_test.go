@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testCluster = "prod-eu"
 
-// outcome is an outcome at a workload of a namespace. The revision tells the outcomes of a test apart.
+// outcome returns an outcome of a workload in a namespace. The revision identifies it.
 func outcome(verb events.Verb, namespace, revision string) events.Outcome {
 	return events.Outcome{
 		Cluster: testCluster, Verb: verb, ResourceVersion: "4720", Time: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC),
@@ -31,7 +31,7 @@ func outcome(verb events.Verb, namespace, revision string) events.Outcome {
 	}
 }
 
-// logBuffer is a log that is read while it is written.
+// logBuffer is a log for concurrent use.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -66,7 +66,7 @@ func newCounters() *counters {
 
 func (c *counters) meter() metric.Meter { return c.provider.Meter("test") }
 
-// results are the counts by "<sink>/<type>/<result>".
+// results returns the counts by "<sink>/<type>/<result>".
 func (c *counters) results(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -157,7 +157,7 @@ func TestASinkGetsNoMoreThanItsRate(t *testing.T) {
 func TestASinkStopsAtOnceAndGivesTheMessageBack(t *testing.T) {
 	tests := []struct {
 		name string
-		// serve is what the service does with a request after which the context ends.
+		// serve is what the service does with the request during which the context ends.
 		serve service
 	}{
 		{"while a request is under way", func(r *http.Request) (*http.Response, error) {
