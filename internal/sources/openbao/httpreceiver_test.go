@@ -3,23 +3,12 @@ package openbao
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -187,104 +176,4 @@ func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
 	eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
-}
-
-// certificate writes a certificate of 127.0.0.1 and its key to the files, and gives a pool with it.
-func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "audit"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(encoded)
-	return pool
-}
-
-func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
-	folder := t.TempDir()
-	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", folder+"/tokens"
-	pool := certificate(t, certFile, keyFile, 1)
-	r := startReceiver(t, auditOnly, func(o *Options) {
-		o.AuditTLSCertFile, o.AuditTLSKeyFile = certFile, keyFile
-		tokenFile = o.AuditTokenFile
-	})
-	status := func(pool *x509.CertPool, token string) int {
-		client := newClientOf(t, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
-		defer client.CloseIdleConnections()
-		return post(t, client, "https://"+r.address()+"/v1/audit/main", "Bearer "+token, strings.NewReader("{}"))
-	}
-	if got := status(pool, goodToken); got != http.StatusNoContent {
-		t.Fatalf("status %d, want 204", got)
-	}
-	const newToken = "a-new-token-which-is-longer"
-	pool = certificate(t, certFile, keyFile, 2)
-	if err := os.WriteFile(tokenFile, []byte(newToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range r.feed.refreshers() {
-		if err := one.refresh(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := status(pool, newToken); got != http.StatusNoContent {
-		t.Errorf("status %d with the new token, want 204", got)
-	}
-	if got := status(pool, goodToken); got != http.StatusUnauthorized {
-		t.Errorf("status %d with the old token, want 401", got)
-	}
-	// A file that is not what it should be changes nothing.
-	if err := os.WriteFile(tokenFile, []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.feed.receiver.bearers.refresh(); err == nil || strings.Contains(err.Error(), "short\"") {
-		t.Errorf("%v, want an error without the token", err)
-	}
-	if got := status(pool, newToken); got != http.StatusNoContent {
-		t.Errorf("status %d with the token that was read last, want 204", got)
-	}
-}
-
-func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		calls := &refreshCounter{}
-		log := &logBuffer{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			refreshing(ctx, newLogger(log), []refresher{calls})
-		}()
-		<-time.After(4*refreshInterval + time.Second)
-		cancel()
-		<-done
-		if calls.n != 4 || strings.Count(log.String(), "cannot be read") != 1 {
-			t.Errorf("looked %d times, want 4; log, where the error is told once:\n%s", calls.n, log)
-		}
-	})
-}
-
-type refreshCounter struct{ n int }
-
-func (c *refreshCounter) refresh() error {
-	c.n++
-	return errAnswer
 }

@@ -3,6 +3,8 @@ package openbao
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,4 +45,74 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+func TestFailedPollsAreRepeatedLessAndLessOften(t *testing.T) {
+	store := newFakeStore(kv2)
+	begun := time.Time{}
+	var tries []time.Duration
+	store.do("secret/detailed-metadata?scan", func(*http.Request) (int, string) {
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		tries = append(tries, time.Since(begun))
+		if len(tries) < 10 {
+			// The store is away.
+			return 0, ""
+		}
+		return http.StatusOK, scanned
+	})
+	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
+		after(6 * time.Minute)
+		var gaps []time.Duration
+		for i := range tries[1:] {
+			gaps = append(gaps, tries[i+1]-tries[i]-minGap)
+		}
+		for i, want := range []time.Duration{
+			time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second,
+			time.Minute, time.Minute, time.Minute,
+		} {
+			if gaps[i] < want || gaps[i] > want+want/10 {
+				t.Errorf("%v between two tries, want %v or up to a tenth more; all: %v", gaps[i], want, gaps)
+			}
+		}
+		if len(r.seen()) != 3 || r.feed.Ready() != nil {
+			t.Errorf("not read at last: %v", r.feed.Ready())
+		}
+		if log := r.log.String(); strings.Count(log, "cannot be read") != 1 || strings.Count(log, "can be read again") != 1 {
+			t.Errorf("want one line for the fault, and one for its end:\n%s", log)
+		}
+		if failed, worked := r.count(t, "keyturn.openbao.polls", "failure"), r.count(t, "keyturn.openbao.polls", "success"); failed != 9 || worked < 1 {
+			t.Errorf("%d failed and %d worked", failed, worked)
+		}
+	})
+}
+
+func TestPollsThatAreAskedForMeanwhileAreOne(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
+	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
+		after(10 * time.Second)
+		for range 100 {
+			r.feed.pipelines[0].intake.miss(t.Context(), dropped)
+		}
+		after(10 * time.Second)
+		if got := store.times("secret/detailed-metadata?scan"); got != 2 && got != 3 {
+			t.Errorf("polled %d times, want once more, or twice where it was asked for meanwhile", got)
+		}
+	})
+}
+
+func TestIntervalsAreNotAllTheSame(t *testing.T) {
+	gaps := map[time.Duration]bool{}
+	for range 100 {
+		gap := jittered(time.Minute)
+		if gap < 54*time.Second || gap > 66*time.Second {
+			t.Errorf("%v, want a tenth of a minute less or more at most", gap)
+		}
+		gaps[gap] = true
+	}
+	if len(gaps) < 50 {
+		t.Errorf("only %d different ones of 100", len(gaps))
+	}
 }

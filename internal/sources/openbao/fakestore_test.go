@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -129,4 +130,14 @@ func paths(seen map[string]Observation) []string { return slices.Sorted(maps.Key
 // metadataOf is an answer about a secret whose only version was created then.
 func metadataOf(version int, created, more string) string {
 	return fmt.Sprintf(`{"data":{"current_version":%d,"versions":{"%d":{"created_time":%q,"deletion_time":"","destroyed":false%s}}}}`, version, version, created, more)
+}
+
+// clientOf is a client of a fake store.
+func clientOf(t *testing.T, store *fakeStore) *client {
+	t.Helper()
+	c, err := newClient(&storeConfig{servers: []string{"http://bao"}, Auth: authConfig{Token: "canary"}}, store, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
