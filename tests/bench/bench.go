@@ -34,7 +34,7 @@ type bench struct {
 	began    time.Time
 }
 
-// say tells whoever waits what is being done.
+// say reports progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%6.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -42,7 +42,7 @@ func (b *bench) say(format string, args ...any) {
 func measureAll(ctx context.Context, s settings) (*report, error) {
 	b := &bench{settings: s, began: time.Now(), results: make(results)}
 	if load := loadAverage(); load > 1 {
-		b.say("this machine is busy (load average %.1f): trust the ratios, and not too much", load)
+		b.say("this machine is busy (load average %.1f): trust only the ratios, and those with care", load)
 	}
 	if err := b.build(ctx); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.say("making %d Deployments, and %d Secrets for each of the two", b.cluster.deployments, b.cluster.deployments+1)
+	b.say("creating %d Deployments, and %d Secrets for each contender", b.cluster.deployments, b.cluster.deployments+1)
 	if err := b.cluster.fill(ctx); err != nil {
 		return nil, err
 	}
@@ -86,13 +86,8 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	if s.selected.MatchString(traced) {
 		contenders = append(contenders, keyturn.traced(collector.URL))
 	}
-	for round := range s.roundsNeeded() {
-		for _, c := range contenders {
-			b.say("round %d of %d: %s", round+1, s.rounds, c.name())
-			if err := b.round(ctx, c); err != nil {
-				return nil, fmt.Errorf("round %d of the %s: %w", round+1, c.name(), err)
-			}
-		}
+	if err := b.rounds(ctx, contenders); err != nil {
+		return nil, err
 	}
 	if s.selected.MatchString(memory) {
 		if err := b.measureMemory(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
@@ -100,13 +95,26 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 		}
 	}
 	if s.selected.MatchString(traced) && collector.received.Load() == 0 {
-		return nil, errors.New("nothing was exported: what was measured is not the cost of it")
+		return nil, errors.New("no span was exported, so the cost of tracing was not measured")
 	}
 	facts, err := b.facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &report{results: b.results, cluster: b.cluster, facts: facts, settings: s}, nil
+}
+
+// rounds measures the contenders in turn.
+func (b *bench) rounds(ctx context.Context, contenders []contender) error {
+	for round := range b.settings.roundsNeeded() {
+		for _, c := range contenders {
+			b.say("round %d of %d: %s", round+1, b.settings.rounds, c.name())
+			if err := b.round(ctx, c); err != nil {
+				return fmt.Errorf("round %d of the %s: %w", round+1, c.name(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // build builds the programs as they are shipped.

@@ -72,10 +72,11 @@ func parse(args []string) (settings, error) {
 	s := settings{selected: regexp.MustCompile("")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&s.write, "write", "", "write the report to this `file` too, as Markdown")
-	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory", func(text string) (err error) {
+	selected := func(text string) (err error) {
 		s.selected, err = regexp.Compile(text)
 		return err
-	})
+	}
+	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory", selected)
 	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
 	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")

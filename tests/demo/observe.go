@@ -121,7 +121,8 @@ func look(obj any) (name string, now sight) {
 		pods, status := w.Status.DesiredNumberScheduled, w.Status
 		return "daemonset/" + w.Name, sight{
 			generation: w.Generation, revision: programs.Revision(&w.Spec.Template), pods: pods,
-			complete: status.ObservedGeneration == w.Generation && pods > 0 && status.UpdatedNumberScheduled == pods && status.NumberAvailable == pods,
+			complete: status.ObservedGeneration == w.Generation && pods > 0 &&
+				status.UpdatedNumberScheduled == pods && status.NumberAvailable == pods,
 		}
 	case *batchv1.CronJob:
 		return "cronjob/" + w.Name, sight{

@@ -62,7 +62,8 @@ func newShop() shop {
 
 	meta := func(name string) (metav1.ObjectMeta, *metav1.LabelSelector, corev1.PodTemplateSpec) {
 		labels := map[string]string{"app": name}
-		return metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: optIn()}, &metav1.LabelSelector{MatchLabels: labels}, programs.PodTemplate(labels)
+		object := metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: optIn()}
+		return object, &metav1.LabelSelector{MatchLabels: labels}, programs.PodTemplate(labels)
 	}
 	s.statefulSet, s.daemonSet, s.cronJob = &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, &batchv1.CronJob{}
 

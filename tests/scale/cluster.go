@@ -138,8 +138,9 @@ func (c *cluster) next(ctx context.Context, i int) error {
 func (c *cluster) change(i int) events.Change {
 	version := strconv.Itoa(1_000_000 + i + c.versions[i]*len(c.versions))
 	change := events.Change{
-		Cluster: c.name, Source: events.Source{Kind: events.KindSecret, Namespace: fmt.Sprintf("team-%02d", i%40), Name: fmt.Sprintf("credentials-%04d", i)},
-		Verb: events.VerbObserved, UID: fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i), ResourceVersion: version, Time: time.Now(),
+		Cluster: c.name,
+		Source:  events.Source{Kind: events.KindSecret, Namespace: fmt.Sprintf("team-%02d", i%40), Name: fmt.Sprintf("credentials-%04d", i)},
+		Verb:    events.VerbObserved, UID: fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i), ResourceVersion: version, Time: time.Now(),
 		Fingerprint: fingerprint(), Keys: make(map[string]events.Key, dataKeys), WrittenAt: time.Now(),
 		Trace: events.TraceContext{Parent: fmt.Sprintf("00-%016x%016x-%016x-01", rand.Uint64(), rand.Uint64(), rand.Uint64())},
 	}
