@@ -54,7 +54,7 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 	for i := range es.references {
 		ref := &es.references[i]
 		store := stores(ref.store)
-		if store == nil || store.provider == nil || !store.Serves(es.Namespace) {
+		if store == nil || store.provider == nil || !store.serves(es.Namespace) {
 			continue
 		}
 		read := store.provider.named

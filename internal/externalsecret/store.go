@@ -78,9 +78,9 @@ func (s *Store) regexps(texts []string) []*regexp.Regexp {
 	return list
 }
 
-// Serves reports whether the ExternalSecrets of a namespace may use the store. Of the namespace's labels only its name is known
+// serves reports whether the ExternalSecrets of a namespace may use the store. Of the namespace's labels only its name is known
 // here, so requirements on other labels count as met.
-func (s *Store) Serves(namespace string) bool {
+func (s *Store) serves(namespace string) bool {
 	if s.Namespace != "" {
 		return s.Namespace == namespace
 	}

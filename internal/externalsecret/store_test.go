@@ -24,7 +24,7 @@ func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testin
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			store := ReadStore(object(t, "metadata: {name: bao}\nspec: {provider: "+vaultSecret+", conditions: "+test.conditions+"}"))
-			if got := store.Serves("shop"); got != test.want || len(store.Problems) != test.problems {
+			if got := store.serves("shop"); got != test.want || len(store.Problems) != test.problems {
 				t.Errorf("got %t, want %t; problems: %v", got, test.want, store.Problems)
 			}
 		})
@@ -33,7 +33,7 @@ func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testin
 
 func TestASecretStoreServesItsNamespaceAlone(t *testing.T) {
 	store := ReadStore(object(t, "metadata: {name: bao, namespace: shop}\nspec: {provider: "+vaultSecret+"}"))
-	if !store.Serves("shop") || store.Serves("mail") {
+	if !store.serves("shop") || store.serves("mail") {
 		t.Error("it does not")
 	}
 }

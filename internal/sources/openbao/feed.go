@@ -49,7 +49,8 @@ func New(o Options) (*Feed, error) {
 		}
 	}
 	if o.SocketListen != "" && len(configs) > 1 {
-		return nil, fmt.Errorf("--openbao-socket-listen: %q is for one store, and %s has %d: want socketListen of each store", o.SocketListen, o.ConfigFile, len(configs))
+		return nil, fmt.Errorf("--openbao-socket-listen: %q is for one store, and %s has %d: want socketListen of each store",
+			o.SocketListen, o.ConfigFile, len(configs))
 	}
 	return f, f.expose(m)
 }
@@ -97,8 +98,9 @@ func (f *Feed) expose(m *metrics) error {
 }
 
 // Run passes observations to the sink until ctx is done, and then returns nil. An error means that a receiver cannot listen any more.
-// Call it once.
-func (f *Feed) Run(ctx context.Context, sink Sink) error {
+// Call it once. The sink is called from several goroutines at once and must not block. If it returns false, it has no room: the
+// observation is offered again soon.
+func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	serving, err := f.listen(ctx)
 	if err != nil {
 		return err

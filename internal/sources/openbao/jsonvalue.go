@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The types below decode leniently: the audit log replaces values by HMACs, so that a time or a number may be any text.
+// The types below decode leniently: the audit log replaces values by HMACs, so that a time or a number can be any text.
 
 // instant is a time. Anything that is not a time decodes to zero.
 type instant time.Time

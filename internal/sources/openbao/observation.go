@@ -66,7 +66,3 @@ type Observation struct {
 	// Received is our time of receiving the audit line or the answer.
 	Received time.Time
 }
-
-// Sink accepts observations from several goroutines at once. It must not block. False means that it has no room: the observation is
-// offered again soon.
-type Sink func(Observation) bool

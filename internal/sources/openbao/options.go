@@ -43,8 +43,11 @@ type Options struct {
 	// Transport replaces the HTTP transport to every store. Default: one for each store with its TLS settings.
 	Transport http.RoundTripper
 	// Listen opens a listener. Default: net.ListenConfig.
-	Listen func(ctx context.Context, network, address string) (net.Listener, error)
+	Listen listenFunc
 }
+
+// listenFunc has the form of net.ListenConfig.Listen.
+type listenFunc = func(ctx context.Context, network, address string) (net.Listener, error)
 
 // Reference is a path that somebody reads, such as an ExternalSecret.
 type Reference struct {
@@ -94,7 +97,8 @@ func (o *Options) Validate() error {
 			complain("--openbao-audit-listen: %q is not an address, want host:port", o.AuditListen)
 		}
 		if o.AuditTokenFile == "" {
-			complain("--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; create one with: openssl rand -hex 32")
+			complain("--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; " +
+				"create one with: openssl rand -hex 32")
 		}
 	}
 	if (o.AuditTLSCertFile == "") != (o.AuditTLSKeyFile == "") {

@@ -10,7 +10,7 @@ import (
 
 // outlet passes observations to the sink.
 type outlet struct {
-	sink   Sink
+	sink   func(Observation) bool
 	status *status
 }
 

@@ -70,7 +70,7 @@ func (p *pipeline) ready() error {
 }
 
 // run observes changes until ctx is done. Before it returns, it observes the spooled entries that are complete by themselves.
-func (p *pipeline) run(ctx context.Context, sink Sink) {
+func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	out := &outlet{sink: sink, status: p.status}
 	if p.client == nil {
 		g := &guesser{origin: p.origin, outlet: out, learned: map[mountName]bool{}}

@@ -42,7 +42,8 @@ func (p *pollConfig) resolve() (interval time.Duration, problems []error) {
 		for i, path := range list.paths {
 			list.paths[i] = strings.Trim(path, "/")
 			if !isPath(list.paths[i]) {
-				problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", list.field, i, path))
+				problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret",
+					list.field, i, path))
 			}
 		}
 	}

@@ -10,7 +10,7 @@ const (
 	// minRenewal and maxRenewal bound the time to the next renewal.
 	minRenewal = time.Second
 	maxRenewal = 24 * time.Hour
-	// idleRenewal is how often the token is looked at if it needs no renewal: its file may be replaced.
+	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
 	idleRenewal = time.Minute
 	// renewalJitter spreads the renewals of tokens that were issued at the same time.
 	renewalJitter = 0.1

@@ -58,8 +58,8 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.auth.logsIn() && s.token == token {
-		// A token is refused if it has expired, and if it may not do what was requested. A token that may not even look itself up
-		// cannot distinguish the two, so a login is tried, but not too often.
+		// A store refuses a token that has expired, and a request that the token's policy does not allow. The lookup distinguishes
+		// the two, unless the policy denies that too. Then a login is tried, but not too often.
 		if s.now().Sub(s.loginTried) < minLogin || s.alive(ctx) {
 			return false
 		}

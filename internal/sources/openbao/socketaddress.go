@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// socketAddress is where the receiver of the socket audit device listens.
+// socketAddress is the address of a receiver of the socket audit device.
 type socketAddress struct{ network, address string }
 
 // parseSocketAddress reads host:port or unix:/path.

@@ -31,7 +31,7 @@ type socketReceiver struct {
 }
 
 // listen opens the listener. It removes a unix socket that an earlier process left.
-func (r *socketReceiver) listen(ctx context.Context, open func(ctx context.Context, network, address string) (net.Listener, error)) (net.Listener, error) {
+func (r *socketReceiver) listen(ctx context.Context, open listenFunc) (net.Listener, error) {
 	if r.address.network == "unix" {
 		if info, err := os.Lstat(r.address.address); err == nil && info.Mode()&os.ModeSocket != 0 {
 			os.Remove(r.address.address)

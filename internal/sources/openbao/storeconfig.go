@@ -135,7 +135,8 @@ func (s *storeConfig) checkSocket(text string) error {
 		return err
 	}
 	if !address.local() && len(s.peers) == 0 {
-		return fmt.Errorf("%q can be reached from other hosts, and the device cannot authenticate: want audit.peers to name the networks of the store's servers", text)
+		return fmt.Errorf("%q can be reached from other hosts, and the device cannot authenticate: "+
+			"want audit.peers to name the networks of the store's servers", text)
 	}
 	return nil
 }
