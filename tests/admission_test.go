@@ -127,7 +127,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 		t.Errorf("generation of the frozen one: got %d, want %d as before", got, before["frozen"])
 	}
 
-	// The next change rolls it once it may be patched.
+	// The next change rolls it once patches are allowed again.
 	allow()
 	r.secret("db", map[string]string{"password": "three"})
 	r.outcomeOf("frozen", events.VerbCompleted)

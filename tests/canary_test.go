@@ -26,15 +26,15 @@ type canaries struct {
 	needles []needle
 }
 
-// watch adds the value of a data key to what is looked for, and everything that has it inside.
+// watch adds the value of a data key to the needles, and everything that contains it.
 func (c *canaries) watch(object, key string, value []byte) {
 	what := object + "#" + key
 	c.needles = append(c.needles, needlesOf(what, value)...)
 	c.needles = append(c.needles, needles(what, digestsOf(key, value))...)
 }
 
-// data makes the content of an object: values of many kinds, none of which was there before. Each is looked for, and so is
-// the secret part of it alone.
+// data returns the content of an object: new values of many kinds. Each value becomes a needle, and so does its secret part
+// alone.
 func (c *canaries) data(object string) map[string][]byte {
 	c.Helper()
 	raw, password, inEnv, inJSON, inAuth := secretBytes(c.T, 32), secretText(c.T), secretText(c.T), secretBytes(c.T, 32), secretText(c.T)
@@ -120,7 +120,7 @@ func TestValuesNeverLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.watch("the fingerprint key file", "key", bytes.TrimSpace(key))
-	// A name that does get out, to show that what is looked for would be found.
+	// A name that does get out, to show that the search would find a value.
 	decoy := "decoy." + string(secretText(t))
 
 	c.keep("canary", c.data("secret/canary"))
@@ -165,7 +165,7 @@ func TestValuesNeverLeave(t *testing.T) {
 	if found := h.search(c.needles); len(found) > 0 {
 		t.Errorf("%d leaks, of which the first are:\n%s", len(found), strings.Join(found[:min(len(found), 20)], "\n"))
 	}
-	// Each way out was looked at, or it would not have what is allowed there.
+	// Each way out was searched: it has what is allowed there.
 	seen := h.search([]needle{{"a name", []byte(decoy)}})
 	for _, way := range []string{
 		"a message on keyturn.v1.demo.configmap.", "a message on keyturn.history.v1.demo.configmap.", "stream CHANGES", "stream HISTORY",
@@ -222,7 +222,7 @@ func (c *canaries) changeAll(decoy string) {
 	c.eventually("the deletion is on the stream", func(context.Context) bool {
 		return strings.Count(c.watcher.Output(), `"verb":"deleted"`) == 2
 	})
-	// Last, so that what is there in the end says so.
+	// Last, so that the final state is the one that is searched.
 	c.settings("app", decoy)
 	c.causedBy("web", "configmap/app")
 }

@@ -126,7 +126,7 @@ func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *tes
 	})
 }
 
-// holder is the Secret of a certificate, nil where there is none.
+// holder returns the Secret of a certificate, or nil.
 func (c *certificateRig) holder(name string) *corev1.Secret {
 	c.Helper()
 	secret, err := c.client.CoreV1().Secrets(c.namespace).Get(c.Context(), name, metav1.GetOptions{})

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// result is what a program left behind that has ended by itself.
+// result is the output and exit status of a program that has ended by itself.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -73,7 +73,7 @@ func (r result) refused(t *testing.T, want ...string) {
 	}
 }
 
-// ask runs a command of the actuator as an administrator would, and gives what it prints.
+// ask runs a subcommand of the actuator as an administrator would, and returns its output.
 func (r *rig) ask(args ...string) string {
 	r.Helper()
 	got := r.command(args...).run(r.T)

@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// Programs of two versions run side by side while they are upgraded. There is no later version to run yet, so the test
-// speaks for its watcher. What is checked here is what docs/compatibility.md promises.
+// During an upgrade, programs of two versions run side by side. No later version exists yet, so the test publishes in the
+// place of its watcher. It checks the promises of docs/compatibility.md.
 func TestAProgramThatMeetsALaterVersionDoesWhatIsPromised(t *testing.T) {
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})

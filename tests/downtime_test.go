@@ -15,8 +15,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// fleet creates Deployments without pods, each of which reads the Secret that secretOf names, and another that reads one
-// which never changes.
+// fleet creates Deployments without pods. Each reads the Secret that secretOf names; one more reads a Secret that never
+// changes.
 func (r *rig) fleet(size int, secretOf func(i int) string) {
 	r.Helper()
 	made := map[string]bool{}
@@ -41,7 +41,7 @@ func ownSecret(i int) string { return "secret-" + strconv.Itoa(i) }
 
 func oneSecret(int) string { return "shared" }
 
-// generations gives the generation of each Deployment in the namespace. Only a write of the spec moves it.
+// generations returns the generation of each Deployment in the namespace. Only a write of the spec increments it.
 func (r *rig) generations() map[string]int64 {
 	r.Helper()
 	list, err := r.client.AppsV1().Deployments(r.namespace).List(r.Context(), metav1.ListOptions{})
@@ -84,8 +84,8 @@ func (r *rig) eachRolledOnce(before map[string]int64) {
 	}
 }
 
-// eachToldOnce waits until the end of the rollout of every Deployment of a fleet is told, and checks that each is told once,
-// and its beginning too.
+// eachToldOnce waits until the end of each Deployment's rollout is published, and checks that each start and each end was
+// published once.
 func (r *rig) eachToldOnce(fleet map[string]int64) {
 	r.Helper()
 	type said struct {
@@ -168,11 +168,11 @@ func (r *rig) rotate(size int, secretOf func(int) string) {
 func TestChangesMadeWhileAPartIsDownAreFound(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// outside is whether NATS is a server of its own, and not the one embedded in the actuator.
+		// outside means that NATS is a separate server, not the one embedded in the actuator.
 		outside    bool
 		stop       func(*rig, *natstest.Server)
 		startAgain func(*rig, *natstest.Server)
-		// told is whether the actuator that starts again must also report the end of each rollout, once.
+		// told means that the restarted actuator must also publish the end of each rollout, once.
 		told bool
 	}{
 		{

@@ -27,7 +27,7 @@ func (r *rig) kubeEvents(deployment, reason string) []corev1.Event {
 	return list.Items
 }
 
-// explain asks why a workload is rolled or not, and gives the answer without what is another each time.
+// explain returns the output of explain for a workload, without the parts that differ each time.
 func (r *rig) explain(workload string) string {
 	r.Helper()
 	text := r.ask("explain", workload, "-n", r.namespace)
@@ -153,7 +153,7 @@ func TestAnAnnotationThatCannotBeReadIsReportedAndTheRestOfItWorks(t *testing.T)
 		t.Errorf("cause: got %q, want secret/db (password)", cause)
 	}
 
-	// The same problem is said once; another is said as well.
+	// The same problem is reported once, another one separately.
 	patch := []byte(`{"metadata":{"annotations":{"keyturn.dev/roll-on":"secret/db, everything","keyturn.dev/wave":null}}}`)
 	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "typo", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 				ActuatorArgs: []string{"--settle", "50ms"},
 				Env: []string{
 					"OTEL_EXPORTER_OTLP_ENDPOINT=" + test.endpoint, "OTEL_BSP_SCHEDULE_DELAY=50",
-					// So few that what is lost is what does not fit, and not what there was no time for.
+					// So few that spans are lost for lack of space, not of time.
 					"OTEL_BSP_MAX_QUEUE_SIZE=4", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=2",
 				},
 			})

@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// formsOf gives the forms in which a part of a value could be seen inside of something larger.
+// formsOf returns the forms in which a part of a value can appear within something larger.
 func formsOf(part []byte) map[string][]byte {
 	text := string(part)
 	quoted, err := json.Marshal(text)
@@ -55,8 +55,8 @@ func formsOf(part []byte) map[string][]byte {
 	return forms
 }
 
-// alignedTo gives the characters of an encoding, of so many bits each, that depend on the part alone, when as many bytes
-// as shift stand before it and any number after it.
+// alignedTo returns the characters of an encoding, of so many bits each, that depend on the part alone if shift bytes precede
+// it and any number of bytes follow.
 func alignedTo(bits int, part []byte, encode func([]byte) string, shift int) []byte {
 	encoded := encode(append(make([]byte, shift), part...))
 	first := (8*shift + bits - 1) / bits
@@ -64,8 +64,8 @@ func alignedTo(bits int, part []byte, encode func([]byte) string, shift int) []b
 	return []byte(encoded[first:end])
 }
 
-// digestsOf gives the beginnings of the plain hashes of a value, as texts that they could be seen in. Key is the name that
-// it has in its object.
+// digestsOf returns the beginnings of a value's unkeyed hashes, in the encodings in which they can appear. key is the data key
+// of the value.
 func digestsOf(key string, value []byte) map[string][]byte {
 	contents := map[string][]byte{
 		"the value":           value,

@@ -64,7 +64,7 @@ type needle struct {
 // minNeedle is the length of the shortest needle, in bytes, that no chance puts into a haystack.
 const minNeedle = 12
 
-// needles makes those of its forms that are long enough to be looked for.
+// needles returns those forms of a value that are long enough to search for.
 func needles(what string, forms map[string][]byte) []needle {
 	var list []needle
 	for form, content := range forms {
@@ -107,7 +107,7 @@ func needlesOf(what string, value []byte) []needle {
 	return append(needles(what, formsOf(value[:half])), needles(what, formsOf(value[half:]))...)
 }
 
-// scrutinize looks for what no log may hold, in that of a program that has ended.
+// scrutinize searches the log of a program that has ended for what no log may contain.
 func (r *rig) scrutinize(program *programs.Program) {
 	r.Helper()
 	log := program.Output()

@@ -66,8 +66,7 @@ func TestJaegerShowsAChangeFromTheSecretToTheReadyPods(t *testing.T) {
 	r.leadsEverywhere(trace, completed)
 }
 
-// leadsEverywhere checks that whoever looks at the workload, its Events, its outcomes, the message, the logs or explain is
-// led to the trace.
+// leadsEverywhere checks that the workload, its Events, its outcomes, the message, the logs and explain all refer to the trace.
 func (r *tracedRig) leadsEverywhere(trace testbed.Trace, completed events.Outcome) {
 	r.Helper()
 	header := r.lastMessage("db").Header
@@ -149,7 +148,7 @@ func TestJaegerShowsThatARolloutFailed(t *testing.T) {
 		"error": "true", "otel.status_code": "ERROR", "error.type": "deadline-exceeded",
 		"keyturn.outcome": "failed", "keyturn.reason": "deadline-exceeded", "k8s.deployment.name": "web",
 	})
-	// The event was dealt with: that the pods do not start is no failure of processing it.
+	// The event was processed. That the pods do not start is not a failure of that.
 	r.tagged(r.only(trace, "process "+secretDestination), map[string]string{"error": ""})
 	found, err := r.jaeger.Traces(t.Context(), "keyturn-actuator", map[string]string{"error": "true", "k8s.namespace.name": r.namespace})
 	if err != nil || len(found) != 1 || found[0].ID != trace.ID {

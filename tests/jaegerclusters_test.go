@@ -20,7 +20,7 @@ const (
 	externalSecretDestination = "keyturn.v1.{cluster}.externalsecret.{namespace}.{name}"
 )
 
-// ofTheStore are the spans of the watcher that watches the store, and ofACluster those of each cluster that reads it.
+// ofTheStore are the spans of the store's watcher, ofACluster those of each cluster that reads the store.
 var (
 	ofTheStore = []string{"detect openbao", "publish " + storeDestination}
 	ofACluster = []string{
@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// Two clusters share one NATS, and one secret store that neither watches: a watcher that watches nothing else does it for
-// both. They are two namespaces of one control plane here, each with programs of its own, fingerprint keys and all.
+// Two clusters share one NATS and one secret store, which a third watcher watches for both. Here the clusters are two
+// namespaces of one control plane, each with its own programs and fingerprint keys.
 func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
@@ -104,7 +104,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	}
 	traced.sound(withoutLateness(trace))
 
-	// Each cluster takes part by itself: what it did hangs below the one publication, and not below the other's.
+	// Each cluster's spans are children of the one publication, and not of the other cluster's spans.
 	published := traced.only(trace, "publish "+storeDestination)
 	for _, process := range spansOf(trace, "process "+storeDestination) {
 		cluster := process.Resource["k8s.cluster.name"]
@@ -167,7 +167,7 @@ func withoutLateness(trace testbed.Trace) testbed.Trace {
 	return trace
 }
 
-// byCluster lists the operations of a trace by the cluster of the program that each is of.
+// byCluster returns the operations of a trace by cluster.
 func byCluster(trace testbed.Trace) map[string][]string {
 	operations := make(map[string][]string)
 	for _, span := range trace.Spans {

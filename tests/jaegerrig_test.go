@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// secretDestination is what the spans of a Secret's events are named by.
+// secretDestination is in the names of the spans of Secrets' events.
 const secretDestination = "keyturn.v1.{cluster}.secret.{namespace}.{name}"
 
 // tracedRig is a rig whose programs send their spans to a Jaeger.
@@ -35,7 +35,7 @@ func newTracedRig(t *testing.T, options programs.Options) *tracedRig {
 	return &tracedRig{rig: newRig(t, options), jaeger: jaeger}
 }
 
-// trace waits for the one trace of a Secret's change that has the spans, found as a person finds it: by the Secret.
+// trace waits for the one trace of a Secret's change that has the spans. It searches by the Secret, as a person does.
 func (r *tracedRig) trace(secret string, operations ...string) testbed.Trace {
 	r.Helper()
 	subject := "/api/v1/namespaces/" + r.namespace + "/secrets/" + secret
@@ -93,7 +93,7 @@ func spansOf(trace testbed.Trace, operation string) []testbed.Span {
 	return slices.DeleteFunc(slices.Clone(trace.Spans), func(span testbed.Span) bool { return span.Operation != operation })
 }
 
-// only gives the only span of an operation.
+// only returns the only span of an operation.
 func (r *tracedRig) only(trace testbed.Trace, operation string) testbed.Span {
 	r.Helper()
 	found := spansOf(trace, operation)

@@ -1,4 +1,4 @@
-// Package tests holds the acceptance tests: both programs, with the rights that deploy gives them, on a real control plane.
+// Package tests holds the acceptance tests: both programs, with the permissions of deploy, on a real control plane.
 package tests
 
 import (

@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// without takes verbs on a resource out of the cluster role of an account, until the test ends or grant is called. It
-// returns when the API server has it so.
+// without removes verbs on a resource from the cluster role of an account, until the test ends or grant is called. It
+// returns when the API server applies the change.
 func (r *rig) without(account, resource string, verbs ...string) (grant func()) {
 	r.Helper()
 	roles := r.client.RbacV1().ClusterRoles()
@@ -28,7 +28,7 @@ func (r *rig) without(account, resource string, verbs ...string) (grant func()) 
 	}
 	var rules []rbacv1.PolicyRule
 	for _, rule := range role.Rules {
-		// Each resource has a rule of its own, so that the others of the rule keep what they have.
+		// Each resource gets its own rule, so that the others keep their verbs.
 		for _, other := range rule.Resources {
 			single := rule.DeepCopy()
 			single.Resources = []string{other}
@@ -131,7 +131,7 @@ func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *test
 
 	r.secret("db", map[string]string{"password": "two"})
 	r.configMap("app", map[string]string{"level": "two"})
-	r.outcomeOf("other", events.VerbCompleted) // ConfigMaps may be read
+	r.outcomeOf("other", events.VerbCompleted) // ConfigMaps are readable
 	if got := r.generations()["web"]; got != before["web"] {
 		t.Fatalf("generation of web: got %d, want %d: how did it see the Secret without the right?", got, before["web"])
 	}
@@ -145,8 +145,7 @@ func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *test
 	}
 }
 
-// saysWhatIsMissing waits until a program says in its log, and to whoever asks whether it is ready, that it may not read a
-// resource.
+// saysWhatIsMissing waits until a program reports, in its log and its readiness check, that it may not read a resource.
 func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
 	r.Helper()
 	sentence := "list and watch " + resource + "; grant it as"

@@ -103,7 +103,7 @@ func withoutClusterRoles(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// withoutSecretStores takes the rights of deploy/components/secret-stores away. A test that needs them gives them again.
+// withoutSecretStores removes the permissions of deploy/components/secret-stores. A test that needs them grants them again.
 func withoutSecretStores(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for _, name := range []string{watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores"} {

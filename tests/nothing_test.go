@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// settledRig gives a rig with workloads of each kind that have rolled for a change of their sources, and one that reads a
-// source which has never changed.
+// settledRig returns a rig with workloads of each kind that have rolled for a change of their sources, and one workload whose
+// source has never changed.
 func settledRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
@@ -137,7 +137,7 @@ func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 	})
 }
 
-// lists tells whether a service account has listed a resource of the namespace, at once or as a stream, since an offset of
+// lists reports whether a service account has listed a resource of the namespace, at once or as a stream, since an offset of
 // the audit log.
 func (r *rig) lists(account, resource string, offset int64) bool {
 	r.Helper()

@@ -17,11 +17,11 @@ import (
 
 // workload is a workload that has no pods: what rolls it can be seen in its spec.
 type workload struct {
-	// kind is one of kinds. Empty: a StatefulSet, whose generation tells rollouts from records.
+	// kind is one of kinds. Empty means StatefulSet, whose generation distinguishes rollouts from records.
 	kind, name string
 	// on is its annotation keyturn.dev/roll-on. Empty: none.
 	on string
-	// annotations are its further ones, and template those of its pod template.
+	// annotations are added to the workload, template to its pod template.
 	annotations, template map[string]string
 	// read makes the pod spec read something. Nil: it reads nothing.
 	read func(*corev1.PodSpec)

@@ -79,8 +79,8 @@ func TestAChangeSupersedesWhateverStandsOnItsSubject(t *testing.T) {
 	})
 }
 
-// changesTo gives the Secret db a password, after something else, and waits until web has rolled for it. It must have
-// rolled once for both: the events of one source are dealt with in their order.
+// changesTo changes the password of the Secret db and waits until web has rolled. Together with the change before it, web must
+// roll once, because the events of one source are processed in order.
 func (r *rig) changesTo(password string, after func()) {
 	r.Helper()
 	before := r.generations()["web"]
@@ -93,7 +93,7 @@ func (r *rig) changesTo(password string, after func()) {
 	}
 }
 
-// lastMessage gives what the stream has of a Secret, without what makes the server drop it as a duplicate.
+// lastMessage returns the last message about a Secret, without the headers by which the server drops duplicates.
 func (r *rig) lastMessage(secret string) *nats.Msg {
 	r.Helper()
 	stream, err := r.jetstream().Stream(r.Context(), events.StreamChanges)

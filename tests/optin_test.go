@@ -12,11 +12,11 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// Each case has a workload and a source of its own, which has the keys "a" and "b". Of those "a" is changed. In annotations
-// "$" is the name of the case, and "$-source" that of the source.
+// Each case has its own workload, and its own source with the keys "a" and "b", of which "a" changes. In annotations "$" is
+// the name of the case, and "$-source" that of the source.
 type optIn struct {
 	name string
-	// kind is that of the source. Empty: a Secret.
+	// kind is that of the source. Empty means Secret.
 	kind events.Kind
 	// workload, template and source are annotations.
 	workload, template, source map[string]string

@@ -54,7 +54,7 @@ func envFrom(kind events.Kind, name string, optional *bool) corev1.EnvFromSource
 	return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object, Optional: optional}}
 }
 
-// files is the volume of a source: of the items, or of all keys where there are none.
+// files returns a volume of the source: of the items, or of all keys without any.
 func files(kind events.Kind, name string, optional *bool, items ...corev1.KeyToPath) corev1.VolumeSource {
 	if kind == events.KindSecret {
 		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Items: items, Optional: optional}}

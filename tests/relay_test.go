@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// relayAudit posts every line that comes to a file to a receiver, each in a request of its own, until the test ends. It does
-// for Vault what the HTTP audit device of OpenBao does.
+// relayAudit posts each new line of a file to a receiver, one per request, until the test ends. It gives Vault what OpenBao
+// has: an HTTP audit device.
 func relayAudit(r *rig, file, url string) {
 	r.Helper()
 	from, err := os.Open(file)
@@ -63,7 +63,7 @@ func postLines(ctx context.Context, from io.Reader, url string) error {
 	}
 }
 
-// web is what the tests ask servers with.
+// web is the tests' HTTP client.
 var web = &http.Client{Timeout: patience}
 
 // errNotTaken says that nobody took a line. The device of OpenBao does not try again either.

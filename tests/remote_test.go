@@ -14,8 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// newRemoteRig is a rig for a cluster of its own, a second control plane, of which only the API server is needed: its
-// Deployments have no pods.
+// newRemoteRig returns a rig for a second cluster. It runs only an API server: its Deployments have no pods.
 func newRemoteRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
 	remote, err := testbed.Start(t.Context(), testbed.Options{
@@ -35,8 +34,8 @@ func newRemoteRig(t *testing.T, options programs.Options) *rig {
 	return r
 }
 
-// The remote cluster runs a watcher and nothing else, and knows the hub's NATS. What rolls its workloads runs in the hub, by a
-// kubeconfig: two of it, of which one leads, beside the actuator of the hub's own cluster.
+// The remote cluster runs only a watcher, which uses the hub's NATS. Two actuators in the hub, one of them the leader, roll its
+// workloads by a kubeconfig, beside the actuator of the hub's own cluster.
 func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)

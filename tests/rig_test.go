@@ -118,7 +118,7 @@ func (r *rig) launchActuator(args ...string) {
 func (r *rig) own(program *programs.Program) {
 	r.Helper()
 	r.Cleanup(func() {
-		// An error is the exit status of one that the test has killed.
+		// The error is the exit status of a program that the test has killed.
 		_ = program.Stop(20 * time.Second)
 		r.scrutinize(program)
 		if r.Failed() {

@@ -24,14 +24,14 @@ const (
 	actuatorAccount = "keyturn-actuator"
 )
 
-// everyVerb are the verbs of the API and those that give away rights.
+// everyVerb lists the verbs of the API, including those that grant permissions.
 const everyVerb = "get list watch create update patch delete deletecollection bind escalate impersonate *"
 
 // everybodys are the rights that each who is authenticated has.
 var everybodys = rightsOf("create", "selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectreviews.authentication.k8s.io",
 	"selfsubjectrulesreviews.authorization.k8s.io")
 
-// rights are the resources that may be used, by "verb resource.group".
+// rights are allowed requests, as "verb resource.group".
 type rights map[string]bool
 
 func rightsOf(verbs string, resources ...string) rights {
@@ -108,7 +108,7 @@ func rightsIn(t *testing.T, account, namespace string) rights {
 	return found
 }
 
-// may asks the API server for one right, in a namespace or, where that is empty, in the cluster.
+// may asks the API server whether a request is allowed, in a namespace or, if that is empty, in the cluster.
 func may(t *testing.T, client kubernetes.Interface, namespace, right string) bool {
 	t.Helper()
 	fields := append(strings.Fields(right), "")
@@ -239,7 +239,7 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A program may be content with less than its role.
+	// A program does not have to use all of its role.
 	tests := []struct {
 		account string
 		allowed rights

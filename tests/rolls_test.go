@@ -16,9 +16,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// tally is the generation of each workload of a namespace, by kind and name, as "deployment/web"; or by how much it has
-// grown. Each write of a spec moves it by one, and nothing else moves it; but that of a Deployment is moved by each write of
-// its annotations as well, and so by a record that it needs no rollout.
+// tally is the generation of each workload in a namespace, by "deployment/web", or the growth of it. Only a write of the spec
+// increments a generation. That of a Deployment is also incremented by a write of its annotations, and so by a record that it
+// needs no rollout.
 type tally map[string]int64
 
 // once is the tally of workloads that were each rolled once.
@@ -46,7 +46,7 @@ func (r *rig) tally() tally {
 	return all
 }
 
-// workload is the metadata of one workload, named as in a tally.
+// workload returns the metadata of a workload, named as in a tally.
 func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
 	r.Helper()
 	kindOf, name, _ := strings.Cut(workload, "/")
@@ -59,7 +59,7 @@ func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// since tells which workloads were written since an earlier tally, and how often.
+// since returns which workloads were written since an earlier tally, and how often.
 func (t tally) since(before tally) tally {
 	grown := tally{}
 	for workload, generation := range t {
@@ -97,13 +97,13 @@ func (r *rig) rolls(what string, want tally, do func()) {
 	}
 }
 
-// rollsNothing is rolls for what is to roll nothing.
+// rollsNothing is rolls for a change that must roll nothing.
 func (r *rig) rollsNothing(what string, do func()) {
 	r.Helper()
 	r.rolls(what, tally{}, do)
 }
 
-// The fence is two Deployments, of which each reads a source of its own, one of each kind.
+// The fence consists of two Deployments. One reads a Secret, the other a ConfigMap.
 const (
 	fenceSecret    = "deployment/fence-secret"
 	fenceConfigMap = "deployment/fence-configmap"
@@ -119,11 +119,10 @@ func (r *rig) placeFence() {
 	}
 }
 
-// passFence waits until everything that was changed before has had its effect, without waiting for a time. Changes of one
-// kind are seen in their order, and decided in the order of the stream: when a change that is made now has rolled, those
-// before it have as well. But several are published at once, so that two that follow one another closely can change
-// places. That is why there is a first round, which is only published. At last nothing must be under way, as a patch would
-// be that is tried again.
+// passFence waits, without a fixed time, until all earlier changes have had their effect. Changes of one kind are seen in order
+// and decided in the order of the stream: once a new change has rolled, all changes before it have too. But the watcher
+// publishes concurrently, so close changes can swap places. Therefore passFence makes a first change that only has to be
+// published. At the end nothing may be in flight, such as a patch that is retried.
 func (r *rig) passFence() {
 	r.Helper()
 	bus := r.connect()

@@ -41,7 +41,7 @@ func TestASelectorNarrowsTheSources(t *testing.T) {
 		r.set(secret, "in", "password", "two")
 		r.set(secret, "out", "password", "two")
 	})
-	// Younger ones are taken for new: the times of the API server do not tell more.
+	// Younger pods count as new: the API server's times have no higher resolution.
 	created := r.source(secret, "out").GetCreationTimestamp()
 	r.eventually("the source is some seconds old", func(context.Context) bool { return time.Since(created.Time) > 4*time.Second })
 	r.rollsNothing("a source comes into scope", func() { r.label(secret, "out", tierLabel, "web") })

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// lastOf is the last event of a path in the mount "secret", as is said of it: "rotated create 1". Empty: there is none.
+// lastOf returns the last event of a path in the mount "secret", in the form of sayStore: "rotated create 1". Empty means none.
 func (s *storeRig) lastOf(path string) (said string, change events.Change) {
 	s.Helper()
 	if s.bus == nil {
@@ -42,8 +42,8 @@ func (s *storeRig) awaitEvent(path, want string) events.Change {
 	return change
 }
 
-// awaitVersion waits until the last event of a path is about a version, and gives what is said of it: without what was done,
-// where a lie or a line that cannot be read has the watcher look at it just before the line comes that says so.
+// awaitVersion waits until the last event of a path is about a version, and returns it in the form of sayStore. The operation is
+// missing if a false or unreadable line made the watcher read the path just before the audit line came.
 func (s *storeRig) awaitVersion(path, operation string, version int) (said string) {
 	s.Helper()
 	heard, seen := fmt.Sprintf("rotated %s %d", operation, version), fmt.Sprintf("rotated  %d", version)
@@ -54,12 +54,13 @@ func (s *storeRig) awaitVersion(path, operation string, version int) (said strin
 	return said
 }
 
-// sayStore says what an event of a secret in a store is about: its verb, what was done and the version.
+// sayStore formats an event about a secret in a store: its verb, operation and version.
 func sayStore(change events.Change) string {
 	return fmt.Sprintf("%s %s %d", change.Verb, change.Store.Operation, change.Store.Version)
 }
 
-// storeEvents lists all events of secrets in the store but those of what was there before, in order, each with its path behind the mount.
+// storeEvents returns all events about secrets in the store in order, each with its path in the mount, except those about secrets
+// that existed before.
 func (s *storeRig) storeEvents() []string {
 	s.Helper()
 	var list []string

@@ -45,7 +45,7 @@ func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) 
 	fed := writes("fed")
 	allFound("fed")
 
-	// Lines that are looked into, and are about nothing that there is.
+	// Lines that the watcher checks, about paths that do not exist.
 	stop := flood(t, s.listen, 4, strings.Repeat(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), 100))
 	flooded := writes("flooded")
 	t.Logf("meanwhile the receiver took %d MB", stop()>>20)
@@ -79,7 +79,7 @@ func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) 
 	}
 }
 
-// flood sends a text over and over on several connections. What is returned ends that and gives the number of bytes sent.
+// flood sends a text repeatedly on several connections. The returned function stops it and returns the number of bytes sent.
 func flood(t *testing.T, address string, connections int, text string) (stop func() int64) {
 	t.Helper()
 	var senders sync.WaitGroup

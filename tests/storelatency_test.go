@@ -18,9 +18,9 @@ import (
 // rotations is how many are measured at a time.
 const rotations = 7
 
-// TestARotationIsRolledInATimeOfTheOrderOfTheSyncItself compares what the operator needs by itself, from being asked to the
-// changed Secret, with what all of the chain needs, from the write in the store to the patched workload. The goal is three
-// times as much.
+// TestARotationIsRolledInATimeOfTheOrderOfTheSyncItself compares the operator's own latency, from the request to the changed
+// Secret, with that of the whole chain, from the write in the store to the patched workload. The goal is at most three times
+// as much.
 func TestARotationIsRolledInATimeOfTheOrderOfTheSyncItself(t *testing.T) {
 	for _, w := range []way{bySocket, byHTTP} {
 		t.Run(string(w), func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestARotationIsRolledInATimeOfTheOrderOfTheSyncItself(t *testing.T) {
 					alone = append(alone, time.Since(start))
 				}
 			}
-			// Before and after, for the machine may be busy at one time and not at the other.
+			// Before and after, because the load of the machine varies.
 			measureAlone("before")
 			s.start()
 			for i := range rotations {
@@ -73,7 +73,7 @@ func median(list []time.Duration) time.Duration {
 	return list[len(list)/2].Round(100 * time.Microsecond)
 }
 
-// askToSync does what a person does who has an ExternalSecret synced.
+// askToSync requests a sync of an ExternalSecret, as a person would.
 func (s *storeRig) askToSync(name, value string) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"force-sync":%q}}}`, value)
@@ -109,7 +109,7 @@ func (s *storeRig) awaitPatched(name string, generation int64) {
 	})
 }
 
-// awaitOn waits for what is looked for among the events of a watch, and ends it.
+// awaitOn waits for a matching event of a watch, and stops the watch.
 func (s *storeRig) awaitOn(events watch.Interface, isIt func(watch.Event) bool) {
 	s.Helper()
 	defer events.Stop()

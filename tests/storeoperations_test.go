@@ -109,7 +109,7 @@ func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
 	}
 }
 
-// second drops a result that is of no interest.
+// second drops the first result.
 func second[T any](_ T, err error) error { return err }
 
 func TestALineOfAnyLengthIsRead(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// lie is a line of an audit log that says of a path what is not so.
+// lie returns an audit line that says something false about a path.
 func lie(path, operation, response string) string {
 	return `{"time":"2038-01-01T00:00:00Z","type":"response","auth":{"display_name":"nobody"},"request":{"id":"x","operation":"` + operation +
 		`","mount_point":"secret/","mount_type":"kv","namespace":{"id":"root"},"path":"` + path + `"},"response":{"mount_type":"kv","data":` + response + "}}\n"
 }
 
-// rubbish is what a peer may send that is no line of an audit log, or a bad one, by what it is.
+// rubbish has what a peer may send instead of a valid audit line, by description.
 func rubbish() map[string]string {
 	const version = `{"version":99,"created_time":"2038-01-01T00:00:00Z"}`
 	return map[string]string{

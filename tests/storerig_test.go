@@ -77,7 +77,7 @@ const (
 	byReference way = "reference"
 )
 
-// storeRig is a rig with a secret store, External Secrets and a SecretStore for the one in the other.
+// storeRig is a rig with a secret store, the External Secrets Operator, and a SecretStore that connects them.
 type storeRig struct {
 	*rig
 	store *secretstore.Store
@@ -85,7 +85,7 @@ type storeRig struct {
 	listen string
 	way    way
 	custom dynamic.Interface
-	// dir is the folder of the logs, and of NATS where that is embedded. No credential of the store is in it.
+	// dir is the folder of the logs and of the embedded NATS. It has no credential of the store.
 	dir string
 	// config is the path of the watcher's configuration of stores.
 	config string
@@ -93,14 +93,14 @@ type storeRig struct {
 	bus *events.Bus
 }
 
-// auditToken is what the store's HTTP audit device shows to the watcher.
+// auditToken authenticates the store's HTTP audit device to the watcher.
 const auditToken = "a-token-of-the-audit-device"
 
-// secretStoreRights are the rights beside those of deploy/base.
+// secretStoreRights are the permissions in addition to those of deploy/base.
 var secretStoreRights = []string{"../deploy/components/secret-stores/watcher.yaml", "../deploy/components/secret-stores/actuator.yaml"}
 
-// newStoreRig prepares all of it but starts neither program. With byPoll the store is polled every second, else once an
-// hour, so that only the audit can be what tells of a rotation.
+// newStoreRig prepares everything but starts neither program. With byPoll the store is polled every second. Otherwise it is
+// polled once an hour, so that only the audit can report a rotation.
 func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	t.Helper()
 	startOperator(t)
@@ -168,7 +168,8 @@ func (s *storeRig) applyStore() {
 	})
 }
 
-// leave removes what the operator would try in vain once the store is gone, one after the other, while others wait.
+// leave removes the ExternalSecrets, which the operator would sync in vain without the store, one after the other, while others
+// wait.
 func (s *storeRig) leave() {
 	s.Helper()
 	for _, resource := range []schema.GroupVersionResource{externalSecrets, secretStores} {
@@ -187,7 +188,7 @@ func (s *storeRig) write(path, content string) {
 	}
 }
 
-// apply applies manifests, with what the test does not know beforehand put in.
+// apply applies manifests, with placeholders for what the test does not know beforehand.
 func (s *storeRig) apply(manifests string) {
 	s.Helper()
 	values := strings.NewReplacer("NAMESPACE", s.namespace, "TOKEN", s.store.Token(), "ADDRESS", s.store.Address())
@@ -196,7 +197,7 @@ func (s *storeRig) apply(manifests string) {
 	}
 }
 
-// start starts both programs and has the store tell the watcher what happens.
+// start starts both programs and connects the store's audit to the watcher.
 func (s *storeRig) start() {
 	s.Helper()
 	s.rig.start()
@@ -217,7 +218,7 @@ func (s *storeRig) feed() {
 	}
 }
 
-// put writes a secret and gives the number of its version.
+// put writes a secret and returns its version.
 func (s *storeRig) put(path, value string) int {
 	s.Helper()
 	written, err := s.store.Client().KVv2("secret").Put(s.Context(), path, map[string]any{"password": value})
@@ -248,7 +249,7 @@ var (
 	secretStores    = schema.GroupVersionResource{Group: "external-secrets.io", Version: "v1", Resource: "secretstores"}
 )
 
-// conditionOf is the status of a condition, empty where there is none.
+// conditionOf returns the status of a condition, or "".
 func conditionOf(object *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, condition := range conditions {
@@ -297,7 +298,7 @@ func (s *storeRig) awaitGeneration(name string, generation int64) {
 	}
 }
 
-// complete tells whether all pods of a Deployment are of its last template, and ready.
+// complete reports whether all pods of a Deployment have its current template and are ready.
 func complete(d *appsv1.Deployment) bool {
 	want := *d.Spec.Replicas
 	return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == want && d.Status.Replicas == want &&

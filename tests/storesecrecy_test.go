@@ -47,7 +47,7 @@ func keepStoreSecrets(t *testing.T, w way) {
 		t.Fatal(err)
 	}
 	c.watch("the root token", "accessor", []byte(accessor))
-	// A name that does get out, to show that what is looked for would be found.
+	// A name that does get out, to show that the search would find a value.
 	decoy := "decoy." + string(secretText(t))
 	path := "shop/" + decoy
 

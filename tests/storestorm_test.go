@@ -115,8 +115,7 @@ func (s *storeRig) awaitMany(want int, value string) {
 	}
 }
 
-// sampleDepth looks at the queue of the operator time and again, until what it returns is called, which gives the most that
-// was ever in it.
+// sampleDepth samples the depth of the operator's queue until the returned function is called, which returns the maximum.
 func sampleDepth(t *testing.T) func() int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -115,7 +115,7 @@ func (s *storeRig) putTraced(path, value, traceparent string) {
 	}
 }
 
-// ofTrace gives the spans of a trace by their names, of which each is there once.
+// ofTrace returns the spans of a trace by name. Each name must occur once.
 func (s *spans) ofTrace(t *testing.T, trace string) map[string]*otlp.Span {
 	t.Helper()
 	s.mu.Lock()
@@ -135,7 +135,7 @@ func (s *spans) ofTrace(t *testing.T, trace string) map[string]*otlp.Span {
 	return found
 }
 
-// serviceOf is the program that a span is of.
+// serviceOf returns the name of the program of a span.
 func (s *spans) serviceOf(span *otlp.Span) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,7 @@ func (s *spans) add(export *collector.ExportTraceServiceRequest) {
 	}
 }
 
-// one gives the only span of a name, nil while there is none.
+// one returns the only span of a name, or nil while there is none.
 func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	t.Helper()
 	s.mu.Lock()

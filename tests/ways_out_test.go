@@ -22,7 +22,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// collect adds what the streams, the API server and the programs themselves show, of these Deployments among others.
+// collect adds what the streams, the API server and the programs show, including these Deployments.
 func (c *canaries) collect(h *haystack, deployments ...string) {
 	c.Helper()
 	for _, name := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
@@ -94,7 +94,7 @@ func (r *rig) messages(stream string) []jetstream.Msg {
 	return list
 }
 
-// listenTo adds every message that anybody sends from now on, those of JetStream's own protocol included.
+// listenTo adds every message on NATS from now on, including those of JetStream's protocol.
 func (r *rig) listenTo(h *haystack) {
 	r.Helper()
 	connection, err := nats.Connect(r.programs.NATSURL())
@@ -116,7 +116,7 @@ func (r *rig) listenTo(h *haystack) {
 	}
 }
 
-// wire gives a message's header and data as they are sent.
+// wire returns a message's header and data as sent.
 func wire(header nats.Header, data []byte) []byte {
 	var content bytes.Buffer
 	for _, key := range slices.Sorted(maps.Keys(header)) {
@@ -126,7 +126,7 @@ func wire(header nats.Header, data []byte) []byte {
 	return content.Bytes()
 }
 
-// receiveSpans is an OTLP receiver that adds what it is sent, and gives its address.
+// receiveSpans starts an OTLP receiver that adds everything it receives, and returns its address.
 func receiveSpans(t *testing.T, h *haystack) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -141,7 +141,7 @@ func receiveSpans(t *testing.T, h *haystack) string {
 	return s.URL
 }
 
-// addFiles adds what is on the disk: the logs and the store of the embedded NATS.
+// addFiles adds the files on disk: the logs, and the store of the embedded NATS.
 func addFiles(t *testing.T, h *haystack, dir, but string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
