@@ -77,6 +77,7 @@ func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.External
 	return list
 }
 
+// store returns a store, nil if it does not exist.
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
 
 // put stores the state of an object, unless a newer one is known.
@@ -140,8 +141,8 @@ func (x *Index) putStore(name types.NamespacedName, store *externalsecret.Store)
 		x.stores[name] = store
 	}
 	for user := range x.users[name] {
-		x.unplace(user)
-		x.place(user, x.secrets[user])
+		x.removeKeys(user)
+		x.addKeys(user, x.secrets[user])
 	}
 }
 
@@ -152,7 +153,7 @@ func (x *Index) add(es *externalsecret.ExternalSecret) {
 	for _, store := range es.Stores() {
 		x.users.add(store, name)
 	}
-	x.place(name, es)
+	x.addKeys(name, es)
 }
 
 func (x *Index) remove(name types.NamespacedName) {
@@ -164,17 +165,18 @@ func (x *Index) remove(name types.NamespacedName) {
 	for _, store := range es.Stores() {
 		x.users.remove(store, name)
 	}
-	x.unplace(name)
+	x.removeKeys(name)
 }
 
-func (x *Index) place(name types.NamespacedName, es *externalsecret.ExternalSecret) {
+// addKeys makes an ExternalSecret found by what it reads.
+func (x *Index) addKeys(name types.NamespacedName, es *externalsecret.ExternalSecret) {
 	for _, place := range es.Places(x.store) {
 		x.readers.add(place.Key(), name)
 		x.keys[name] = append(x.keys[name], place.Key())
 	}
 }
 
-func (x *Index) unplace(name types.NamespacedName) {
+func (x *Index) removeKeys(name types.NamespacedName) {
 	for _, key := range x.keys[name] {
 		x.readers.remove(key, name)
 	}

@@ -399,3 +399,36 @@ func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
 		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2"})
 	})
 }
+
+func TestTheSyncerSaysWhenSomethingIsDue(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.deaf["db"] = true
+		b.start(b.host())
+		next := func() (after time.Duration, ok bool) {
+			b.ask(func() {
+				var at time.Time
+				at, ok = b.y.Next()
+				after = time.Until(at)
+			})
+			return after, ok
+		}
+		if after, ok := next(); ok {
+			t.Errorf("something is due in %s, and nothing has happened", after)
+		}
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		if after, ok := next(); !ok || after != slotTime-time.Second {
+			t.Errorf("due in %s (%t), want when the slot is given up", after, ok)
+		}
+		b.pass(slotTime)
+		if after, ok := next(); !ok || after != b.host().Timeout-slotTime-time.Second {
+			t.Errorf("due in %s (%t), want at the timeout", after, ok)
+		}
+		b.pass(b.host().Timeout)
+		b.mustSettle(event)
+		if after, ok := next(); ok {
+			t.Errorf("something is due in %s, and nothing is left to do", after)
+		}
+	})
+}

@@ -21,6 +21,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // dynamicOf is a client for the objects.
@@ -90,20 +91,6 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...
 	return index, r, func() bool { return len(r.waiting(w)) == 0 }, stop
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}
-
 const (
 	watchedSecret = "{metadata: {name: db, namespace: shop, uid: u, annotations: {a: b}}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}}]}}"
 	watchedStore  = "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}"
@@ -114,7 +101,7 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	client := dynamicOf(custom(b, "ExternalSecret", watchedSecret), custom(b, "SecretStore", watchedStore),
 		custom(b, "ClusterExternalSecret", "{metadata: {name: all, uid: c}}"))
 	index, _, ready, stop := watchOf(t, client)
-	eventually(t, "it is ready", ready)
+	testkit.Eventually(t, "it is ready", ready)
 	b.Index = index
 	b.wantReaders("shop/db", "db")
 	if index.owner(&externalsecret.ExternalSecret{Owner: "all"}) == nil {
@@ -125,11 +112,11 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	if _, err := client.Resource(externalsecret.ExternalSecrets).Namespace("shop").Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the change is seen", func() bool { return len(b.readers("shop/mail")) == 1 })
+	testkit.Eventually(t, "the change is seen", func() bool { return len(b.readers("shop/mail")) == 1 })
 	if err := client.Resource(externalsecret.ExternalSecrets).Namespace("shop").Delete(ctx, "db", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end is seen", func() bool { return len(b.readers("shop/mail")) == 0 })
+	testkit.Eventually(t, "the end is seen", func() bool { return len(b.readers("shop/mail")) == 0 })
 	stop()
 }
 
@@ -170,7 +157,7 @@ func TestAMissingRightToExternalSecretsIsNamed(t *testing.T) {
 	})
 	_, r, _, _ := watchOf(t, client, "shop")
 	const want = "no permission to list and watch secretstores in namespace shop; grant it as in deploy/components/secret-stores: "
-	eventually(t, "it is named", func() bool {
+	testkit.Eventually(t, "it is named", func() bool {
 		err := r.denial("secretstores in namespace shop")
 		return err != nil && strings.HasPrefix(err.Error(), want)
 	})

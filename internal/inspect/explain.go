@@ -28,7 +28,7 @@ type ExplainOptions struct {
 // Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, and what would happen now
 // and why. It decides as the actuator does, and changes nothing.
 func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
-	w, err := read(ctx, options, name, namespace)
+	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if len(w.Problems) > 0 {
 		fmt.Fprintln(out)
 	}
-	if err := writeLastOutcome(ctx, options, reader, w.ID, out); err != nil {
+	if err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w.ID, options.TraceURL, out); err != nil {
 		return err
 	}
 	if w.OptIn.Empty() {
@@ -49,8 +49,8 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	return writeSources(ctx, options.Origins, reader, w, out)
 }
 
-// read reads the workload from the API server.
-func read(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
+// readWorkload reads the workload from the API server.
+func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	kinds := workload.BuiltIn()
 	kindName, object, ok := strings.Cut(name, "/")
 	kind, known := kinds.Named(kindName)

@@ -36,7 +36,7 @@ func explain(w *workload.Workload, source events.Source, stored events.Stored, e
 	}
 	change, err := stored.Change()
 	if err != nil {
-		e.now = "skip: its last event cannot be read: " + err.Error()
+		e.now = fmt.Sprintf("skip: its last event cannot be read: %v", err)
 		return e, nil
 	}
 	e.decide(plan.Decide(w, change, nil), change)

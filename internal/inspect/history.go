@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -48,12 +47,6 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 // wants reports whether an event can be read and has one of the verbs.
 func (h *History) wants(stored events.Stored) bool {
 	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored)))
-}
-
-// verbOf returns the last word of the event's type before the version.
-func verbOf(stored events.Stored) string {
-	parts := strings.Split(stored.Event.Type(), ".")
-	return parts[max(len(parts)-2, 0)]
 }
 
 func writeJSON(out io.Writer, stored events.Stored) error {

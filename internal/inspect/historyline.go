@@ -29,6 +29,12 @@ func writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
 	return nil
 }
 
+// verbOf returns the last word of the event's type before the version.
+func verbOf(stored events.Stored) string {
+	parts := strings.Split(stored.Event.Type(), ".")
+	return parts[max(len(parts)-2, 0)]
+}
+
 func writeLine(out io.Writer, at, cluster, namespace, object, verb string, about ...string) error {
 	_, err := fmt.Fprintf(out, historyLine, at, cluster, namespace, object, verb, join(about...))
 	return err

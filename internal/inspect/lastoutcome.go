@@ -13,8 +13,8 @@ import (
 )
 
 // writeLastOutcome writes the last outcome for a workload.
-func writeLastOutcome(ctx context.Context, options ExplainOptions, reader *events.Reader, id events.Workload, out io.Writer) error {
-	stored, err := reader.Last(ctx, events.OutcomeSubject(options.Origins.Cluster, id))
+func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string, id events.Workload, traceURL string, out io.Writer) error {
+	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, id))
 	if errors.Is(err, events.ErrNotFound) {
 		fmt.Fprint(out, "It was never rolled.\n\n")
 		return nil
@@ -39,7 +39,7 @@ func writeLastOutcome(ctx context.Context, options ExplainOptions, reader *event
 			strings.Join(causes, ", "), outcome.Verb, outcome.Reason)
 	}
 	if id := outcome.Trace.ID(); id != "" {
-		fmt.Fprintf(out, "Trace: %s\n", cmp.Or(outcome.Trace.Link(options.TraceURL), id))
+		fmt.Fprintf(out, "Trace: %s\n", cmp.Or(outcome.Trace.Link(traceURL), id))
 	}
 	fmt.Fprintln(out)
 	return nil

@@ -48,8 +48,8 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 
 func TestAPatchIsTriedLaterAndLater(t *testing.T) {
 	backoff := PatchBackoff()
-	for attempt, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60} {
-		want *= time.Second
+	for attempt, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60} {
+		want := time.Duration(seconds) * time.Second
 		if got := backoff.Step(); got < want || got > want+want/10 {
 			t.Errorf("after attempt %d it waits %s, want %s and at most a tenth more", attempt+1, got, want)
 		}

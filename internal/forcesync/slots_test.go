@@ -1,0 +1,26 @@
+package forcesync
+
+import (
+	"context"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+func TestASlotIsTakenAndReturnedOnce(t *testing.T) {
+	active := int64(0)
+	l := slots{limit: 1, active: func(_ context.Context, change int64) { active += change }}
+	s := &pendingSync{causes: []cause{{span: trace.SpanFromContext(t.Context())}}}
+	if !l.free() {
+		t.Error("no slot is free at first")
+	}
+	l.acquire(t.Context(), s)
+	if l.free() || active != 1 {
+		t.Errorf("the slot is still free, or %d are active", active)
+	}
+	l.release(t.Context(), s)
+	l.release(t.Context(), s)
+	if !l.free() || l.used != 0 || active != 0 {
+		t.Errorf("%d slots are used and %d active after it was returned", l.used, active)
+	}
+}
