@@ -109,7 +109,7 @@ func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
 	}
 }
 
-// second drops the first result.
+// second returns its second argument.
 func second[T any](_ T, err error) error { return err }
 
 func TestALineOfAnyLengthIsRead(t *testing.T) {

@@ -168,8 +168,8 @@ func (s *storeRig) applyStore() {
 	})
 }
 
-// leave removes the ExternalSecrets, which the operator would sync in vain without the store, one after the other, while others
-// wait.
+// leave removes what the operator would sync in vain, one after the other, once the store is gone, while other tests
+// wait for it.
 func (s *storeRig) leave() {
 	s.Helper()
 	for _, resource := range []schema.GroupVersionResource{externalSecrets, secretStores} {

@@ -24,8 +24,7 @@ const (
 	systemNamespace = "keyturn-system"
 )
 
-// helm runs a command of helm with values, without anything of the user's configuration, and returns what it printed to both
-// outputs.
+// helm runs helm with values, isolated from the user's configuration, and returns both of its outputs.
 func helm(t *testing.T, values string, args ...string) (string, error) {
 	t.Helper()
 	binary, err := build.Binary(t.Context(), os.Stderr, build.Helm)
@@ -88,7 +87,7 @@ func kustomized(t *testing.T, base string, components ...string) map[string]obje
 // object is one object of a manifest.
 type object map[string]any
 
-// at returns what is at a path of fields, nil where there is nothing.
+// at returns the value at a path of fields, or nil.
 func (o object) at(fields ...string) any {
 	var value any = map[string]any(o)
 	for _, field := range fields {
@@ -105,9 +104,9 @@ func (o object) at(fields ...string) any {
 // vowels, so that no word is taken for one.
 var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 
-// objects reads manifests, by kind, namespace and name. What cannot be the same in both is taken out of them: digests in
-// names and annotations, what is for Flux alone, the Namespace, which Helm makes by itself, and the order in which roles and
-// network policies allow what they allow.
+// objects parses manifests, by kind, namespace and name. It removes what cannot be equal in Helm and Kustomize: digests in names
+// and annotations, annotations for Flux, the Namespace, which Helm creates itself, and the order of the rules in roles and
+// network policies.
 func objects(t *testing.T, manifests string) map[string]object {
 	t.Helper()
 	all := map[string]object{}

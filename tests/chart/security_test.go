@@ -43,7 +43,7 @@ func TestTheSecurityPageListsEveryRight(t *testing.T) {
 	}
 }
 
-// addRights adds what the roles among objects allow. The role is named for the account, and for more behind it.
+// addRights adds the permissions of the roles among the objects. A role's name begins with that of its account.
 func addRights(all map[string]bool, where string, objects map[string]object) {
 	for _, o := range objects {
 		rules, ok := o["rules"].([]string)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mistakes are values that are wrong, and what is to be said of them.
+// mistakes are invalid values, each with the error it must cause.
 var mistakes = []struct {
 	name, values string
 	want         []string

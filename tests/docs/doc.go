@@ -1,2 +1,2 @@
-// Package docs holds the pages for people to what is there: their links lead somewhere, and the settings that they name exist.
+// Package docs tests the documentation: its links lead somewhere, and the settings that it names exist.
 package docs

@@ -83,7 +83,7 @@ func TestEveryPageIsLinkedFromTheReadme(t *testing.T) {
 	}
 }
 
-// anchors are those that GitHub gives the headings of a page.
+// anchors returns the anchors that GitHub derives from the headings of a page.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
 	for _, found := range heading.FindAllStringSubmatch(page, -1) {

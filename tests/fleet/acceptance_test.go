@@ -11,8 +11,8 @@ import (
 // size is how many Deployments, each with a Secret of its own, a cluster has for what happens in the middle of something.
 const size = 40
 
-// populate creates what the tests of a cluster are about, before the programs start: web, which reads the Secret db, api
-// and worker, which share another, crowd-0, crowd-1 and so on, and fence.
+// populate creates the workloads of a cluster before the programs start: web, which reads the Secret db; api and worker, which
+// share another one; crowd-0, crowd-1 and so on; and fence.
 func (c *cluster) populate() {
 	c.Helper()
 	for _, secret := range []string{"db", "shared", "fence"} {

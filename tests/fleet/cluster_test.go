@@ -34,7 +34,7 @@ type site struct {
 	programs  *programs.Programs
 	watcher   *programs.Program
 	actuator  *programs.Program
-	// values are what the Secrets hold.
+	// values are those of the Secrets.
 	values map[string]map[string]string
 }
 
@@ -75,14 +75,14 @@ func (c *cluster) startWatcher() {
 	c.watcher = c.own(watcher, err)
 }
 
-// own waits until a program is ready, and has it stopped when the whole test ends.
+// own waits until a program is ready, and stops it when the test ends.
 func (c *cluster) own(program *programs.Program, err error) *programs.Program {
 	c.Helper()
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.whole.Cleanup(func() {
-		// An error is the exit status of one that the test has killed.
+		// The error is the exit status of a program that the test has killed.
 		_ = program.Stop(20 * time.Second)
 		if c.whole.Failed() {
 			c.whole.Logf("log of %s of %s:\n%s", program.Name(), c.name, program.Output())
@@ -96,7 +96,7 @@ func (c *cluster) own(program *programs.Program, err error) *programs.Program {
 	return program
 }
 
-// rotate gives a Secret new values under the keys, whether it is there or not, and leaves its other keys as they are.
+// rotate creates or updates a Secret with new values under the keys. Its other keys stay unchanged.
 func (c *cluster) rotate(secret string, keys ...string) {
 	c.Helper()
 	if c.values[secret] == nil {
@@ -127,7 +127,7 @@ func (c *cluster) deploy(name, secret string, replicas int32) {
 	})
 }
 
-// generations gives the generation of each Deployment. Only a write of the spec moves it.
+// generations returns the generation of each Deployment. Only a write of the spec increments it.
 func (c *cluster) generations() map[string]int64 {
 	c.Helper()
 	list, err := c.client.AppsV1().Deployments(c.namespace).List(c.Context(), metav1.ListOptions{})

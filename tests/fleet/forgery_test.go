@@ -24,12 +24,12 @@ func (h *hub) letIn(cluster string) (user string) {
 	return user
 }
 
-// secretSubject is that of a Secret of the cluster.
+// secretSubject returns the subject of a Secret of the cluster.
 func (s *site) secretSubject(name string) string {
 	return events.Subject(s.name, events.Source{Kind: events.KindSecret, Namespace: s.namespace, Name: name})
 }
 
-// lastOf gives what the stream CHANGES has on a subject, without what makes a server drop it as a duplicate.
+// lastOf returns the last message on a subject of CHANGES, without the headers by which a server drops duplicates.
 func lastOf(t *testing.T, js jetstream.JetStream, subject string) *nats.Msg {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
@@ -44,7 +44,7 @@ func lastOf(t *testing.T, js jetstream.JetStream, subject string) *nats.Msg {
 	return &nats.Msg{Subject: subject, Header: raw.Header, Data: raw.Data}
 }
 
-// trespass has users of the cluster eu try what is another cluster's, or the other program's.
+// trespass lets users of the cluster eu try to do what only another cluster, or the other program, may do.
 func (h *hub) trespass(victim *cluster) {
 	tests := []struct{ name, user, subject string }{
 		{"a watcher says what changed in another cluster", "eu-watcher", victim.secretSubject("db")},
@@ -97,7 +97,7 @@ func (h *hub) outputs() []string {
 	return all
 }
 
-// forge has someone who may do everything in the NATS of one cluster say what is not so, of that cluster and of another.
+// forge publishes false events, about its own and another cluster, as a user with all permissions in one cluster's NATS.
 func (h *hub) forge(intruder string, c, victim *cluster) {
 	js := h.jetstream(intruder)
 	publish := func(msg *nats.Msg) {
@@ -106,7 +106,7 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 			h.Fatal(err)
 		}
 	}
-	// Two events of its own, of which the first is old by now.
+	// Two events of its own; the first one is superseded.
 	old := lastOf(h.T, js, c.secretSubject("db"))
 	before := c.generations()
 	c.rotate("db", "password")

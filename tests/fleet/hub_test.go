@@ -14,7 +14,7 @@ func TestClustersThatShareANATS(t *testing.T) {
 	t.Parallel()
 	h := render(t, names...)
 	h.start(names...)
-	// The programs of one cluster reach the three servers through one address, which is where their connections are cut.
+	// The programs of one cluster reach the three servers through one address, where their connections can be cut.
 	way := newRelay(t, h.addresses((*testbed.NATSServer).Address)...)
 	clusters := startAll(t, func(name string) programs.Options {
 		options := h.options(name)

@@ -46,7 +46,7 @@ func TestClustersWithANATSOfTheirOwn(t *testing.T) {
 	h.caughtUp(names...)
 }
 
-// embeddedLeaf are the options of programs whose actuator embeds the leaf node, as deploy/components/leaf has it.
+// embeddedLeaf returns the options of programs whose actuator embeds the leaf node, as in deploy/components/leaf.
 func (h *hub) embeddedLeaf(name string) programs.Options {
 	h.Helper()
 	dir := h.TempDir()
@@ -74,8 +74,8 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	}
 }
 
-// cutLink cuts the link of a cluster's NATS to the hub while the cluster's watcher publishes. The cluster goes on by itself,
-// and when the link is back the hub learns what the state is, and not all that it has been.
+// cutLink cuts the link of a cluster's NATS to the hub while the cluster's watcher publishes. The cluster continues by itself.
+// When the link is back, the hub receives the current state, without the states in between.
 func (h *hub) cutLink(c *cluster) {
 	link, before := h.links[c.name], c.generations()
 	for i, name := range crowds() {

@@ -16,18 +16,18 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// names are those of the clusters.
+// names are the names of the clusters.
 var names = []string{"eu", "us", "ap"}
 
-// bed is what the tests share: the control planes of the clusters, and the programs that they run, with the race detector. Each
-// test has namespaces, servers and processes of its own.
+// bed is shared by the tests: the control planes of the clusters, and the binaries of the programs, with the race detector. Each
+// test has its own namespaces, servers and processes.
 type bed struct {
 	planes   map[string]*testbed.ControlPlane
 	binaries programs.Binaries
 }
 
 var (
-	// shared gives the bed, which the first test that asks for it waits for. Tests of NATS servers alone do not.
+	// shared returns the bed. The first call creates it; tests of NATS servers alone do not need it.
 	shared = sync.OnceValues(func() (*bed, error) {
 		var err error
 		made, err = newBed(context.Background())
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	defer func() { made.stop() }()
-	// The tests wait for most of their time, so more of them run beside each other than there are processors. A flag of the
-	// command line wins, for it is read later.
+	// The tests mostly wait, so more of them run in parallel than there are processors. A flag on the command line takes
+	// precedence, because it is parsed later.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -50,8 +50,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// newBed builds what is not built yet, one after the other, and then starts the control planes beside each other. It is to
-// be stopped also where there is an error.
+// newBed builds the programs one after the other and starts the control planes in parallel. It must be stopped even after an
+// error.
 func newBed(ctx context.Context) (b *bed, err error) {
 	b = &bed{planes: map[string]*testbed.ControlPlane{}}
 	if b.binaries, err = programs.Build(ctx, true); err != nil {

@@ -77,7 +77,7 @@ func (r *relay) serve(ctx context.Context) {
 	}
 }
 
-// dial gives a connection to a server, or nil.
+// dial returns a connection to a server, or nil.
 func (r *relay) dial(ctx context.Context) net.Conn {
 	var dialer net.Dialer
 	for range r.targets {
@@ -95,7 +95,7 @@ func (r *relay) dial(ctx context.Context) net.Conn {
 	return nil
 }
 
-// keep remembers the connections, to be cut. It is false where that has happened by now.
+// keep records the connections, so that they can be cut. It returns false if the link was cut meanwhile.
 func (r *relay) keep(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *relay) keep(conns ...net.Conn) bool {
 
 // copy copies until one of the two is closed, and closes both.
 func (r *relay) copy(to, from net.Conn) {
-	// How a connection ends is of no interest to who is between its ends.
+	// The relay does not care how a connection ends.
 	_, _ = io.Copy(to, from)
 	to.Close()
 	from.Close()

@@ -80,7 +80,7 @@ func TestAClusterMayBeCalledByANumber(t *testing.T) {
 	h.declare("fleet", "fleet")
 }
 
-// files gives what render.sh has written.
+// files returns the files that render.sh has written.
 func (h *hub) files() map[string]string {
 	h.Helper()
 	files := map[string]string{}

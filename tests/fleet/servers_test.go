@@ -20,7 +20,7 @@ import (
 // deployed is the folder with the files that operators apply.
 const deployed = "../../deploy/nats"
 
-// hub is the NATS of three servers, and what was made for it by render.sh.
+// hub is a NATS of three servers, configured by render.sh.
 type hub struct {
 	*testing.T
 	*testbed.NATSHub
@@ -45,7 +45,7 @@ func render(t *testing.T, clusters ...string) *hub {
 	return renderWithStores(t, "", clusters...)
 }
 
-// renderWithStores is render, where the watcher of one of the clusters watches the secret stores for all.
+// renderWithStores is render with one cluster whose watcher watches the secret stores for all.
 func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
 	t.Helper()
 	written, err := testbed.NewNATSHub(deployed, t.TempDir())
@@ -66,7 +66,7 @@ func (h *hub) render(stores string, clusters ...string) {
 	}
 }
 
-// start starts the three servers, and those of the clusters that have their own, and declares the streams but for FLEET.
+// start starts the three servers and the leaf nodes of the clusters, and declares the streams except FLEET.
 func (h *hub) start(clusters ...string) {
 	h.Helper()
 	if err := h.Prepare(h.Context(), h.TempDir()); err != nil {
@@ -124,7 +124,7 @@ func (h *hub) launch(servers ...*testbed.NATSServer) {
 	}
 }
 
-// addresses are those of the three servers.
+// addresses returns the addresses of the three servers.
 func (h *hub) addresses(of func(*testbed.NATSServer) string) []string {
 	var addresses []string
 	for _, server := range h.Servers {
@@ -144,7 +144,7 @@ func (h *hub) url(cluster string) string {
 	return h.URL()
 }
 
-// options are those of the programs of a cluster, with the users that render.sh has made.
+// options returns the options of a cluster's programs, with the users that render.sh has created.
 func (h *hub) options(cluster string) programs.Options {
 	args := func(role string) []string {
 		return []string{"--nats-ca", h.Certificates.CA, "--nats-creds", h.Seed(cluster + "-" + role)}
@@ -152,8 +152,8 @@ func (h *hub) options(cluster string) programs.Options {
 	return programs.Options{NATSURL: h.url(cluster), WatcherArgs: args("watcher"), ActuatorArgs: args("actuator")}
 }
 
-// connect connects as one of the users that render.sh has made, such as eu-watcher. Its cluster is what stands before the
-// role. What the server complains of later goes to complaints, which may be nil.
+// connect connects as a user that render.sh has created, such as eu-watcher: the cluster and the role. Later errors of the
+// server go to complaints, which may be nil.
 func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	h.Helper()
 	cluster, role, _ := strings.Cut(user, "-")
@@ -199,10 +199,10 @@ func (h *hub) declare(account string, files ...string) {
 	}
 }
 
-// message is what a stream holds.
+// message is a message of a stream.
 type message struct{ subject, id string }
 
-// messages gives what a stream holds of the subjects, in order.
+// messages returns a stream's messages on the subjects, in order.
 func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...string) []message {
 	t.Helper()
 	consumer, err := js.OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true})

@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestOneClusterWatchesTheStoresForAll has what the watcher of one cluster says of secret stores reach the streams of the
-// others, on the hub and beyond a leaf node, and nothing else that it says.
+// TestOneClusterWatchesTheStoresForAll checks that one watcher's events about secret stores reach the streams of the other
+// clusters, on the hub and beyond a leaf node, and that its other events do not.
 func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 	t.Parallel()
 	h := renderWithStores(t, "hub", "hub", "us", "eu:leaf")
@@ -48,7 +48,7 @@ func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 	h.links["eu"].mend()
 	receives("3")
 
-	// The others may read what is said of stores, and say nothing of it.
+	// The others may read events about stores, but not publish them.
 	refused := make(chan error, 8)
 	connection := h.connect("us-watcher", func(err error) { refused <- err })
 	if err := connection.PublishMsg(nats.NewMsg(path)); err != nil {

@@ -26,7 +26,7 @@ type descriptor struct {
 	Annotations       map[string]string
 }
 
-// manifest is that of an index, an image or an artifact.
+// manifest is the manifest of an index, an image or an artifact.
 type manifest struct {
 	MediaType   string
 	Manifests   []descriptor
@@ -57,7 +57,7 @@ func readArchive(t *testing.T, path string) archive {
 	return a
 }
 
-// blob reads what a descriptor points to, into value where that is not nil.
+// blob reads the blob of a descriptor, and decodes it into value unless that is nil.
 func (a archive) blob(t *testing.T, d descriptor, value any) []byte {
 	t.Helper()
 	content, ok := a["blobs/"+strings.Replace(d.Digest, ":", "/", 1)]

@@ -1,3 +1,2 @@
-// Package image tests the container image as it is shipped: it has `make image` build the archive, unpacks it, and runs what is
-// in it.
+// Package image tests the container image as shipped: it builds the archive with `make image`, unpacks it, and runs its programs.
 package image

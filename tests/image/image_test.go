@@ -140,7 +140,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	}
 }
 
-// checkProgram runs a program of the image as it is in there.
+// checkProgram runs a program of the image.
 func checkProgram(t *testing.T, program string, f file) {
 	path := filepath.Join(t.TempDir(), program)
 	if err := os.WriteFile(path, f.content, os.FileMode(f.header.Mode)); err != nil {
@@ -204,11 +204,11 @@ func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) 
 	}
 }
 
-// command runs a program and returns what it printed.
+// command runs a program and returns its output.
 func command(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	// Flags of this test run, such as -race, are not for what it builds.
+	// The flags of this test run, such as -race, must not affect its builds.
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "MAKEFLAGS=")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

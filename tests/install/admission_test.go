@@ -24,8 +24,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// elsewhere are the groups whose kinds are brought by programs that are not in the test bed. tests/monitoring checks those of the
-// Prometheus operator.
+// elsewhere lists the API groups of programs that the test bed does not have. tests/monitoring checks those of the Prometheus
+// operator.
 var elsewhere = map[string]bool{"monitoring.coreos.com": true, "notification.toolkit.fluxcd.io": true}
 
 // A namespace that enforces "restricted" refuses pods, and only warns of what makes them: so what would be made is asked for too.
@@ -102,13 +102,13 @@ func overlays(t *testing.T) map[string]string {
 	return overlays
 }
 
-// admission asks the API server what it would make of objects, in a namespace that stands for each that they name.
+// admission dry-runs objects against the API server, in one namespace in place of those that they name.
 type admission struct {
 	namespace string
 	kube      kubernetes.Interface
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
-	// warnings are what the API server has warned of since they were looked at.
+	// warnings are the API server's warnings since the last look.
 	warnings []string
 }
 
@@ -136,7 +136,7 @@ func newAdmission(t *testing.T) *admission {
 	return a
 }
 
-// HandleWarningHeader keeps what the API server warns of.
+// HandleWarningHeader records a warning of the API server.
 func (a *admission) HandleWarningHeader(_ int, _, text string) {
 	a.warnings = append(a.warnings, text)
 }

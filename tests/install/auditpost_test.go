@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// auditToken is what a store shows to the receiver of its audit.
+// auditToken authenticates a store to the receiver of its audit.
 const auditToken = "a-token-of-the-audit-device"
 
 // auditLine is a line that a store has sent when a secret was written for the first time, out of the sample of its audit.

@@ -36,9 +36,9 @@ const benchCluster = "local"
 
 // scene is what happens on a bench.
 type scene struct {
-	// prepare makes what is there before the programs run, and may give them further arguments.
+	// prepare creates objects before the programs run, and may add arguments for them.
 	prepare func(*bench)
-	// change changes what the programs look at, again and again. What cannot be written now is written next time.
+	// change changes what the programs watch. It is called repeatedly, so a failed write is made by the next call.
 	change func(ctx context.Context, b *bench, number int)
 }
 
@@ -51,7 +51,7 @@ type bench struct {
 	env    string
 	// dir has the files of the programs, and nats is where the embedded NATS is.
 	dir, nats string
-	// args are the arguments of each program that the scene gives it, by account, as running is.
+	// args are the scene's arguments for each program, by account, as in running.
 	args       map[string][]string
 	running    map[string]*programs.Program
 	connection *nats.Conn
@@ -86,7 +86,7 @@ func newBench(t *testing.T, scene scene, rules map[string][]rbacv1.PolicyRule, e
 	return b
 }
 
-// grant gives an account of the test rights in the cluster, as most manifests do.
+// grant grants an account of the test permissions in the cluster, as most manifests do.
 func (b *bench) grant(account string, rules []rbacv1.PolicyRule) {
 	b.Helper()
 	meta, rbac := metav1.ObjectMeta{Name: b.namespace + "-" + account}, b.kube.RbacV1()
@@ -112,8 +112,8 @@ func (b *bench) file(name, content string) string {
 	return path
 }
 
-// run starts both programs, and changes what they look at until they have seen it: what changed before the watcher knew of it
-// is first seen then, and rolls nothing.
+// run starts both programs and repeats the change until they have seen it: a change before the watcher's first look only counts
+// as observed, and rolls nothing.
 func (b *bench) run() {
 	b.Helper()
 	b.start(actuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded", "--nats-listen", b.nats,
@@ -174,20 +174,20 @@ func (b *bench) requests(account string) []testbed.AuditEntry {
 	return testbed.Requests(b.seen, testbed.ServiceAccountUser(b.namespace, account))
 }
 
-// answered tells whether the API server has answered a request of an account, which needs a right, with a status.
+// answered reports whether the API server has answered an account's request, for which a permission is needed, with a status.
 func (b *bench) answered(account, needed string, code int) bool {
 	return slices.ContainsFunc(b.requests(account), func(entry testbed.AuditEntry) bool {
 		return entry.Code == code && right(entry.Verb, entry.Group, entry.Resource) == needed
 	})
 }
 
-// isUnready tells whether a program says, to whoever asks whether it is ready, that it was refused a resource.
+// isUnready reports whether a program's readiness check says that it was denied a resource.
 func (b *bench) isUnready(account, resource string) bool {
 	status, why, err := b.running[account].Get(b.Context(), "health", "/readyz")
 	return err == nil && status == http.StatusServiceUnavailable && strings.Contains(why, resource+" is forbidden: ")
 }
 
-// isTold tells whether the watcher has published an event of a source.
+// isTold reports whether the watcher has published an event about a source.
 func (b *bench) isTold(source events.Source) bool {
 	reader, err := events.OpenFleet(b.Context(), b.connection, events.StreamChanges)
 	if err != nil {

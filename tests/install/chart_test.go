@@ -68,7 +68,7 @@ func (r *release) restrict() {
 	}
 }
 
-// upgradesToTheSame holds that an upgrade without a change writes nothing but its own record. The Job is one of which the time is over.
+// upgradesToTheSame checks that an upgrade without a change writes nothing but its own record. The Job has expired by then.
 func (r *release) upgradesToTheSame() {
 	r.Helper()
 	before, history := r.versions(), r.history()
@@ -126,7 +126,7 @@ func (r *release) upgradesPrograms() {
 	}
 }
 
-// uninstalls holds that Helm removes what it has made, and that what was made by the Job, the StatefulSet and the actuator stays.
+// uninstalls checks that Helm removes the objects it has created, and keeps those of the Job, the StatefulSet and the actuator.
 func (r *release) uninstalls() {
 	r.Helper()
 	kept := r.kept()

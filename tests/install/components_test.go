@@ -114,7 +114,7 @@ func newComponents(t *testing.T, names ...string) *components {
 	return c
 }
 
-// remove takes away what is in no namespace, and the namespace, for a claim is in it that others do not expect.
+// remove deletes the cluster-wide objects, and the namespace too, because it has a claim that other tests do not expect.
 func (c *components) remove() {
 	ctx := context.WithoutCancel(c.Context())
 	for _, name := range []string{c.namespace + "-watcher", c.namespace + "-actuator"} {
@@ -163,7 +163,7 @@ func (c *components) awaitRotated(path events.StorePath) {
 	})
 }
 
-// awaitTrace waits for the one trace of a change, with spans of both programs, each of which names the cluster.
+// awaitTrace waits for the one trace of a change, with spans of both programs that name the cluster.
 func (c *components) awaitTrace(jaeger *testbed.Jaeger, subject string) {
 	c.Helper()
 	var found []testbed.Trace

@@ -34,8 +34,8 @@ func (c *components) openBao(files map[string][]byte) {
 	}
 }
 
-// receives has what the watcher listens on for a Service be on this machine, by the port of the pod that the Service leads to. The
-// store is in a namespace of its own, and is alone to be let in.
+// receives maps the Service of the watcher's receiver to this machine, by the pod's port. The store is in its own namespace, the
+// only one that the network policy admits.
 func (c *components) receives(name, store string) {
 	c.Helper()
 	service, err := c.client.CoreV1().Services(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
@@ -112,7 +112,7 @@ func (c *components) sends(jaeger *testbed.Jaeger) {
 	}
 }
 
-// opens tells whether a policy lets a program be talked to from a namespace, or talk to it, at a port.
+// opens reports whether a policy allows traffic between a program and a namespace at a port.
 func (c *components) opens(program, namespace string, ingress bool, port int) bool {
 	isPeer := func(peer networkingv1.NetworkPolicyPeer) bool {
 		selector, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)

@@ -85,7 +85,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// remove takes Flux's own objects away. Where the test has failed in the middle, what they have applied goes with them.
+// remove deletes Flux's own objects. If the test has failed, Flux prunes what they have applied.
 func (f *fleet) remove() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.Context()), patience)
 	defer cancel()
@@ -134,7 +134,7 @@ func (f *fleet) write(name, content string) {
 	}
 }
 
-// push commits what was written, and returns when Flux has applied it.
+// push commits the written files, and returns when Flux has applied them.
 func (f *fleet) push(message string) {
 	f.Helper()
 	commit, err := f.own.Commit(f.Context(), message)
@@ -171,13 +171,13 @@ func (f *fleet) request(resource schema.GroupVersionResource, name string) strin
 	return request
 }
 
-// field is one of a Kustomization's status. It is empty while there is none.
+// field returns a field of a Kustomization's status, or "" without a status.
 func (f *fleet) field(ctx context.Context, name, field string) string {
 	value, _, _ := unstructured.NestedString(f.status(ctx, name), field)
 	return value
 }
 
-// condition is Ready of a Kustomization. It is zero while there is none, and for an older generation.
+// condition returns a Kustomization's condition Ready. It is zero if there is none, or only for an older generation.
 func (f *fleet) condition(ctx context.Context, name string) metav1.Condition {
 	status := f.status(ctx, name)
 	raw, err := json.Marshal(status["conditions"])
@@ -196,7 +196,7 @@ func (f *fleet) condition(ctx context.Context, name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// status is a Kustomization's, with its generation. It is empty where it is not there.
+// status returns a Kustomization's status and generation. It is empty without the Kustomization.
 func (f *fleet) status(ctx context.Context, name string) map[string]any {
 	object, err := f.client.Resource(kustomizations).Namespace(testbed.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

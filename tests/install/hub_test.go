@@ -94,8 +94,7 @@ func (h *hub) ask(command ...string) []string {
 	return lines[1:]
 }
 
-// tells waits until the history of all clusters on FLEET has events in a namespace, each as its cluster, object and verb. It returns all
-// that there are.
+// tells waits until FLEET has events in a namespace, each given as cluster, object and verb. It returns all events that it found.
 func (h *hub) tells(namespace string, want ...string) []string {
 	h.Helper()
 	var got []string

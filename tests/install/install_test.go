@@ -13,11 +13,11 @@ type fluxInstallation struct {
 	*testing.T
 	*fleet
 	*installation
-	// folder is what the operator has chosen of deploy/flux.
+	// folder is the operator's choice in deploy/flux.
 	folder string
 }
 
-// keyturnOverlay is all that an operator commits. Flux is told to have less patience than most operators want.
+// keyturnOverlay is everything that an operator commits. Its Flux timeouts are shorter than most operators want.
 const keyturnOverlay = `
 resources: ["URL//deploy/flux/FOLDER?ref=main", "URL//deploy/flux/monitoring?ref=main"]
 patches:
@@ -38,8 +38,8 @@ var installed = []string{"keyturn", "keyturn-monitoring"}
 const namespaceOverlay = `      - {op: replace, path: /spec/postBuild/substitute/namespace, value: NAMESPACE}
 `
 
-// mistake goes on from it: the watcher has an account that is not there, so that its pod cannot be made. Flux gives up at once what has
-// failed, and waits for half a minute at least for what has not.
+// mistake adds a wrong account to the watcher, so that its pod cannot be created. Flux gives up at once on what has failed, and
+// waits at least half a minute for what has not.
 const mistake = `      - op: add
         path: /spec/patches/-
         value:
@@ -57,7 +57,7 @@ func newFluxInstallation(t *testing.T, folder, namespace string) *fluxInstallati
 	return i
 }
 
-// overlay is what the operator commits, with more patches of the Kustomization.
+// overlay returns what the operator commits, with further patches of the Kustomization.
 func (i *fluxInstallation) overlay(further string) {
 	overlay := keyturnOverlay
 	if i.namespaced {
@@ -98,7 +98,7 @@ func TestFluxInstallsKeyturnForACluster(t *testing.T) { install(t, "cluster", "s
 
 func TestFluxInstallsKeyturnForANamespace(t *testing.T) { install(t, "namespaced", "openstack-system") }
 
-// install installs Keyturn from a folder of deploy/flux, has it do what it is for, and takes it away again.
+// install installs Keyturn from a folder of deploy/flux, checks that it works, and uninstalls it.
 func install(t *testing.T, folder, namespace string) {
 	if err := plane.Apply(t.Context(), "testdata/monitoring-crds.yaml"); err != nil {
 		t.Fatal(err)

@@ -20,12 +20,12 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// installation is Keyturn in the cluster, whoever has installed it, and as processes.
+// installation is Keyturn in the cluster, however it was installed, and its processes.
 type installation struct {
 	*testing.T
 	workloads
 	kubelet *kubelet
-	// namespaced is that no other namespace than that of the workloads is served.
+	// namespaced means that only the namespace of the workloads is served.
 	namespaced        bool
 	watcher, actuator *programs.Program
 	objects           dynamic.Interface
@@ -90,7 +90,7 @@ func (i *installation) exists(ctx context.Context, object *unstructured.Unstruct
 	return !apierrors.IsNotFound(err)
 }
 
-// resource is where objects of the kind and namespace of one are.
+// resource returns the client for an object's kind and namespace.
 func (i *installation) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	i.Helper()
 	gvk := object.GroupVersionKind()

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// The account of the Job of deploy/keys, and the one right that it has.
+// The account of the Job of deploy/keys, and its only permission.
 const (
 	keysAccount = "keyturn-keys"
 	keysRight   = "create secrets"

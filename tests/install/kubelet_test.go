@@ -31,13 +31,13 @@ import (
 type kubelet struct {
 	*testing.T
 	client kubernetes.Interface
-	// namespace is that of the pods.
+	// namespace is the namespace of the pods.
 	namespace string
 	// dir has a folder for each volume. Those of claims stay as long as the test.
 	dir string
 	// nats is where the embedded NATS is.
 	nats string
-	// further are texts of the pods and what they are on this machine, in pairs.
+	// further has pairs: a text in the pods, and its replacement on this machine.
 	further []string
 	started int
 }
@@ -54,7 +54,7 @@ func newKubelet(t *testing.T, namespace string) *kubelet {
 	}
 }
 
-// pods are those of a program.
+// pods returns the pods of a program.
 func (k *kubelet) pods(program string) []corev1.Pod {
 	k.Helper()
 	pods, err := k.client.CoreV1().Pods(k.namespace).List(k.Context(), metav1.ListOptions{
@@ -77,7 +77,7 @@ func (k *kubelet) pod(program string) *corev1.Pod {
 	return &newest
 }
 
-// run starts what a pod of a program runs. It is stopped when the test ends.
+// run starts the process of a program's pod. It is stopped when the test ends.
 func (k *kubelet) run(program string) *programs.Program {
 	k.Helper()
 	return k.runPod(k.pod(program), program)
@@ -110,7 +110,7 @@ func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 	}
 	p := &programs.Program{Process: process}
 	k.Cleanup(func() {
-		// An error is the exit status of one that the test has killed.
+		// The error is the exit status of a program that the test has killed.
 		_ = p.Stop(20 * time.Second)
 		if k.Failed() {
 			k.Logf("log of %s %v:\n%s", name, args, p.Output())
@@ -161,7 +161,7 @@ func (k *kubelet) binary(command string) string {
 	return path
 }
 
-// rewriter returns what a string of the pod is on this machine, and makes the volumes.
+// rewriter creates the volumes, and returns a replacer that translates the pod's texts to this machine.
 func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(string) string {
 	k.Helper()
 	pairs := []string{
@@ -181,7 +181,7 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// hasToken tells whether a volume is the server's own mount of the token, which is not needed: its place is taken by the kubeconfig.
+// hasToken reports whether a volume is the API server's mount of the token. It is not needed, because there is a kubeconfig.
 func hasToken(volume corev1.Volume) bool {
 	return volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
 		return source.ServiceAccountToken != nil
@@ -292,7 +292,7 @@ func (k *kubelet) configFiles(name string) map[string][]byte {
 	return files
 }
 
-// exec runs a command in a pod of a program to its end, as kubectl exec does, and returns what it said.
+// exec runs a command as in a pod of the program, like kubectl exec, and returns its output.
 func (k *kubelet) exec(program string, command ...string) string {
 	k.Helper()
 	pod := k.pod(program)

@@ -21,7 +21,7 @@ type item struct {
 	kind, name string
 }
 
-// left are all objects in the namespace of the programs, but Events and what is in each namespace.
+// left returns all objects in the namespace of the programs, except Events and those that every namespace has.
 func (r *release) left(ctx context.Context) ([]item, error) {
 	groups, err := r.kube.Discovery().ServerPreferredNamespacedResources()
 	if err != nil {

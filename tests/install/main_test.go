@@ -1,5 +1,5 @@
-// Package install holds the tests of deploy: what is in it is applied by Flux's own controllers to a real control plane, and both
-// programs run as the pods say that came of it.
+// Package install tests deploy: Flux's own controllers apply it to a real control plane, and both programs run as the resulting
+// pods specify.
 package install
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// TestEachRightHasARow holds that a right which is given anywhere in deploy is in a table of those that are needed, of which each is shown
-// to be.
+// TestEachRightHasARow checks that each permission granted anywhere in deploy is in a table of needed permissions, for each of
+// which a test shows that it is.
 func TestEachRightHasARow(t *testing.T) {
 	rows := slices.Concat(needs(), selectorNeeds(), storeNeeds())
 	rows = append(rows, need{account: keysAccount, right: keysRight})
@@ -48,7 +48,7 @@ func TestEachRightHasARow(t *testing.T) {
 	}
 }
 
-// rulesOf are the rules that manifests of deploy give each account.
+// rulesOf returns the rules that manifests of deploy grant, by account.
 func rulesOf(t *testing.T, paths ...string) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	all := map[string][]rbacv1.PolicyRule{}
@@ -65,7 +65,7 @@ func rulesOf(t *testing.T, paths ...string) map[string][]rbacv1.PolicyRule {
 	return all
 }
 
-// readRules are the rules that a manifest gives each account, by the bindings that are in it too.
+// readRules returns the rules that a manifest grants, by account, following its own bindings.
 func readRules(t *testing.T, path string, content []byte) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	objects, err := testbed.ReadManifests(bytes.NewReader(content))
@@ -105,7 +105,7 @@ func fromObject(t *testing.T, object *unstructured.Unstructured, into any) {
 	}
 }
 
-// without returns the rules, one for each verb and resource, but for one right.
+// without returns the rules without one permission, as one rule for each verb and resource.
 func without(rules []rbacv1.PolicyRule, gone string) []rbacv1.PolicyRule {
 	var left []rbacv1.PolicyRule
 	for _, rule := range rules {

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// registryOverlay goes on from keyturnOverlay where deploy is in a registry. One without TLS is asked only where that is said.
+// registryOverlay extends keyturnOverlay for a deploy in a registry. Without TLS, Flux needs explicit permission.
 const registryOverlay = `  - target: {kind: OCIRepository}
     patch: |-
       - {op: replace, path: /spec/url, value: "oci://HOST/keyturn/manifests"}
@@ -23,8 +23,8 @@ const registryOverlay = `  - target: {kind: OCIRepository}
 components: ["URL//deploy/flux/oci?ref=main"]
 `
 
-// goesOnFromARegistry holds that Flux takes from a registry what it had from a repository, which changes nothing, and sees what is
-// pushed there to the same tag.
+// goesOnFromARegistry checks that a switch from a repository to a registry changes nothing, and that Flux sees what is pushed to
+// the same tag later.
 func (i *fluxInstallation) goesOnFromARegistry() {
 	i.Helper()
 	r := serveRegistry(i.T)
@@ -59,7 +59,7 @@ func (i *fluxInstallation) goesOnFromARegistry() {
 	}
 }
 
-// pushDeploy pushes deploy as it is, always to the tag that deploy/flux/oci has, and returns the revision.
+// pushDeploy pushes deploy to the tag of deploy/flux/oci, and returns the revision.
 func (i *fluxInstallation) pushDeploy(r *registry) (revision string) {
 	i.Helper()
 	return "devel@" + r.push(i.keyturn.Dir, "keyturn/manifests", "devel")

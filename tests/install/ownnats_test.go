@@ -66,7 +66,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	before := w.revisions()
 	w.secret("db", "two")
 	w.rolled(before, readers...)
-	// The one that leads is stopped, and gives up its Lease.
+	// The leader is stopped and releases its Lease.
 	leader, standby := actuators[0], actuators[1]
 	if standby.Leads() {
 		leader, standby = standby, leader

@@ -22,7 +22,7 @@ func (i *fluxInstallation) sharesWorkloadsWithFlux() {
 	if now := i.revisions(); !maps.Equal(now, before) || i.generation("web") != generation {
 		i.Errorf("a reconciliation has changed workloads: got %v, want %v", now, before)
 	}
-	// A new release of the workload is one rollout, and no change of what it reads.
+	// A new release of the workload is one rollout, without a change of its sources.
 	i.replace("shop.yaml", "example.com/app:1", "example.com/app:2")
 	i.push("release the shop")
 	if got, want := i.generation("web"), generation+1; got != want {
@@ -76,7 +76,7 @@ func (i *fluxInstallation) changesNothingAgain() {
 	}
 }
 
-// isPruned holds that nothing is left of an installation that is no longer in the repository.
+// isPruned checks that nothing is left of an installation that was removed from the repository.
 func (i *fluxInstallation) isPruned() {
 	i.Helper()
 	i.areGone(i.takeOut())
@@ -86,7 +86,7 @@ func (i *fluxInstallation) isPruned() {
 	}
 }
 
-// takeOut takes an installation out of the repository, and returns what it had applied.
+// takeOut removes an installation from the repository, and returns its inventory.
 func (i *fluxInstallation) takeOut() []*unstructured.Unstructured {
 	i.Helper()
 	var applied []*unstructured.Unstructured
@@ -115,7 +115,7 @@ func (i *fluxInstallation) areGone(objects []*unstructured.Unstructured) {
 	}
 }
 
-// inventory is what a Kustomization has applied.
+// inventory returns the objects that a Kustomization has applied.
 func (i *fluxInstallation) inventory(name string) []*unstructured.Unstructured {
 	i.Helper()
 	entries, _, err := unstructured.NestedSlice(i.status(i.Context(), name), "inventory", "entries")

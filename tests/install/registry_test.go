@@ -28,7 +28,7 @@ const (
 // registry is one of OCI artifacts, on loopback, without TLS.
 type registry struct {
 	*testing.T
-	// host is where it is reached.
+	// host is its address.
 	host   string
 	client *http.Client
 }
@@ -40,7 +40,7 @@ func serveRegistry(t *testing.T) *registry {
 	return &registry{T: t, host: server.Listener.Addr().String(), client: server.Client()}
 }
 
-// push makes an artifact of a folder and gives it a tag, as `flux push artifact` does. It returns the digest.
+// push pushes a folder as an artifact with a tag, like `flux push artifact`, and returns the digest.
 func (r *registry) push(dir, repository, tag string) string {
 	r.Helper()
 	var content bytes.Buffer

@@ -24,7 +24,7 @@ import (
 const chart = "../../deploy/chart"
 
 var (
-	// operatorsValues are those of docs/install.md, and one of a program's flags, by which a workload is not waited for as long.
+	// operatorsValues are those of docs/install.md, and a flag that shortens the wait for a workload.
 	operatorsValues = []string{
 		"--set", "cluster=prod-eu", "--set", "image.repository=registry.example.com/keyturn", "--set", "image.tag=v0.1.0",
 		"--set", "env.KEYTURN_SETTLE=50ms",
@@ -37,7 +37,7 @@ var (
 type release struct {
 	*installation
 	binary, home string
-	// made is what the chart makes.
+	// made is the objects of the chart.
 	made []*unstructured.Unstructured
 }
 
@@ -59,7 +59,7 @@ func newRelease(t *testing.T) *release {
 	return r
 }
 
-// helm runs a command of helm that must succeed, and returns what it printed.
+// helm runs helm, which must succeed, and returns its output.
 func (r *release) helm(args ...string) string {
 	r.Helper()
 	out, err := r.try(args...)
@@ -108,8 +108,8 @@ func (r *release) history() int {
 	return len(records.Items)
 }
 
-// versions are those of what the chart makes, by which a change of it is seen: the generation where there is one, which does not count
-// the status; and of what must not be made anew.
+// versions returns versions that show a change of the chart's objects: the generation, which ignores the status, if there is one.
+// It includes the objects that must not be created anew.
 func (r *release) versions() map[string]string {
 	r.Helper()
 	versions := r.kept()

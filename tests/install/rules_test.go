@@ -19,7 +19,7 @@ type need struct {
 	account, right string
 	// breaks is what does not happen then.
 	breaks string
-	// done tells whether it has happened.
+	// done reports whether it has happened.
 	done func(*bench) bool
 	// beside is what happens all the same, at the time when it would have happened too. Nil where a program that was refused the
 	// right says so, or gets no further.
@@ -28,17 +28,17 @@ type need struct {
 	env string
 }
 
-// withoutStreaming makes client-go believe that the API server is one before Kubernetes 1.34, which does not stream lists: it asks for a
-// list, and then watches. With one that does, the watch is all that there is.
+// withoutStreaming makes client-go treat the API server as older than Kubernetes 1.34, which does not stream lists: it lists, then
+// watches. With streaming there is only the watch.
 const withoutStreaming = "KUBE_FEATURE_WatchListClient=false"
 
-// watches tells of a resource whether a program hears of its changes as they are made. Without the right to watch it client-go falls back on
-// listing it anew, now and then, so that what changed rolls all the same: late, and at the price of a list each time.
+// watches reports whether a program watches a resource. Without the permission, client-go falls back to periodic lists, so that
+// changes still roll, but late, and at the cost of a list each time.
 func watches(account, resource string) func(*bench) bool {
 	return func(b *bench) bool { return b.answered(account, "watch "+resource, 200) }
 }
 
-// rolls tells whether a workload was rolled.
+// rolls reports whether a workload was rolled.
 func rolls(name string) func(*bench) bool {
 	return func(b *bench) bool { return b.revisions()[name] != "" }
 }
@@ -102,7 +102,8 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	eachIsNeeded(t, shopScene(), needs(), rulesOf(t, "base/rbac.yaml"))
 }
 
-// eachIsNeeded plays a scene with all rights, where everything happens, and once without each of them, where what it is for does not.
+// eachIsNeeded plays a scene with all permissions, in which everything must happen, and once without each of them, in which its
+// purpose must not.
 func eachIsNeeded(t *testing.T, scene scene, needs []need, rules map[string][]rbacv1.PolicyRule) {
 	for server, env := range map[string]string{"that streams lists": "", "that does not": withoutStreaming} {
 		t.Run("with all rights everything happens, with an API server "+server, func(t *testing.T) {

@@ -50,7 +50,7 @@ patches:
 `
 )
 
-// natsKustomization is what the hub's cluster has for the NATS itself, which runs elsewhere here.
+// natsKustomization is the hub's Kustomization for NATS, which runs outside the cluster here.
 const natsKustomization = `
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -155,7 +155,7 @@ func (i *fluxInstallation) isReady() {
 	i.eventually("keyturn is ready", func(ctx context.Context) bool { return i.condition(ctx, "keyturn").Status == metav1.ConditionTrue })
 }
 
-// isTakenOut holds that nothing is left of an installation that is no longer in the repository, but the namespace, which is emptied.
+// isTakenOut checks that nothing is left of an installation that was removed from the repository, except an empty namespace.
 func (i *fluxInstallation) isTakenOut() {
 	i.Helper()
 	for _, program := range []*programs.Program{i.watcher, i.actuator} {

@@ -46,7 +46,7 @@ func storeNeeds() []need {
 	})
 }
 
-// synced tells whether External Secrets has written a Secret again. By themselves its readers are synced once an hour.
+// synced reports whether External Secrets has written a Secret again. Without a request it syncs once an hour.
 func synced(secret string) func(*bench) bool {
 	return func(b *bench) bool {
 		value, ok := b.value(b.Context(), secret)

@@ -49,8 +49,8 @@ func startStore(t *testing.T) *secretstore.Store {
 	return store
 }
 
-// storeScene is testdata/readers.yaml, which read secrets in the store that change. The store is polled by reference: there is no other
-// use for knowing which stores there are.
+// storeScene uses testdata/readers.yaml, whose objects read changing secrets in the store. The store is polled by reference, which
+// is the only use of the permission to list stores.
 func storeScene(store *secretstore.Store) scene {
 	put := func(ctx context.Context, b *bench, value string) error {
 		var problems []error
@@ -99,7 +99,7 @@ func (b *bench) prepareStore(store *secretstore.Store) {
 	b.args[actuatorAccount] = []string{"--force-sync"}
 }
 
-// removeReaders removes what the operator would sync in vain when the store is gone.
+// removeReaders removes the ExternalSecrets, which the operator would sync in vain without the store.
 func (b *bench) removeReaders() {
 	ctx := context.WithoutCancel(b.Context())
 	for _, resource := range []string{"clusterexternalsecrets", "externalsecrets", "clustersecretstores", "secretstores"} {
@@ -135,7 +135,7 @@ func (b *bench) applyFile(path string, replaced ...string) {
 	}
 }
 
-// isReady tells whether External Secrets has found a store to be.
+// isReady reports whether External Secrets considers a store ready.
 func (b *bench) isReady(ctx context.Context, resource, name string) bool {
 	store, err := b.external(resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) isReady(ctx context.Context, resource, name string) bool {
 	})
 }
 
-// storePath is that of a secret in the store, of which each bench has its own.
+// storePath returns the path of a bench's own secret in the store.
 func (b *bench) storePath(name string) events.StorePath {
 	return events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: b.namespace + "/" + name}
 }

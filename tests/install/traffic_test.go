@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// traffic is a connection as a NetworkPolicy sees it: a port of the server, and the pod at the other end, where that is one of ours.
+// traffic is a connection as a NetworkPolicy sees it: a port of the server, and the peer, if it is one of our pods.
 type traffic struct {
 	ingress bool
 	port    int
@@ -67,7 +67,7 @@ func (i *installation) keepsToItsPolicies() {
 	}
 }
 
-// letsThrough tells whether a pod that has policies may have a connection. A peer without a name is not in the cluster.
+// letsThrough reports whether the policies of a pod allow a connection. A peer without a name is outside the cluster.
 func letsThrough(policies []networkingv1.NetworkPolicy, pod string, one traffic) bool {
 	for _, policy := range policies {
 		if !selects(&policy.Spec.PodSelector, pod) {
@@ -184,7 +184,7 @@ func after(address string) string {
 	return port
 }
 
-// number is a port, and -1 for what is none.
+// number returns a port, or -1.
 func number(port string, base int) int {
 	n, err := strconv.ParseUint(port, base, 16)
 	if err != nil {

@@ -102,7 +102,7 @@ func (u *upgrade) write(name string) {
 	}
 }
 
-// change changes each Secret once, and tells of each.
+// change changes each Secret once, and sends on the channel for each change.
 func (u *upgrade) change(ctx context.Context) <-chan struct{} {
 	written := make(chan struct{}, upgraded)
 	done := make(chan struct{})
@@ -155,7 +155,7 @@ func (u *upgrade) stop(program *programs.Program) {
 	}
 }
 
-// generations are those of the Deployments: 1 was never rolled.
+// generations returns the generations of the Deployments; 1 was never rolled.
 func (u *upgrade) generations() map[string]int64 {
 	u.Helper()
 	list, err := u.client.AppsV1().Deployments(u.namespace).List(u.Context(), metav1.ListOptions{})

@@ -109,7 +109,7 @@ func (i *installation) granted(account string) map[string]bool {
 	return granted
 }
 
-// rightsOf takes rules apart into what each gives: a verb and a resource.
+// rightsOf splits rules into permissions: a verb and a resource each.
 func rightsOf(rules []rbacv1.PolicyRule) map[string]bool {
 	rights := map[string]bool{}
 	for _, rule := range rules {

@@ -17,7 +17,7 @@ import (
 // ConfigMap app.
 var readers = []string{"web", "queue", "agent", "report"}
 
-// workloads are those of testdata/shop.yaml, in a namespace.
+// workloads are the workloads of testdata/shop.yaml, in a namespace.
 type workloads struct {
 	t         *testing.T
 	kube      kubernetes.Interface
@@ -42,7 +42,7 @@ func (w workloads) apply() {
 	}
 }
 
-// secret and configMap write what the workloads read.
+// secret and configMap write the sources of the workloads.
 func (w workloads) secret(name, value string) {
 	w.t.Helper()
 	if err := programs.SetSecret(w.t.Context(), w.kube, w.namespace, name, map[string]string{"password": value}); err != nil {
@@ -57,7 +57,7 @@ func (w workloads) configMap(name, value string) {
 	}
 }
 
-// revisions are what the rolls have left on the pod templates, by workload. Those that were not rolled are not among them.
+// revisions returns the revisions on the pod templates, by workload, without workloads that were not rolled.
 func (w workloads) revisions() map[string]string {
 	w.t.Helper()
 	templates := map[string]map[string]string{}
