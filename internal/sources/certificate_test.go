@@ -124,3 +124,49 @@ func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 		})
 	}
 }
+
+func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
+	name := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
+	failing := reducedOf(t, certificateSource, customOf(t, failingJSON))
+	renewed := &object{source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "web-tls"}, details: &details{
+		writer: events.Cause{Source: "certificate/web", NotAfter: day(40)},
+	}}
+	for _, tt := range []struct {
+		name     string
+		now      time.Time
+		secret   *object
+		rechecks []recheck
+		expiring bool
+	}{
+		{"when its renewal is due", day(20), nil, []recheck{{name, 24 * time.Hour}}, false},
+		{"not when that is past", day(21), nil, nil, true},
+		{"not where its Secret has a later certificate", day(20), renewed, nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := viewOf(t, tt.now)
+			if tt.secret != nil {
+				v = viewOf(t, tt.now, tt.secret)
+			}
+			change, ok := certificateSource.assess(v.view, nil, failing, false)
+			if !ok || change.Status.Expiring != tt.expiring {
+				t.Errorf("event %+v, %t, want one that says expiring %t", change, ok, tt.expiring)
+			}
+			if diff := cmp.Diff(tt.rechecks, v.rechecks, cmp.AllowUnexported(recheck{})); diff != "" {
+				t.Errorf("rechecks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAStatusThatCannotBeReadIsReportedAndSaysNothing(t *testing.T) {
+	for _, kind := range []sourceKind{certificateSource, externalSecretSource} {
+		odd := reducedOf(t, kind, customOf(t, `{"metadata": {"namespace": "shop", "name": "odd"}, "status": []}`))
+		v := viewOf(t, epoch)
+		if change, ok := kind.assess(v.view, nil, odd, false); ok {
+			t.Errorf("event %+v", change)
+		}
+		if diff := cmp.Diff([]events.Source{odd.source}, v.unreadable); diff != "" {
+			t.Errorf("unreadable (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -213,51 +213,6 @@ func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
 	}
 }
 
-func TestTheWriterIsKnownWithoutWatchingExternalSecrets(t *testing.T) {
-	b := newBench(t, writtenBy(secretOf("shop", "db", "u", "1", "one")), annotated(secretOf("shop", "mine", "v", "1", "one"), askedFor(rotation)))
-	options := b.options()
-	options.Workers, options.Dynamic = 1, nil
-	defer b.ready(options)()
-	b.eventually("both are observed", func() bool { return len(b.causes()) == 2 })
-	want := b.causes()
-	slices.Sort(want)
-	if diff := cmp.Diff([]string{"secret/db observed by externalsecret/db", "secret/mine observed"}, want); diff != "" {
-		t.Fatalf("causes (-want +got):\n%s", diff)
-	}
-	b.update(annotated(writtenBy(secretOf("shop", "db", "u", "2", "two")), askedFor(rotation)))
-	b.eventually("the change is published", func() bool { return len(b.causes()) == 3 })
-	if got, want := b.causes()[2], "secret/db changed by externalsecret/db because of "+rotation+" traced"; got != want {
-		t.Errorf("event %s\n want %s", got, want)
-	}
-}
-
-func TestOfSeveralWritersTheOneThatWasAskedIsTheCause(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u", "1", "one"))
-	merging := func(name string, version int, annotations map[string]string) {
-		resource := externalSecretOf(t, name, version, "True", "1-a", annotations)
-		resource.Object["spec"] = map[string]any{"target": map[string]any{"name": "db", "creationPolicy": "Merge"}}
-		b.put(resource)
-	}
-	merging("a", 2, nil)
-	merging("b", 3, nil)
-	merging("c", 4, nil)
-	w, stop := b.startReady(b.everyKind())
-	defer stop()
-	b.eventually("all are observed", func() bool { return len(b.causes()) == 4 })
-	merging("b", 5, askedFor(rotation))
-	b.knows(w, "b", rotation)
-	b.update(secretOf("shop", "db", "u", "6", "two"))
-	b.eventually("the change is published", func() bool { return len(b.causes()) == 5 })
-	if got, want := b.causes()[4], "secret/db changed by externalsecret/b because of "+rotation+" traced"; got != want {
-		t.Errorf("event %s\n want %s", got, want)
-	}
-	b.update(secretOf("shop", "db", "u", "7", "three"))
-	b.eventually("the change is published", func() bool { return len(b.causes()) == 6 })
-	if got, want := b.causes()[5], "secret/db changed by externalsecret/a earlier "+rotation; got != want {
-		t.Errorf("event %s\n want %s", got, want)
-	}
-}
-
 func TestACertificateIsTheCauseOfItsSecretsChange(t *testing.T) {
 	certified := func(version string, serial int64) *corev1.Secret {
 		secret := annotated(secretOf("shop", "web", "u", version, ""), issued)

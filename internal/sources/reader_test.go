@@ -1,0 +1,118 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// stateOf is a stream whose state is read in vain so many times before it is handed on.
+type stateOf struct {
+	failures int
+	tries    []time.Time
+	filters  []string
+	stored   []events.Stored
+	last     error
+}
+
+func (s *stateOf) State(_ context.Context, filters []string, fn func(events.Stored) error) error {
+	s.tries, s.filters = append(s.tries, time.Now()), filters
+	if len(s.tries) <= s.failures {
+		return errors.New("no answer")
+	}
+	for _, stored := range s.stored {
+		if err := fn(stored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
+	if s.last != nil {
+		return events.Stored{}, s.last
+	}
+	return s.stored[0], nil
+}
+
+func readerOf(bus stateReader) (*ledgerReader, *lockedBuffer) {
+	log := &lockedBuffer{}
+	return &ledgerReader{bus: bus, cluster: testCluster, ledger: newLedger(nil), log: slog.New(slog.NewJSONHandler(log, nil))}, log
+}
+
+// unreadable is an event of the source that cannot be read.
+func unreadable(source events.Source, seq uint64) events.Stored {
+	return events.Stored{Seq: seq, Subject: events.Subject(testCluster, source), Err: errors.New("no event")}
+}
+
+func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := &stateOf{failures: 8, stored: []events.Stored{unreadable(testSource, 5)}}
+		reader, log := readerOf(bus)
+		if !reader.readAll(t.Context(), []events.Kind{events.KindSecret}) {
+			t.Fatal("it gave up")
+		}
+		if diff := cmp.Diff([]string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters); diff != "" {
+			t.Errorf("filters (-want +got):\n%s", diff)
+		}
+		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
+			least := want * time.Second
+			if waited := bus.tries[i+1].Sub(bus.tries[i]); waited < least || waited > least+least/10 {
+				t.Errorf("try %d came after %s, want %s and at most a tenth more", i+1, waited, least)
+			}
+		}
+		if times := strings.Count(log.String(), "cannot read the last events"); times != 8 {
+			t.Errorf("it is said %d times, want 8", times)
+		}
+		if entry := reader.ledger.get(testSource); entry == nil || entry.seq != 5 || entry.isReadable() {
+			t.Errorf("the ledger has %+v", entry)
+		}
+	})
+}
+
+func TestReadingTheLastEventsEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		reader, _ := readerOf(&stateOf{failures: 1000})
+		if reader.readAll(ctx, nil) {
+			t.Error("it has read them")
+		}
+	})
+}
+
+func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
+	known := &lastEvent{seq: 1, verb: events.VerbObserved}
+	for _, tt := range []struct {
+		name string
+		bus  stateOf
+		want *lastEvent
+		err  bool
+	}{
+		{"nothing, where the stream has lost it", stateOf{last: events.ErrNotFound}, nil, false},
+		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},
+		{
+			"what it was with another sequence, where it cannot be read", stateOf{stored: []events.Stored{unreadable(testSource, 7)}},
+			&lastEvent{seq: 7, verb: events.VerbObserved}, false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			reader, _ := readerOf(&tt.bus)
+			reader.ledger.set(testSource, known)
+			if err := reader.refresh(t.Context(), testSource); (err != nil) != tt.err {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(tt.want, reader.ledger.get(testSource), cmp.AllowUnexported(lastEvent{})); diff != "" {
+				t.Errorf("the ledger has (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// publications is a stream on which another watcher is faster so many times.
+type publications struct {
+	conflicts int
+	err       error
+	published []events.Change
+	expected  []uint64
+}
+
+func (p *publications) PublishChange(_ context.Context, change events.Change, expected uint64) (uint64, error) {
+	p.published, p.expected = append(p.published, change), append(p.expected, expected)
+	if len(p.published) <= p.conflicts {
+		return 0, fmt.Errorf("publishing: %w", events.ErrConflict)
+	}
+	return uint64(10 + len(p.published)), p.err
+}
+
+func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *lockedBuffer) {
+	t.Helper()
+	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), func() int { return 0 }, reader.ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reconciler{
+		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
+		ledger: reader.ledger, reader: reader,
+		publisher: &publisher{
+			bus: bus, ledger: reader.ledger, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""),
+			log: slog.New(slog.NewJSONHandler(log, nil)),
+		},
+	}, log
+}
+
+// always says that the source has changed.
+func always(_ events.Source, _ *lastEvent, created bool) (events.Change, bool) {
+	return events.Change{Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", Fingerprint: printed("0a", "1"), Created: created}, true
+}
+
+func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
+	bus := &publications{}
+	r, log := reconcilerOf(t, bus, always)
+	if err := r.reconcile(t.Context(), testSource, queueEntry{at: epoch, created: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.ledger.set(testSource, &lastEvent{seq: 4})
+	if err := r.reconcile(t.Context(), testSource, queueEntry{at: epoch}); err != nil {
+		t.Fatal(err)
+	}
+	if bus.expected[0] != 0 || bus.expected[1] != 4 {
+		t.Errorf("published as the successors of %v, want 0 and 4", bus.expected)
+	}
+	first := bus.published[0]
+	if first.Cluster != testCluster || first.Source != testSource || !first.Time.Equal(epoch) || !first.Created || bus.published[1].Created {
+		t.Errorf("published %+v", bus.published)
+	}
+	if entry := r.ledger.get(testSource); entry.seq != 12 || entry.verb != events.VerbChanged {
+		t.Errorf("the ledger has %+v", entry)
+	}
+	if times := strings.Count(log.String(), `"msg":"change published"`); times != 2 {
+		t.Errorf("it is logged %d times, want twice", times)
+	}
+}
+
+func TestReconcileSaysNothingWhereThereIsNothingToSay(t *testing.T) {
+	bus := &publications{}
+	r, _ := reconcilerOf(t, bus, func(events.Source, *lastEvent, bool) (events.Change, bool) { return events.Change{}, false })
+	if err := r.reconcile(t.Context(), testSource, queueEntry{}); err != nil || len(bus.published) > 0 {
+		t.Errorf("published %v, %v", bus.published, err)
+	}
+}
+
+func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		conflicts int
+		tries     int
+		want      error
+	}{
+		{"after one conflict", 1, 2, nil},
+		{"after as many as are tried but one", maxConflicts - 1, maxConflicts, nil},
+		{"and takes a break after as many", maxConflicts, maxConflicts, events.ErrConflict},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bus := &publications{conflicts: tt.conflicts}
+			r, _ := reconcilerOf(t, bus, always)
+			if err := r.reconcile(t.Context(), testSource, queueEntry{}); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			if len(bus.published) != tt.tries || bus.expected[0] != 0 || bus.expected[1] != 9 {
+				t.Errorf("published as the successors of %v, want %d tries, after the first of 9", bus.expected, tt.tries)
+			}
+		})
+	}
+}
+
+func TestReconcileReturnsWhyNothingCouldBePublished(t *testing.T) {
+	away := errors.New("no answer")
+	r, _ := reconcilerOf(t, &publications{err: away}, always)
+	err := r.reconcile(t.Context(), testSource, queueEntry{})
+	if !errors.Is(err, away) || err.Error() != "publishing changed of secret/db: no answer" {
+		t.Errorf("error %v", err)
+	}
+	if r.ledger.get(testSource) != nil {
+		t.Error("the ledger has what was not published")
+	}
+}
