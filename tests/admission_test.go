@@ -88,7 +88,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 	r.outcomeOf("one", events.VerbCompleted)
 	r.outcomeOf("two", events.VerbCompleted)
 	// The tries at the other two go on for half a minute.
-	if given := strings.Count(r.actuator.Output(), "a workload cannot be patched"); given != 0 {
+	if given := strings.Count(r.actuator.Output(), "patch denied"); given != 0 {
 		t.Errorf("the others were rolled after %d were given up, want at once", given)
 	}
 	if err := r.client.AppsV1().Deployments(r.namespace).Delete(t.Context(), "doomed", metav1.DeleteOptions{}); err != nil {

@@ -87,9 +87,9 @@ func (r *tracedRig) leadsEverywhere(trace testbed.Trace, completed events.Outcom
 		})
 	}
 	r.pointsTo(trace, r.watcher, "change published")
-	r.pointsTo(trace, r.actuator, "an event was received")
-	r.pointsTo(trace, r.actuator, "a workload was rolled")
-	r.pointsTo(trace, r.actuator, "a rollout has ended")
+	r.pointsTo(trace, r.actuator, "event received")
+	r.pointsTo(trace, r.actuator, "workload rolled")
+	r.pointsTo(trace, r.actuator, "rollout ended")
 	link := r.jaeger.URL() + "/trace/" + trace.ID
 	explained := r.ask("explain", "deployment/web", "-n", r.namespace, "--trace-url", r.jaeger.URL()+"/trace/{traceID}")
 	if !strings.Contains(explained, "\nTrace: "+link+"\n") {
@@ -164,7 +164,7 @@ func TestJaegerShowsEachTryOfAPatch(t *testing.T) {
 	allow := r.denyUpdates("web")
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
-	const refused = "a workload could not be patched; it will be tried again"
+	const refused = "patch failed; retrying"
 	r.eventually("a patch was refused", func(context.Context) bool { return strings.Contains(r.actuator.Output(), refused) })
 	allow()
 	r.outcomeOf("web", events.VerbCompleted)

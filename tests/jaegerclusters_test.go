@@ -117,7 +117,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 		})
 	}
 	for name, s := range both {
-		traced.pointsTo(trace, s.actuator, "a workload was rolled")
+		traced.pointsTo(trace, s.actuator, "workload rolled")
 		cause := s.deployment("web").Spec.Template.Annotations["keyturn.dev/cause"]
 		if !strings.Contains(cause, "for bao/root/secret/shop/db/2") {
 			t.Errorf("the cause on web of %s: got %q, want the version in the store", name, cause)

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,25 +12,29 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// takeoverWait is how long the events of an actuator that died wait for the next one.
+	takeoverWait = 10 * time.Second
+	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
+	// keep the others from coming.
+	maxInFlight = 20000
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
 type Actuator struct {
-	options    Options
-	bus        *events.Bus
-	log        *slog.Logger
-	index      *index
+	surroundings
+
 	reflectors *reflectors
-	metrics    *metrics
-	touched    *touched
-	syncIndex  *forcesync.Index
-	// syncWatch is nil where ExternalSecrets are not looked at.
+	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
 	leading   atomic.Bool
-	standing  atomic.Pointer[standing]
+	newest    atomic.Pointer[snapshot]
 }
 
-// New checks the options.
+// New returns an Actuator, or everything that is wrong with the options.
 func New(options Options) (*Actuator, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -39,35 +42,42 @@ func New(options Options) (*Actuator, error) {
 	if options.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return nil, fmt.Errorf("asking for the name of the host: %w", err)
+			return nil, fmt.Errorf("reading the host name: %w", err)
 		}
 		options.Identity = host + "_" + nuid.Next()
 	}
-	a := &Actuator{options: options, log: options.Logger.With("component", "actuator"), touched: newTouched(), syncIndex: forcesync.NewIndex()}
-	a.index = newIndex(options.RollAll, a.touched.add)
-	a.reflectors = newReflectors(options, a.index, a.log)
+	a := &Actuator{surroundings: surroundings{
+		options: options, kinds: workload.BuiltIn(), log: options.Logger.With("component", "actuator"),
+		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
+	}}
+	a.snapshots = &a.newest
+	a.index = newIndex(options.RollAll, a.dirty.add)
+	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
 	var err error
-	if a.metrics, err = newMetrics(options); err != nil {
+	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)
 	}
-	if err := a.observe(); err != nil {
+	err = a.metrics.gauges.observe(options.Meter, observed{
+		kinds: a.kinds, index: a.index, leading: &a.leading, snapshots: a.snapshots,
+		lag: func(ctx context.Context) (events.Lag, error) { return a.bus.Lag(ctx, durable(options)) },
+	})
+	if err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// Ready is nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is
-// missing.
+// Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.
 func (a *Actuator) Ready() error { return a.reflectors.ready() }
 
-// Leading tells whether this actuator is the one that acts.
+// Leading reports whether this actuator is the one that acts.
 func (a *Actuator) Leading() bool { return a.leading.Load() }
 
-// Run acts on the events of the bus, whenever this actuator is the leader, until the context is done. Patches that are under
-// way then are finished first. It returns nil when the context ended it. It may be called once.
+// Run acts on the events of the bus, whenever this actuator is the leader, until the context is done. Patches that are under way
+// then are finished first. It returns nil when the context ended it. It may be called once.
 func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	a.bus = bus
 	var running sync.WaitGroup
@@ -81,7 +91,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if !a.reflectors.wait(ctx) {
 		return nil
 	}
-	a.log.InfoContext(ctx, "every workload is known", "workloads", len(a.index.all()))
+	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.all()))
 	if !a.options.LeaderElect {
 		return a.lead(ctx)
 	}
@@ -92,26 +102,24 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 func (a *Actuator) lead(ctx context.Context) error {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
-	defer a.standing.Store(nil)
-	kube := newKubeEvents(a.options, a.log, a.metrics.dropEvent)
-	reporter := newReporter(a, kube)
-	e := newEngine(a, reporter)
+	defer a.snapshots.Store(nil)
+	kube := newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
+	l := newLoop(a.surroundings, kube)
 
-	var telling, consuming sync.WaitGroup
-	tellCtx, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopTelling()
 	leading, stop := context.WithCancel(ctx)
 	defer stop()
-	telling.Go(func() { kube.run(tellCtx, leading) })
-	var reporting sync.WaitGroup
-	reporting.Go(func() { reporter.run(tellCtx) })
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTelling()
+	var writing, publishing, consuming sync.WaitGroup
+	writing.Go(func() { kube.run(telling, leading) })
+	publishing.Go(func() { l.publisher.run(telling) })
 
 	var failure error
 	consuming.Go(func() {
 		defer stop()
 		failure = a.bus.Consume(leading, a.consumeOptions(), func(ctx context.Context, d *events.Delivery) {
 			select {
-			case e.deliveries <- d:
+			case l.deliveries <- d:
 			case <-ctx.Done():
 				d.Done(ctx, context.Canceled)
 			}
@@ -120,16 +128,16 @@ func (a *Actuator) lead(ctx context.Context) error {
 	if beside := a.options.WhileLeading; beside != nil {
 		consuming.Go(func() { beside(leading, a.bus) })
 	}
-	e.run(leading)
+	l.run(leading)
 	consuming.Wait()
-	e.giveBack(ctx)
+	l.returnDeliveries(ctx)
 
-	// What has happened is told before the program ends, for as long as that may take.
-	reporter.close(ctx)
-	last := time.AfterFunc(reportTimeout, stopTelling)
-	reporting.Wait()
+	// What has happened is published before the program ends, for as long as that may take.
+	l.publisher.close(ctx, l.outbox.waiting)
+	last := time.AfterFunc(publishTimeout, stopTelling)
+	publishing.Wait()
 	close(kube.queue)
-	telling.Wait()
+	writing.Wait()
 	last.Stop()
 	if failure != nil && ctx.Err() == nil {
 		return fmt.Errorf("consuming events: %w", failure)
@@ -139,27 +147,16 @@ func (a *Actuator) lead(ctx context.Context) error {
 
 func (a *Actuator) consumeOptions() events.ConsumeOptions {
 	return events.ConsumeOptions{
-		Durable: a.options.durable(), StoresFrom: a.options.StoresFrom, MaxAckPending: maxOpenEvents, AckWait: takeoverWait, OnReject: a.metrics.reject,
+		Durable: durable(a.options), StoresFrom: a.options.StoresFrom, MaxAckPending: maxInFlight, AckWait: takeoverWait, OnReject: a.metrics.reject,
 	}
 }
 
-// durable is the name of the consumer of CHANGES.
-func (o Options) durable() string {
-	if o.DryRun {
-		// What is only looked at stays to be done.
-		return "actuator-" + o.Cluster + "-dry-run"
+// durable returns the name of the consumer of CHANGES.
+func durable(options Options) string {
+	name := "actuator-" + options.Cluster
+	if options.DryRun {
+		// A dry run must not advance the real consumer.
+		return name + "-dry-run"
 	}
-	return "actuator-" + o.Cluster
+	return name
 }
-
-// origins are the clusters whose changes are acted on.
-func (o Options) origins() events.Origins {
-	return events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
-}
-
-// takeoverWait is how long the events of an actuator that died wait for the next one.
-const takeoverWait = 10 * time.Second
-
-// maxOpenEvents is how many events may be under way. A rollout that waits for its turn keeps its event open, and must not
-// keep the others from coming.
-const maxOpenEvents = 20000

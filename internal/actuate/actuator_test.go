@@ -322,7 +322,7 @@ func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
 	c.refuse = apierrors.NewForbidden(deploymentResource, "web", errors.New(`User "x" cannot patch resource "deployments"`))
 	c.start(c.options())
 	c.publish(0, nil)
-	c.eventually("it says so", func() bool { return strings.Contains(c.logged(), "it will be tried again") })
+	c.eventually("it says so", func() bool { return strings.Contains(c.logged(), "patch failed; retrying") })
 	c.mu.Lock()
 	c.refuse = nil
 	c.mu.Unlock()

@@ -1,28 +1,28 @@
-// Package actuate does something about changes: it finds the workloads that depend on what changed, decides for each what
-// the change means to it, and rolls those that need it by one patch.
+// Package actuate carries out what changes mean to workloads: it finds those that depend on a changed source, has internal/plan decide
+// what the change means to each, and sends the one patch that rolls or records.
 //
-// The guarantee: when an event is acknowledged, every workload that depends on its source has been patched, or needs no
-// patch for a reason that was told. An event that comes twice, late, or after its successor changes nothing: what a
-// workload was last rolled for stands on the workload itself, written by the patch that rolled it. There is no other state
-// that could disagree with it, and everything that waits, waits on the stream.
+// Guarantee: when an event is acked, every workload that depends on its source has been patched, or needs no patch for a reason that
+// was reported. A redelivered, late or superseded event changes nothing: what a workload was last rolled for is written on the workload
+// itself, by the patch that rolled it. No other state could disagree with it, and everything that waits, waits on the stream.
 //
-// Ordering: the changes that concern one workload are gathered until it has been quiet for a while, and make one roll, to
-// the last content. Between workloads there is no order, but for their waves.
+// Ordering: the changes of one workload are gathered in its debounce window and make one roll, to the last content. Between workloads
+// there is no order, but for their waves.
 //
-// Failure: a workload that cannot be patched is tried again and holds up no other. Where the API server refuses for good,
-// the event goes to the dead letters once all the others are done with it.
+// Failure: a patch that fails is retried with a backoff and holds up no other workload. If the API server denies it for good, its events
+// are dead-lettered once nothing else holds them.
 //
-// The parts, along the way of an event:
+// The loop (loop.go) calls parts that own their state and know nothing of it, in the order of an event's way:
 //
-//	references.go, optin.go   what a workload reads, and what it asks to be rolled for
-//	index.go                  which workloads a source concerns, without asking anybody
-//	plan.go, reason.go        what a change means to a workload: a pure function, and its answers
-//	engine.go                 the loop that all of it is done in
-//	decide.go, settle.go      gathers, decides, holds back
-//	patch.go, apply.go        the one patch
-//	follow.go                 the rollout, to its end
-//	outcome.go                what is told of it
-//	reporter.go, kubeevents.go and how
+//	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
+//	debounce.go, pending.go         the debounce window
+//	dispatcher.go                   decides what is due
+//	admission.go                    what a roll has to wait for: waves.go, peers.go, limits.go
+//	patcher.go, roll.go             sends the patch
+//	completion.go                   follows, releases, retries or gives up
+//	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
+//	concluder.go                    releases what needs no patch
+//	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //
-// A secret in a store that External Secrets Operator reads takes another way before that: see internal/forcesync.
+// build.go puts them together for each term as the leader (leader.go). ExternalSecrets that read a changed secret in a store are synced
+// by internal/forcesync.
 package actuate

@@ -1,13 +1,20 @@
 package actuate
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"time"
 
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -78,3 +85,86 @@ func recordOf(annotation string) map[string]workload.RolledFor {
 	w, _ := workload.Read(deployments, webDeployment("1", map[string]string{annotationRolled: annotation}), false)
 	return w.Rolled
 }
+
+// testOptions are those of an actuator that talks to nobody. The time is that of the tests' events.
+func testOptions() Options {
+	options := DefaultOptions()
+	options.Cluster, options.Client = "demo", fake.NewClientset()
+	options.Logger = slog.New(slog.DiscardHandler)
+	options.Tracer, options.Meter = tracenoop.NewTracerProvider().Tracer(""), metricnoop.NewMeterProvider().Meter("")
+	options.Now = func() time.Time { return written }
+	return options
+}
+
+// loopOf is a loop that knows the workloads. Nothing runs: a test calls what the loop would.
+func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loop {
+	t.Helper()
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workloads {
+		a.index.observe(w, false)
+	}
+	return newLoop(a.surroundings, unwritten(a))
+}
+
+// unwritten are the Kubernetes Events of an actuator. Nothing writes them.
+func unwritten(a *Actuator) *kubeEvents {
+	return newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
+}
+
+// indexOf is an index that knows the workloads.
+func indexOf(workloads ...*workload.Workload) *index {
+	x := newIndex(false, func(workload.Key) {})
+	for _, w := range workloads {
+		x.observe(w, false)
+	}
+	return x
+}
+
+// eventOf is an event that was delivered.
+func eventOf(change events.Change) *inFlightEvent {
+	return &inFlightEvent{delivery: &events.Delivery{Change: change}, span: trace.SpanFromContext(context.Background())}
+}
+
+// pendingOf is a workload with a pending change, that no event holds.
+func pendingOf(w *workload.Workload, changes ...events.Change) *pending {
+	p := newPending(w.Key(), written)
+	for _, change := range changes {
+		p.changes[change.Source] = &pendingChange{change: change}
+	}
+	return p
+}
+
+// pend has a workload wait in the debounce window with a pending change.
+func (d *debounce) pend(w *workload.Workload, change events.Change) *pending {
+	p := d.byKey[w.Key()]
+	if p == nil {
+		p = newPending(w.Key(), written)
+		d.byKey[p.key] = p
+	}
+	p.changes[change.Source] = &pendingChange{change: change}
+	return p
+}
+
+// decisionsOf are the decisions about all that a workload has pending.
+func decisionsOf(w *workload.Workload, p *pending) []plan.Decision {
+	var decisions []plan.Decision
+	for _, c := range p.changes {
+		decisions = append(decisions, plan.Decide(w, c.change, c.from))
+	}
+	return decisions
+}
+
+// named gives the workload another name, for tests with several.
+func named(name string, mutate func(*workload.Workload)) func(*workload.Workload) {
+	return func(w *workload.Workload) {
+		w.ID.Name, w.ID.UID = name, "uid-"+name
+		if mutate != nil {
+			mutate(w)
+		}
+	}
+}
+
+var wholeDB = workload.Reference{Kind: events.KindSecret, Name: "db"}

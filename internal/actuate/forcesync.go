@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,14 +11,14 @@ import (
 	"github.com/keyturn/keyturn/internal/forcesync"
 )
 
-// syncHost returns what the force-sync needs of the actuator.
-func syncHost(options Options, metrics *metrics, reporter *reporter) forcesync.Host {
+// syncHost returns what the force-sync needs from the actuator.
+func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *teller) forcesync.Host {
 	return forcesync.Host{
 		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Timeout: options.SyncTimeout,
-		Client: options.Dynamic, Log: reporter.log, Tracer: options.Tracer, Now: options.Now,
-		Publish: func(outcome events.Outcome) { reporter.await(report{outcome: outcome}) },
+		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
+		Publish: func(outcome events.Outcome) { teller.outbox.add(report{outcome: outcome}) },
 		Warn: func(ctx context.Context, outcome events.Outcome, reason, message string) {
-			reporter.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
+			teller.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
 		},
 		Metrics: forcesync.Metrics{
 			Active:      metrics.syncing,
@@ -38,22 +39,19 @@ func syncWatch(options Options, index *forcesync.Index, reflectors *reflectors) 
 	return watch
 }
 
-// syncedTicket is a ticket as the force-sync sees it. Each ExternalSecret counts like a workload.
-type syncedTicket struct {
-	*ticket
-	settle func(context.Context, *ticket, error)
+// heldEvent is an event as the force-sync sees it. Each ExternalSecret holds it like a workload.
+type heldEvent struct {
+	*inFlightEvent
+	inFlight *inFlightEvents
 }
 
-// Hold counts one more ExternalSecret that is not done.
-func (s syncedTicket) Hold() { s.open++ }
+// Hold keeps the event open for one more ExternalSecret.
+func (h heldEvent) Hold() { h.open++ }
 
-// Release counts one less, and settles the ticket after the last.
-func (s syncedTicket) Release(ctx context.Context, err error) {
+// Release drops one hold.
+func (h heldEvent) Release(ctx context.Context, err error) {
 	if err != nil {
-		s.err = err
+		h.err = err
 	}
-	s.open--
-	if s.open == 0 {
-		s.settle(ctx, s.ticket, s.err)
-	}
+	h.inFlight.release(ctx, []*inFlightEvent{h.inFlightEvent})
 }

@@ -139,15 +139,16 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 }
 
 func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
-	e := engineOf(t, testOptions())
-	host := syncHost(e.options, e.metrics, e.reporter)
+	l, options := loopOf(t, testOptions()), testOptions()
+	teller := l.concluder.teller
+	host := syncHost(options, options.Logger, l.concluder.metrics, teller)
 	outcome := events.Outcome{Workload: events.Workload{Kind: forcesync.Kind, Namespace: "shop", Name: "db", UID: "u"}}
 	host.Publish(outcome)
-	if len(e.reporter.waiting) != 1 {
-		t.Errorf("%d outcomes wait, want 1", len(e.reporter.waiting))
+	if len(l.outbox.waiting) != 1 {
+		t.Errorf("%d outcomes wait, want 1", len(l.outbox.waiting))
 	}
 	host.Warn(t.Context(), outcome, "SyncFailed", "in vain")
-	event := <-e.reporter.kube.queue
+	event := <-teller.kube.queue
 	about := event.InvolvedObject
 	if about.Kind != "ExternalSecret" || about.APIVersion != externalsecret.APIVersion || about.Name != "db" || string(about.UID) != "u" {
 		t.Errorf("the Kubernetes Event is about %+v", about)
@@ -158,9 +159,10 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 }
 
 func TestAnEventIsSettledAfterItsLastSync(t *testing.T) {
-	event := ticketOf(t, changeOf(nil))
+	event, inFlight := eventOf(changeOf(nil)), loopOf(t, testOptions()).inFlight
 	var settled []error
-	synced := syncedTicket{event, func(_ context.Context, _ *ticket, err error) { settled = append(settled, err) }}
+	inFlight.done = func(_ *events.Delivery, _ context.Context, err error) { settled = append(settled, err) }
+	synced := heldEvent{event, inFlight}
 	synced.Hold()
 	synced.Hold()
 	denied := errors.New("denied")

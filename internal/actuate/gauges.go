@@ -3,11 +3,13 @@ package actuate
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -65,79 +67,62 @@ func (g *gauges) instruments() []instrument.Instrument {
 	}
 }
 
-// standing is what the engine has on its hands. The engine makes a new one whenever it looks at the time, and never changes
-// one: so the gauges are some seconds old at most, and whoever reads them does not hold up the engine.
-type standing struct {
-	pending int
-	held    map[plan.Reason]int
-	// active and failing are by kind.
-	active, failing map[string]int
-}
-
-// stand shows what the engine has on its hands.
-func (e *engine) stand() {
-	s := &standing{
-		pending: len(e.queue.byKey), held: make(map[plan.Reason]int), active: make(map[string]int), failing: make(map[string]int),
-	}
-	for _, p := range e.queue.held {
-		s.held[p.held]++
-	}
-	for key := range e.rollouts {
-		s.active[key.Kind]++
-	}
-	for key := range e.failed {
-		s.failing[key.Kind]++
-	}
-	e.standing.Store(s)
+// observed is what the gauges show.
+type observed struct {
+	kinds     workload.Kinds
+	index     *index
+	leading   *atomic.Bool
+	snapshots *atomic.Pointer[snapshot]
+	// lag returns how far the consumer of the leader is behind.
+	lag func(context.Context) (events.Lag, error)
 }
 
 // observe has the gauges observed, for as long as the program runs.
-func (a *Actuator) observe() error {
-	g := &a.metrics.gauges
-	_, err := a.options.Meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
-		known := a.index.count()
-		for _, kind := range workload.BuiltIn() {
+func (g *gauges) observe(meter metric.Meter, o observed) error {
+	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+		known := o.index.count()
+		for _, kind := range o.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
 		}
-		if !a.Leading() {
+		if !o.leading.Load() {
 			observer.ObserveInt64(g.leader, 0)
 			return nil
 		}
 		observer.ObserveInt64(g.leader, 1)
-		if s := a.standing.Load(); s != nil {
-			g.observeStanding(observer, s)
+		if s := o.snapshots.Load(); s != nil {
+			g.observeSnapshot(observer, o.kinds, s)
 		}
-		return a.observeLag(ctx, observer)
+		return g.observeLag(ctx, observer, o.lag)
 	}, g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.lag, g.ackPending)
 	if err != nil {
-		return fmt.Errorf("observing: %w", err)
+		return fmt.Errorf("registering gauges: %w", err)
 	}
 	return nil
 }
 
-// observeStanding observes each label that there may be, so that none is missing because there is nothing of it.
-func (g *gauges) observeStanding(observer metric.Observer, s *standing) {
+// observeSnapshot reports every label value, zeros included, so that series never disappear.
+func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds, s *snapshot) {
 	observer.ObserveInt64(g.pending, int64(s.pending))
 	for _, reason := range plan.Reasons() {
 		if reason.Action() == plan.Hold {
 			observer.ObserveInt64(g.held, int64(s.held[reason]), metric.WithAttributes(attribute.String("reason", reason.String())))
 		}
 	}
-	for _, kind := range workload.BuiltIn() {
+	for _, kind := range kinds {
 		label := metric.WithAttributes(attribute.String("kind", kind.Name))
 		observer.ObserveInt64(g.active, int64(s.active[kind.Name]), label)
 		observer.ObserveInt64(g.failing, int64(s.failing[kind.Name]), label)
 	}
 }
 
-func (a *Actuator) observeLag(ctx context.Context, observer metric.Observer) error {
+func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, read func(context.Context) (events.Lag, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 	defer cancel()
-	lag, err := a.bus.Lag(ctx, a.consumeOptions().Durable)
+	lag, err := read(ctx)
 	if err != nil {
 		return fmt.Errorf("observing the consumer: %w", err)
 	}
-	observer.ObserveInt64(a.metrics.gauges.lag, int64(lag.Pending))
-	observer.ObserveInt64(a.metrics.gauges.ackPending, int64(lag.AckPending))
+	observer.ObserveInt64(g.lag, int64(lag.Pending))
+	observer.ObserveInt64(g.ackPending, int64(lag.AckPending))
 	return nil
 }

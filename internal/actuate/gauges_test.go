@@ -17,15 +17,15 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	lead(t, a)
 	w := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(w, false)
-	e := newEngine(a, newReporter(a, newKubeEvents(a.options, a.log, a.metrics.dropEvent)))
+	l := newLoop(a.surroundings, unwritten(a))
 	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed} {
-		e.queue.hold(e.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
+		l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}
-	e.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
-	e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}] = &rollout{}
-	e.rollouts[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}] = &rollout{}
-	e.failed[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"}] = struct{}{}
-	e.stand()
+	l.gathering.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
+	l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}] = &rollout{}
+	l.rollouts.following.rollouts[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}] = &rollout{}
+	l.rollouts.peers.add(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"})
+	l.takeSnapshot()
 
 	collected := collect(t, reader)
 	for _, tt := range []struct {
@@ -58,7 +58,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 
 func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 	a, reader := measured(t)
-	a.standing.Store(&standing{pending: 3})
+	a.snapshots.Store(&snapshot{pending: 3})
 	collected := collect(t, reader)
 	if got, ok := value(collected["keyturn.leader"], attribute.KeyValue{}); !ok || got != 0 {
 		t.Errorf("keyturn.leader is %d, there: %t", got, ok)
@@ -71,10 +71,10 @@ func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 }
 
 func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
-	e := engineOf(t, testOptions())
-	e.bus = busOf(t)
+	bus := busOf(t)
+	stream := newResumer(testOptions(), bus, testOptions().Logger)
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	if _, err := e.bus.PublishChange(t.Context(), change, 0); err != nil {
+	if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -89,7 +89,7 @@ func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			started := events.Outcome{Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, Sources: tt.sources}
-			if diff := cmp.Diff(tt.want, e.changesOf(t.Context(), started)); diff != "" {
+			if diff := cmp.Diff(tt.want, stream.changed(t.Context(), started)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -34,6 +33,11 @@ func newIndex(rollAll bool, changed func(workload.Key)) *index {
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 	}
+}
+
+// read makes a workload of an object, false if that is of another kind.
+func (x *index) read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
+	return workload.Read(k, obj, x.rollAll)
 }
 
 // get gives a workload, nil where there is none.
@@ -196,79 +200,3 @@ func (x *index) remove(w *workload.Workload) {
 		}
 	}
 }
-
-// kindStore is the index as the store of one reflector. It tells watch events, of which each is one write, from the
-// results of lists; informers do not.
-type kindStore struct {
-	*index
-	kind      workload.Kind
-	namespace string // empty: all
-	synced    func()
-}
-
-var _ cache.TransformingStore = (*kindStore)(nil)
-
-func (s *kindStore) read(obj any) (*workload.Workload, bool) {
-	if w, ok := obj.(*workload.Workload); ok {
-		return w, true
-	}
-	object, ok := obj.(runtime.Object)
-	if !ok {
-		return nil, false
-	}
-	return workload.Read(s.kind, object, s.rollAll)
-}
-
-// Transformer has the reflector keep workloads, not whole objects, while it gathers a streamed list.
-func (s *kindStore) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if w, ok := s.read(obj); ok {
-			return w, nil
-		}
-		return obj, nil
-	}
-}
-
-// Add takes an object that a watch says was created.
-func (s *kindStore) Add(obj any) error { return s.Update(obj) }
-
-// Update takes an object that a watch says was written.
-func (s *kindStore) Update(obj any) error {
-	if w, ok := s.read(obj); ok {
-		s.observe(w, true)
-	}
-	return nil
-}
-
-// Delete takes an object that a watch says was deleted.
-func (s *kindStore) Delete(obj any) error {
-	if w, ok := s.read(obj); ok {
-		s.forget(w.Key(), w.ID.UID)
-	}
-	return nil
-}
-
-// Replace takes all objects that there are.
-func (s *kindStore) Replace(list []any, _ string) error {
-	listed := make(map[workload.Key]struct{}, len(list))
-	for _, obj := range list {
-		if w, ok := s.read(obj); ok {
-			listed[w.Key()] = struct{}{}
-			s.observe(w, false)
-		}
-	}
-	for _, w := range s.all() {
-		key := w.Key()
-		if key.Kind != s.kind.Name || s.namespace != "" && key.Namespace != s.namespace {
-			continue
-		}
-		if _, ok := listed[key]; !ok {
-			s.forget(key, w.ID.UID)
-		}
-	}
-	s.synced()
-	return nil
-}
-
-// Resync does nothing: there is nothing that would have to be told twice.
-func (s *kindStore) Resync() error { return nil }

@@ -41,6 +41,7 @@ const (
 // dropped without a trace.)
 type kubeEvents struct {
 	client  kubernetes.Interface
+	kinds   workload.Kinds
 	log     *slog.Logger
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
@@ -57,9 +58,9 @@ type waitingEvent struct {
 	first bool
 }
 
-func newKubeEvents(options Options, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
+func newKubeEvents(options Options, kinds workload.Kinds, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
 	return &kubeEvents{
-		client: options.Client, log: log, now: options.Now, dropped: dropped,
+		client: options.Client, kinds: kinds, log: log, now: options.Now, dropped: dropped,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
 		queue:   make(chan waitingEvent, kubeEventQueue),
 	}
@@ -153,7 +154,7 @@ func (k *kubeEvents) problem(ctx context.Context, id events.Workload, message st
 
 func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, reason, message string, annotations map[string]string) {
 	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
-	switch kind, ok := workload.BuiltIn().Named(id.Kind); {
+	switch kind, ok := k.kinds.Named(id.Kind); {
 	case ok:
 		about.APIVersion, about.Kind = kind.APIVersion, kind.Title
 	case id.Kind == forcesync.Kind:

@@ -59,7 +59,7 @@ func (t *term) run(ctx context.Context, a *Actuator, lock resourcelock.Interface
 				}
 				defer close(t.finished)
 				defer giveUp()
-				a.log.InfoContext(ctx, "this actuator is the leader now", "identity", a.options.Identity)
+				a.log.InfoContext(ctx, "became the leader", "identity", a.options.Identity)
 				leading, stop := context.WithCancel(holding)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()

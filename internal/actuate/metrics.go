@@ -109,7 +109,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 // Instruments lists what the actuator measures. Reloader's names, which are off by default, are in ReloaderInstruments.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
-func newMetrics(options Options) (*metrics, error) {
+func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	m := &metrics{}
 	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func newMetrics(options Options) (*metrics, error) {
 		return m, nil
 	}
 	var err error
-	if m.reloader, err = newReloaderMetrics(options.Meter); err != nil {
+	if m.reloader, err = newReloaderMetrics(options.Meter, kinds); err != nil {
 		return nil, fmt.Errorf("making those of Reloader: %w", err)
 	}
 	return m, nil
@@ -161,8 +161,8 @@ func (m *metrics) received(ctx context.Context, change events.Change, dependents
 	m.reloader.received(ctx, change, dependents)
 }
 
-// settled measures an event that every workload is done with. One that is given back is not done with.
-func (m *metrics) settled(ctx context.Context, change events.Change, took time.Duration, err error) {
+// finished measures an event that nothing holds any more. One that was nakked for the next leader does not count.
+func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -170,7 +170,7 @@ func (m *metrics) settled(ctx context.Context, change events.Change, took time.D
 		m.reject(ctx, reject.Reason)
 	}
 	m.process.Record(ctx, took.Seconds(), metric.WithAttributes(errorType(messaging("process", change.Source.Kind), err)...))
-	m.reloader.settled(ctx, change, took, err)
+	m.reloader.finished(ctx, change, took, err)
 }
 
 // published counts a try to publish an outcome.
@@ -184,8 +184,9 @@ func (m *metrics) patched(ctx context.Context, r *roll, now time.Time) {
 	m.patches.Add(ctx, 1, metric.WithAttributes(kind, attribute.Bool("rolls", r.rolls)))
 	for _, c := range r.causes {
 		took := now.Sub(c.change.Time)
-		m.changePatch.Record(c.newest().ctx, took.Seconds(), metric.WithAttributes(kind))
-		m.reloader.patched(c.newest().ctx, r, took)
+		changeCtx := c.newest().context(ctx)
+		m.changePatch.Record(changeCtx, took.Seconds(), metric.WithAttributes(kind))
+		m.reloader.patched(changeCtx, r, took)
 	}
 	m.reloader.reloaded(ctx, r)
 }

@@ -76,8 +76,9 @@ func measure(t *testing.T, a *Actuator) {
 	ctx, m, w := sampled(t), a.metrics, workloadOf(t, "auto", wholeDB, nil)
 	reject := &events.RejectError{Reason: "patch-denied", Err: errors.New("no")}
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	claims := map[events.Source]*claim{db: {change: change, tickets: []*ticket{{ctx: ctx}}}}
-	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, claims)
+	p := newPending(w.Key(), written)
+	p.changes[db] = &pendingChange{change: change, events: []*inFlightEvent{{span: trace.SpanFromContext(ctx)}}}
+	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +87,9 @@ func measure(t *testing.T, a *Actuator) {
 	m.patched(ctx, r, written.Add(time.Second))
 	m.notPatched(ctx, r)
 	m.reloader.retried(ctx)
-	m.settled(ctx, change, time.Second, nil)
-	m.settled(ctx, change, time.Second, reject)
-	m.settled(ctx, change, time.Second, context.Canceled)
+	m.finished(ctx, change, time.Second, nil)
+	m.finished(ctx, change, time.Second, reject)
+	m.finished(ctx, change, time.Second, context.Canceled)
 	m.published(ctx, nil)
 	m.published(ctx, errors.New("no"))
 	m.ended(ctx, "deployment", events.Outcome{Verb: events.VerbCompleted, Reason: reasonRolledOut}, time.Second)
@@ -126,7 +127,7 @@ func lead(t *testing.T, a *Actuator) {
 		consuming.Wait()
 	})
 	<-delivered
-	a.standing.Store(&standing{})
+	a.snapshots.Store(&snapshot{})
 	a.leading.Store(true)
 }
 
@@ -206,7 +207,7 @@ func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 	}
 	a.metrics.decided(t.Context(), plan.Stale)
 	a.metrics.received(t.Context(), changeOf(nil), nil)
-	a.metrics.settled(t.Context(), changeOf(nil), time.Second, nil)
+	a.metrics.finished(t.Context(), changeOf(nil), time.Second, nil)
 	a.metrics.reloader.retried(t.Context())
 	for name := range collect(t, reader) {
 		if strings.HasPrefix(name, "reloader.") {

@@ -4,28 +4,84 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// started makes the outcome of a rollout that has begun.
-func (o Options) started(ctx context.Context, r *roll, after *workload.Workload) events.Outcome {
-	now := o.Now().UTC()
-	newest := r.causes[len(r.causes)-1]
+// outcomes makes the outcomes of a cluster.
+type outcomes struct {
+	cluster string
+	now     func() time.Time
+}
+
+// skipped is the outcome of a change that changes nothing at a workload. The context carries the span that it is traced to.
+func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload.Workload, decision plan.Decision) events.Outcome {
+	return events.Outcome{
+		Cluster: o.cluster, Verb: events.VerbSkipped, Workload: w.ID, ResourceVersion: w.Version, Time: o.now().UTC(),
+		Cause: change.ID(), Reason: decision.Reason.String(), Message: decision.Reason.Sentence(), Trace: events.TraceFrom(ctx),
+		Sources: []events.OutcomeSource{outcomeSource(decision, change)},
+	}
+}
+
+// adopted is the outcome of a rollout that an earlier actuator started and did not report: of the skip that has found it.
+func (o outcomes) adopted(skipped events.Outcome, w *workload.Workload) events.Outcome {
+	skipped.Verb, skipped.Revision, skipped.Generation, skipped.StartedAt = events.VerbStarted, w.Revision, w.Generation, skipped.Time
+	return skipped
+}
+
+// waiting is the outcome of changes that a workload has pending, and of the decisions about them.
+func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Workload, p *pending, decisions []plan.Decision) events.Outcome {
 	outcome := events.Outcome{
-		Cluster: o.Cluster, Verb: events.VerbStarted, Workload: after.ID, ResourceVersion: after.Version, Time: now,
-		Cause: newest.change.ID(), Trace: events.TraceFrom(ctx),
-		Revision: r.patch.Revision, Generation: after.Generation, StartedAt: now,
-		Message: "rolled for " + r.cause,
+		Cluster: o.cluster, Verb: verb, Workload: w.ID, ResourceVersion: w.Version, Time: o.now().UTC(), Trace: events.TraceFrom(ctx),
+	}
+	newest := ""
+	for _, decision := range decisions {
+		change := p.changes[decision.Source].change
+		outcome.Sources = append(outcome.Sources, outcomeSource(decision, change))
+		if newest == "" || workload.Newer(change.ResourceVersion, newest) {
+			newest, outcome.Cause = change.ResourceVersion, change.ID()
+		}
+	}
+	slices.SortFunc(outcome.Sources, func(a, b events.OutcomeSource) int { return strings.Compare(a.Source, b.Source) })
+	return outcome
+}
+
+// held is the outcome of a workload that must wait for a reason.
+func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, doing []plan.Decision, why plan.Reason) events.Outcome {
+	outcome := o.waiting(ctx, events.VerbHeld, w, p, doing)
+	outcome.Reason, outcome.Message = why.String(), why.Sentence()
+	return outcome
+}
+
+// denied is the outcome of a patch that the API server refuses.
+func (o outcomes) denied(ctx context.Context, r *roll, err error) events.Outcome {
+	outcome := o.waiting(ctx, events.VerbFailed, r.workload, r.pending, r.decisions)
+	outcome.Reason, outcome.Message = events.ReasonPatchDenied, err.Error()
+	return outcome
+}
+
+// started is the outcome of a roll, without what the answer to its patch says.
+func (o outcomes) started(ctx context.Context, r *roll) events.Outcome {
+	outcome := events.Outcome{
+		Cluster: o.cluster, Verb: events.VerbStarted, Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
+		Revision: r.patch.Revision, Message: "rolled for " + r.cause,
 	}
 	for _, decision := range r.decisions {
 		if decision.Reason.Action() == plan.Roll {
 			outcome.Reason = decision.Reason.String()
-			outcome.Sources = append(outcome.Sources, outcomeSource(decision, r.pending.claims[decision.Source].change))
+			outcome.Sources = append(outcome.Sources, outcomeSource(decision, r.pending.changes[decision.Source].change))
 		}
 	}
+	return outcome
+}
+
+// startedOutcome completes the outcome of a roll with the workload as the API server answered.
+func startedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
+	outcome.Workload, outcome.ResourceVersion, outcome.Generation = after.ID, after.Version, after.Generation
+	outcome.Time, outcome.StartedAt = now.UTC(), now.UTC()
 	return outcome
 }
 
@@ -33,33 +89,5 @@ func outcomeSource(decision plan.Decision, change events.Change) events.OutcomeS
 	return events.OutcomeSource{
 		Source: decision.Source.String(), Fingerprint: decision.Record.Fingerprint, ResourceVersion: decision.Record.Version,
 		Keys: decision.Keys, Event: change.ID(),
-	}
-}
-
-// outcome makes an outcome of all that a workload has pending.
-func (e *engine) outcome(ctx context.Context, verb events.Verb, w *workload.Workload, p *pending, reason plan.Reason) events.Outcome {
-	outcome := events.Outcome{
-		Cluster: e.options.Cluster, Verb: verb, Workload: w.ID, ResourceVersion: w.Version, Time: e.options.Now().UTC(),
-		Reason: reason.String(), Message: reason.Sentence(), Trace: events.TraceFrom(ctx),
-	}
-	newest := ""
-	for _, c := range p.claims {
-		decision := plan.Decide(w, c.change, c.from)
-		outcome.Sources = append(outcome.Sources, outcomeSource(decision, c.change))
-		if newest == "" || workload.Newer(c.change.ResourceVersion, newest) {
-			newest, outcome.Cause = c.change.ResourceVersion, c.change.ID()
-		}
-	}
-	slices.SortFunc(outcome.Sources, func(a, b events.OutcomeSource) int { return strings.Compare(a.Source, b.Source) })
-	return outcome
-}
-
-// skipped makes the outcome of a change that does nothing to a workload.
-func (e *engine) skipped(t *ticket, w *workload.Workload, decision plan.Decision) events.Outcome {
-	change := t.delivery.Change
-	return events.Outcome{
-		Cluster: e.options.Cluster, Verb: events.VerbSkipped, Workload: w.ID, ResourceVersion: w.Version, Time: e.options.Now().UTC(),
-		Cause: change.ID(), Reason: decision.Reason.String(), Message: decision.Reason.Sentence(), Trace: events.TraceFrom(t.ctx),
-		Sources: []events.OutcomeSource{outcomeSource(decision, change)},
 	}
 }

@@ -69,33 +69,46 @@ func outcomeOf(name string) events.Outcome {
 	}
 }
 
-// publishing has the reporter publish what waits, and gives what it says is done with.
-func publishing(t *testing.T, r *reporter) []report {
+// publisherOf is a publisher of the tests' cluster.
+func publisherOf(t *testing.T, bus *events.Bus) *publisher {
+	t.Helper()
+	a, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newPublisher(bus, a.log, a.metrics)
+}
+
+// reportsOf are reports of outcomes.
+func reportsOf(outcomes ...events.Outcome) []report {
+	var reports []report
+	for _, outcome := range outcomes {
+		reports = append(reports, report{outcome: outcome})
+	}
+	return reports
+}
+
+// publishing has the publisher publish reports, and returns those that are finished.
+func publishing(t *testing.T, p *publisher, reports []report) []report {
 	t.Helper()
 	var running sync.WaitGroup
-	running.Go(func() { r.run(t.Context()) })
-	r.batches <- r.waiting
-	r.taken()
-	done := <-r.published
-	r.close(t.Context())
+	running.Go(func() { p.run(t.Context()) })
+	p.batches <- reports
+	done := <-p.published
+	p.close(t.Context(), nil)
 	running.Wait()
 	return done
 }
 
 func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
-	e := engineOf(t, testOptions())
-	r := e.reporter
-	r.bus = busOf(t)
+	p := publisherOf(t, busOf(t))
 	refused := outcomeOf("refused")
 	refused.Cluster = "another"
-	for _, outcome := range []events.Outcome{outcomeOf("first"), refused, outcomeOf("last")} {
-		r.report(t.Context(), outcome)
-	}
-	if done := publishing(t, r); len(done) != 3 {
+	if done := publishing(t, p, reportsOf(outcomeOf("first"), refused, outcomeOf("last"))); len(done) != 3 {
 		t.Errorf("%d outcomes are done with, want all of them, the one that is refused too", len(done))
 	}
 	for _, name := range []string{"first", "last"} {
-		stored, err := r.bus.Last(t.Context(), events.OutcomeSubject("demo", outcomeOf(name).Workload))
+		stored, err := p.bus.Last(t.Context(), events.OutcomeSubject("demo", outcomeOf(name).Workload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,52 +124,51 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 
 func TestAnOutcomeIsTriedUntilItIsPublished(t *testing.T) {
 	nc, js := streamsOf(t)
-	r := engineOf(t, testOptions()).reporter
-	var err error
-	if r.bus, err = events.Open(t.Context(), nc, "demo", nil); err != nil {
+	bus, err := events.Open(t.Context(), nc, "demo", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r.report(t.Context(), outcomeOf("web"))
+	p := publisherOf(t, bus)
 	if err := js.DeleteStream(t.Context(), events.StreamChanges); err != nil {
 		t.Fatal(err)
 	}
-	done, left := r.try(t.Context(), r.waiting)
+	done, left := p.try(t.Context(), reportsOf(outcomeOf("web")))
 	if len(done) != 0 || len(left) != 1 {
 		t.Fatalf("%d are done with and %d left, where one stream is missing", len(done), len(left))
 	}
 	if err := events.Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
-	if done, left = r.try(t.Context(), left); len(done) != 1 || len(left) != 0 {
+	if done, left = p.try(t.Context(), left); len(done) != 1 || len(left) != 0 {
 		t.Errorf("%d are done with and %d left, where the stream is back", len(done), len(left))
 	}
 }
 
-func TestTheReporterEndsWithItsContext(t *testing.T) {
+func TestThePublisherEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	engineOf(t, testOptions()).reporter.run(ctx)
+	publisherOf(t, nil).run(ctx)
 }
 
 func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
-	e := engineOf(t, testOptions(), w)
-	ticket := ticketOf(t, changeOf(nil))
-	ticket.open = 2 // so that it is not settled: there is no message that it came with
-	p := e.pend(w, ticket.delivery.Change)
-	p.claims[db].tickets = append(p.claims[db].tickets, ticket)
-	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p.claims)
+	l := loopOf(t, testOptions(), w)
+	event := eventOf(changeOf(nil))
+	event.open = 1 // so that it is not finished: there is no message that it came with
+	p := newPending(w.Key(), written)
+	p.add(event, nil)
+	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pending, r.ctx = p, t.Context()
-	e.finish(t.Context(), patchResult{roll: r, after: w, started: e.options.started(t.Context(), r, w)})
-	if ticket.open != 2 || e.untold != 1 || len(e.reporter.waiting) == 0 || e.reporter.waiting[0].outcome.Verb != events.VerbStarted {
-		t.Fatalf("%d workloads are open and %d untold after the patch, with %+v", ticket.open, e.untold, e.reporter.waiting)
+	started := startedOutcome(l.completion.outcomes.started(t.Context(), r), w, written)
+	l.completion.finish(t.Context(), patchResult{roll: r, after: w, started: started})
+	if event.open != 2 || l.outbox.unpublished != 1 || len(l.outbox.waiting) == 0 || l.outbox.waiting[0].outcome.Verb != events.VerbStarted {
+		t.Fatalf("%d workloads are open and %d unpublished after the patch, with %+v", event.open, l.outbox.unpublished, l.outbox.waiting)
 	}
-	e.told(t.Context(), e.reporter.waiting)
-	if ticket.open != 1 || e.untold != 0 {
-		t.Errorf("%d workloads are open and %d untold after it was published", ticket.open, e.untold)
+	l.confirm(t.Context(), l.outbox.waiting)
+	if event.open != 1 || l.outbox.unpublished != 0 {
+		t.Errorf("%d workloads are open and %d unpublished after it was published", event.open, l.outbox.unpublished)
 	}
 }
 
@@ -171,16 +183,18 @@ func TestOutcomesLetPatchesGoFirst(t *testing.T) {
 		{"nothing is to be told", 0, false, 0, false},
 		{"no patch is under way", 1, false, 0, true},
 		{"a patch is under way", 1, true, 0, false},
-		{"patches are under way for long", 1, true, reportPatience, true},
-		{"as many wait as there may", reportQueue, true, 0, true},
+		{"patches are under way for long", 1, true, outboxPatience, true},
+		{"as many wait as there may", outboxSize, true, 0, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := engineOf(t, testOptions()).reporter
+			now := written
+			o := newOutbox(func() time.Time { return now })
 			for range test.waiting {
-				r.await(report{outcome: outcomeOf("web")})
+				o.add(report{outcome: outcomeOf("web")})
 			}
-			if got := r.due(written.Add(test.after), test.patching); got != test.want {
+			now = written.Add(test.after)
+			if got := o.due(test.patching); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
@@ -208,16 +222,16 @@ func TestAnOutcomeThatIsRefusedIsNotTriedAgain(t *testing.T) {
 
 func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(t, testOptions())
-		for range reportQueue {
-			e.reporter.await(report{outcome: outcomeOf("web")})
+		l := loopOf(t, testOptions())
+		for range outboxSize {
+			l.outbox.add(report{outcome: outcomeOf("web")})
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { e.loop(ctx) })
-		e.deliveries <- &events.Delivery{Change: changeOf(nil)}
+		running.Go(func() { l.work(ctx) })
+		l.deliveries <- &events.Delivery{Change: changeOf(nil)}
 		synctest.Wait()
-		if len(e.deliveries) != 1 {
+		if len(l.deliveries) != 1 {
 			t.Error("an event is taken although as many outcomes wait as there may")
 		}
 		cancel()
@@ -226,7 +240,9 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 }
 
 func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
-	e := engineOf(t, testOptions())
+	options := testOptions()
+	kube := newKubeEvents(options, workload.BuiltIn(), options.Logger, nil)
+	reported := newProblems(options.Logger, kube)
 	problem := func(texts ...string) *workload.Workload {
 		w := workloadOf(t, "auto", wholeDB, nil)
 		for _, text := range texts {
@@ -246,10 +262,10 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 		{"none any more", problem(), ""},
 		{"the first one again", problem("a"), "a"},
 	} {
-		e.reporter.problems(t.Context(), step.w)
+		reported.report(t.Context(), step.w)
 		got := ""
-		if len(e.reporter.kube.queue) > 0 {
-			event := <-e.reporter.kube.queue
+		if len(kube.queue) > 0 {
+			event := <-kube.queue
 			got = event.Message
 			if event.Reason != "InvalidAnnotation" || event.Type != "Warning" || event.InvolvedObject.Name != "web" {
 				t.Errorf("%s: told as %s %s of %s", step.name, event.Type, event.Reason, event.InvolvedObject.Name)
@@ -265,10 +281,9 @@ func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
 		w.Refs = append(w.Refs, workload.Reference{Kind: events.KindConfigMap, Name: "app"})
 	})
-	e := engineOf(t, testOptions(), w)
-	p := e.pend(w, changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "99", "99" }))
-	e.pend(w, changeOf(func(c *events.Change) { c.Source = app }))
-	got := e.outcome(t.Context(), events.VerbHeld, w, p, plan.Limit)
+	p := pendingOf(w, changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "99", "99" }), changeOf(func(c *events.Change) { c.Source = app }))
+	outcomes := outcomes{cluster: "demo", now: testOptions().Now}
+	got := outcomes.held(t.Context(), w, p, decisionsOf(w, p), plan.Limit)
 	want := events.Outcome{
 		Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: "50", Time: written, Cause: "uid/100", Workload: w.ID,
 		Reason: "limit-reached", Message: plan.Limit.Sentence(),

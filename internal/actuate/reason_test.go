@@ -36,7 +36,7 @@ type reasonCase struct {
 	from       func(*events.Change) // nil: it is not known
 	options    func(*Options)
 	// arrange is called before anything is decided, and meanwhile when the change waits to be.
-	arrange, meanwhile func(*engine, *workload.Workload)
+	arrange, meanwhile func(*loop, *workload.Workload)
 	// unexplained says that explain cannot give it: it is of what the actuator has under way, or had before.
 	unexplained bool
 }
@@ -51,11 +51,11 @@ func reasonCases() []reasonCase {
 	}
 	created := func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }
 	pods := func(w *workload.Workload) { w.Progress.Pods = 3 }
-	peer := func(e *engine, w *workload.Workload, mutate func(*workload.Workload)) {
+	peer := func(l *loop, w *workload.Workload, mutate func(*workload.Workload)) {
 		p := *w
 		p.ID.Name, p.ID.UID = "peer", "uid-peer"
 		mutate(&p)
-		e.index.observe(&p, false)
+		l.dispatcher.index.observe(&p, false)
 	}
 	return []reasonCase{
 		{reason: plan.NotOptedIn, annotation: "configmaps"},
@@ -81,21 +81,21 @@ func reasonCases() []reasonCase {
 		{reason: plan.Changed},
 		{
 			reason: plan.Limit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,
-			arrange: func(e *engine, w *workload.Workload) {
-				peer(e, w, pods)
-				e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
+			arrange: func(l *loop, w *workload.Workload) {
+				peer(l, w, pods)
+				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
 			},
 		},
 		{
-			reason: plan.PeerFailed, unexplained: true, arrange: func(e *engine, w *workload.Workload) {
-				peer(e, w, func(p *workload.Workload) { p.Refs = w.Refs; rolled("b", "100")(p) })
-				e.failed[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = struct{}{}
+			reason: plan.PeerFailed, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
+				peer(l, w, func(p *workload.Workload) { p.Refs = w.Refs; rolled("b", "100")(p) })
+				l.rollouts.peers.add(workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"})
 			},
 		},
 		{
-			reason: plan.LowerWave, unexplained: true, arrange: func(e *engine, w *workload.Workload) {
-				peer(e, w, func(p *workload.Workload) { p.Wave = -1 })
-				e.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{
+			reason: plan.LowerWave, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
+				peer(l, w, func(p *workload.Workload) { p.Wave = -1 })
+				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{
 					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.Refs[0].Name}}},
 				}
 			},
@@ -103,7 +103,7 @@ func reasonCases() []reasonCase {
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,
-			meanwhile: func(e *engine, w *workload.Workload) { e.index.forget(w.Key(), w.ID.UID) },
+			meanwhile: func(l *loop, w *workload.Workload) { l.dispatcher.index.forget(w.Key(), w.ID.UID) },
 		},
 	}
 }
@@ -157,30 +157,29 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	if tt.options != nil {
 		tt.options(&options)
 	}
-	e := engineOf(t, options, w)
-	e.bus, e.reporter.bus = bus, bus
+	l := loopOf(t, options, w)
 	if tt.arrange != nil {
-		tt.arrange(e, w)
+		tt.arrange(l, w)
 	}
 	spanCtx, span := options.Tracer.Start(t.Context(), "process")
-	ticket := &ticket{delivery: &events.Delivery{Change: change}, ctx: spanCtx, span: span}
-	ticket.open = 1 // so that it is not settled: there is no message that it came with
-	e.consider(ticket, w, from)
+	event := &inFlightEvent{delivery: &events.Delivery{Change: change}, span: span}
+	event.open = 1 // so that it is not finished: there is no message that it came with
+	l.intake.consider(spanCtx, event, w, from)
 	if tt.meanwhile != nil {
-		tt.meanwhile(e, w)
+		tt.meanwhile(l, w)
 	}
 	now = now.Add(options.SettleMax)
-	e.dispatch(t.Context())
-	if len(e.inFlight) > 0 {
-		e.finish(t.Context(), <-e.results)
+	l.dispatcher.dispatch(t.Context())
+	if !l.patcher.idle() {
+		l.completion.finish(t.Context(), <-l.patcher.results)
 	}
 	span.End()
 
-	for _, one := range e.reporter.waiting {
+	for _, one := range l.outbox.waiting {
 		got.outcomes = append(got.outcomes, one.outcome)
 	}
-	for len(e.reporter.kube.queue) > 0 {
-		got.kubeEvents = append(got.kubeEvents, (<-e.reporter.kube.queue).Event)
+	for len(l.concluder.teller.kube.queue) > 0 {
+		got.kubeEvents = append(got.kubeEvents, (<-l.concluder.teller.kube.queue).Event)
 	}
 	if !tt.unexplained {
 		got.explained = plan.Decide(w, change, nil).Reason // what explain decides

@@ -22,6 +22,7 @@ const manifest = "deploy/base/rbac.yaml"
 // reflectors keep the index equal to the API server.
 type reflectors struct {
 	client     kubernetes.Interface
+	kinds      workload.Kinds
 	namespaces []string
 	index      *index
 	log        *slog.Logger
@@ -31,16 +32,16 @@ type reflectors struct {
 	done    chan struct{}
 }
 
-func newReflectors(options Options, index *index, log *slog.Logger) *reflectors {
+func newReflectors(options Options, kinds workload.Kinds, index *index, log *slog.Logger) *reflectors {
 	namespaces := options.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		client: options.Client, namespaces: namespaces, index: index, log: log,
+		client: options.Client, kinds: kinds, namespaces: namespaces, index: index, log: log,
 		waiting: make(map[string]error), done: make(chan struct{}),
 	}
-	for _, kind := range workload.BuiltIn() {
+	for _, kind := range kinds {
 		for _, namespace := range namespaces {
 			r.waiting[place(kind, namespace)] = nil
 		}
@@ -56,7 +57,7 @@ func (r *reflectors) expect(where string) { r.waiting[where] = nil }
 // run reflects until the context is done.
 func (r *reflectors) run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, kind := range workload.BuiltIn() {
+	for _, kind := range r.kinds {
 		for _, namespace := range r.namespaces {
 			reflector := r.reflector(kind, namespace)
 			running.Go(func() { reflector.RunWithContext(ctx) })

@@ -18,6 +18,8 @@ import (
 // Reloader has and is not here is of something that there is none of: nothing is scanned, and no work waits in a queue of
 // its own. A nil one measures nothing.
 type reloaderMetrics struct {
+	kinds workload.Kinds
+
 	reloads     metric.Int64Counter
 	byNamespace metric.Int64UpDownCounter
 	actions     metric.Int64Counter
@@ -90,8 +92,8 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 // ReloaderInstruments lists what is measured with --reloader-metrics.
 func ReloaderInstruments() []instrument.Instrument { return new(reloaderMetrics).instruments() }
 
-func newReloaderMetrics(meter metric.Meter) (*reloaderMetrics, error) {
-	m := &reloaderMetrics{}
+func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetrics, error) {
+	m := &reloaderMetrics{kinds: kinds}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
@@ -109,12 +111,12 @@ func (m *reloaderMetrics) received(ctx context.Context, change events.Change, de
 	}
 	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
 	for _, w := range dependents {
-		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", reloaderTitle(w.ID.Kind))))
+		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", m.title(w.ID.Kind))))
 	}
 }
 
-// settled measures an event that every workload is done with.
-func (m *reloaderMetrics) settled(ctx context.Context, change events.Change, took time.Duration, err error) {
+// finished measures an event that nothing holds any more.
+func (m *reloaderMetrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -144,7 +146,7 @@ func (m *reloaderMetrics) reloaded(ctx context.Context, r *roll) {
 // patched measures the time that one of the causes of a patch took.
 func (m *reloaderMetrics) patched(ctx context.Context, r *roll, took time.Duration) {
 	if m != nil {
-		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(r.workload.ID.Kind))))
+		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", m.title(r.workload.ID.Kind))))
 	}
 }
 
@@ -171,12 +173,12 @@ func (m *reloaderMetrics) count(ctx context.Context, w *workload.Workload, succe
 	}
 	m.reloads.Add(ctx, 1, metric.WithAttributes(success))
 	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", w.ID.Namespace)))
-	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", reloaderTitle(w.ID.Kind)), result))
+	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", m.title(w.ID.Kind)), result))
 }
 
-// reloaderTitle is how Reloader writes a kind of workload: Deployment.
-func reloaderTitle(name string) string {
-	k, _ := workload.BuiltIn().Named(name)
+// title returns how Reloader writes a kind of workload: Deployment.
+func (m *reloaderMetrics) title(name string) string {
+	k, _ := m.kinds.Named(name)
 	return k.Title
 }
 

@@ -23,17 +23,17 @@ func (s *simulation) deliverAgain(source *simulatedSource) {
 	}
 }
 
-// take does what engine.take and engine.consider do.
+// take does what intake does.
 func (s *simulation) take() {
 	if len(s.buffer) == 0 {
 		return
 	}
 	change := s.buffer[0]
 	s.buffer = s.buffer[1:]
-	from := s.engine.baseline(change, true)
-	var c *claim
+	from := s.baselines.next(change, true)
+	var c *pendingChange
 	if s.pending != nil {
-		c = s.pending.claims[change.Source]
+		c = s.pending.changes[change.Source]
 	}
 	if c == nil {
 		decision := plan.Decide(s.w, change, from)
@@ -42,16 +42,16 @@ func (s *simulation) take() {
 			s.conclude(change)
 			return
 		}
-		c = &claim{from: from}
+		c = &pendingChange{from: from}
 	}
 	if s.pending == nil {
-		s.pending = &pending{key: s.w.Key(), claims: make(map[events.Source]*claim)}
+		s.pending = newPending(s.w.Key(), written)
 	}
 	c.change = change
-	s.pending.claims[change.Source] = c
+	s.pending.changes[change.Source] = c
 }
 
-// conclude does what engine.conclude and engine.release do.
+// conclude does what the concluder does.
 func (s *simulation) conclude(change events.Change) {
 	for _, source := range s.sources {
 		if source.Source == change.Source {
@@ -61,7 +61,7 @@ func (s *simulation) conclude(change events.Change) {
 	}
 }
 
-// dispatch does what engine.act does.
+// dispatch does what dispatcher.act does.
 func (s *simulation) dispatch() {
 	if s.pending == nil || s.inFlight != nil {
 		return
@@ -69,11 +69,11 @@ func (s *simulation) dispatch() {
 	p := s.pending
 	s.pending = nil
 	var doing []plan.Decision
-	for source, c := range p.claims {
+	for source, c := range p.changes {
 		decision := plan.Decide(s.w, c.change, c.from)
 		s.notef("  decided %s %s: %s", source, c.change.ID(), decision.Reason)
 		if decision.Reason.Action() == plan.Skip {
-			delete(p.claims, source)
+			delete(p.changes, source)
 			s.conclude(c.change)
 			continue
 		}
@@ -82,11 +82,10 @@ func (s *simulation) dispatch() {
 	if len(doing) == 0 {
 		return
 	}
-	r, err := newRoll(deployments, s.w, doing, p.claims)
+	r, err := newRoll(deployments, s.w, doing, p)
 	if err != nil {
 		s.failf("no patch: %v", err)
 	}
-	r.pending = p
 	s.inFlight = r
 }
 
@@ -96,7 +95,7 @@ const (
 	answerLost
 )
 
-// finish does what the API server and engine.finish do.
+// finish does what the API server and completion.finish do.
 func (s *simulation) finish(outcome int) {
 	r := s.inFlight
 	if r == nil {
@@ -109,7 +108,7 @@ func (s *simulation) finish(outcome int) {
 	}
 	if !failed {
 		for _, decision := range r.decisions {
-			s.conclude(r.pending.claims[decision.Source].change)
+			s.conclude(r.pending.changes[decision.Source].change)
 		}
 		return
 	}
@@ -119,7 +118,7 @@ func (s *simulation) finish(outcome int) {
 	} else {
 		s.pending = r.pending
 	}
-	s.pending.doubt()
+	s.pending.forgetBaselines()
 }
 
 // apply has the API server take a patch.
@@ -144,7 +143,7 @@ func (s *simulation) apply(r *roll) {
 
 // restart has the actuator forget what it knows. What is not acknowledged is delivered again.
 func (s *simulation) restart() {
-	s.engine.known = make(map[events.Source]events.Change)
+	s.baselines = make(baselines)
 	s.pending, s.inFlight, s.buffer = nil, nil, nil
 	after := *s.w
 	after.TemplateVersion = ""

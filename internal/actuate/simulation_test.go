@@ -32,7 +32,7 @@ type simulation struct {
 	// startedAt is when they did.
 	startedAt int
 
-	engine *engine
+	baselines baselines
 	// buffer is what was delivered and not taken yet.
 	buffer   []events.Change
 	pending  *pending
@@ -94,7 +94,7 @@ func printsOf(data map[string]string) (keys map[string]events.Key, all string) {
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	s := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 2)), calm: seed%2 == 0, version: 95,
-		engine: &engine{known: make(map[events.Source]events.Change)}, log: []string{fmt.Sprintf("seed %d", seed)},
+		baselines: make(baselines), log: []string{fmt.Sprintf("seed %d", seed)},
 	}
 	// Of the Secret a and b are read, and without a the pods do not start. The ConfigMap is read as a whole.
 	secret := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"a", "b"}, Required: []string{"a"}}

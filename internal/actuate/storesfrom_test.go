@@ -57,9 +57,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engineOf(t, options)
-	e.bus = c.bus
-	if times := e.changesOf(t.Context(), started); len(times) != 1 {
+	if times := newResumer(options, c.bus, options.Logger).changed(t.Context(), started); len(times) != 1 {
 		t.Errorf("the times of the changes that it is for: got %v, want one", times)
 	}
 }

@@ -15,61 +15,61 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// newTicket begins the span of an event's processing. Its parent is the context in which the event was made, so that a
-// person sees one trace; and it is linked to it too, as the messaging conventions ask.
-func (e *engine) newTicket(ctx context.Context, delivery *events.Delivery) *ticket {
-	ctx = context.WithoutCancel(ctx)
-	t := &ticket{delivery: delivery, ctx: ctx, span: trace.SpanFromContext(ctx)}
-	e.open[t] = struct{}{}
+// startProcess starts the span of an event's processing. Its parent is the context in which the event was made, so that a person
+// sees one trace; and it is linked to it too, as the messaging conventions ask. An event that cannot change anything has none of its own.
+func startProcess(ctx context.Context, tracer trace.Tracer, consumer string, delivery *events.Delivery) trace.Span {
 	change := delivery.Change
 	if change.ChangedAt == "" {
-		return t // seen for the first time: nothing will come of it
+		return trace.SpanFromContext(ctx)
 	}
 	created := change.Trace.Context(ctx)
-	t.ctx, t.span = e.options.Tracer.Start(created, "process "+events.SubjectTemplate(change.Source.Kind),
+	_, span := tracer.Start(created, "process "+events.SubjectTemplate(change.Source.Kind),
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(linkToParent(created)...),
 		trace.WithAttributes(change.SpanAttributes()...),
 		trace.WithAttributes(
 			semconv.MessagingOperationTypeProcess,
 			semconv.MessagingOperationName("process"),
-			semconv.MessagingConsumerGroupName(e.options.durable()),
+			semconv.MessagingConsumerGroupName(consumer),
 			attribute.Int64("messaging.nats.sequence", int64(delivery.Seq)),
 			attribute.Int64("keyturn.delivery", int64(delivery.Deliveries)),
 		))
-	return t
+	return span
 }
 
-// startPlan begins the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the
-// others are linked to it, so that whoever looks at the trace of one of those finds what came of it.
-func (e *engine) startPlan(ctx context.Context, p *pending, w *workload.Workload) (context.Context, trace.Span) {
-	var newest *ticket
-	var others []*ticket
-	for _, c := range p.claims {
-		for _, t := range c.tickets {
+// startPlan starts the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the others are
+// linked to it, so that someone who looks at the trace of one of those finds what came of it.
+func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
+	newest, others := newestOf(p)
+	if newest != nil {
+		ctx = newest.context(ctx)
+	}
+	links := linkToParent(ctx)
+	for _, e := range others {
+		links = append(links, trace.Link{SpanContext: e.span.SpanContext()})
+	}
+	_, span := tracer.Start(ctx, "plan", trace.WithLinks(links...), trace.WithAttributes(workloadAttributes(w.ID)...))
+	for _, e := range others {
+		e.span.AddLink(trace.Link{SpanContext: span.SpanContext()})
+	}
+	return span
+}
+
+// newestOf returns the event of the newest change of a workload, nil if it has none, and the other events.
+func newestOf(p *pending) (newest *inFlightEvent, others []*inFlightEvent) {
+	for _, c := range p.changes {
+		for _, e := range c.events {
 			switch {
 			case newest == nil:
-				newest = t
-			case workload.Newer(t.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
-				newest, others = t, append(others, newest)
+				newest = e
+			case workload.Newer(e.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
+				newest, others = e, append(others, newest)
 			default:
-				others = append(others, t)
+				others = append(others, e)
 			}
 		}
 	}
-	if newest != nil {
-		ctx = newest.ctx
-	}
-	links := linkToParent(ctx)
-	for _, t := range others {
-		links = append(links, trace.LinkFromContext(t.ctx))
-	}
-	ctx, span := e.options.Tracer.Start(context.WithoutCancel(ctx), "plan", trace.WithLinks(links...),
-		trace.WithAttributes(workloadAttributes(w.ID)...))
-	for _, t := range others {
-		t.span.AddLink(trace.LinkFromContext(ctx))
-	}
-	return ctx, span
+	return newest, others
 }
 
 // linkToParent links a span to what is its parent as well. Jaeger makes one reference of the two, which would not be that of
@@ -106,6 +106,9 @@ func requestAttributes(r *roll) []attribute.KeyValue {
 	}
 	return attributes
 }
+
+// recordError marks the span of an event that is not acked.
+func recordError(span trace.Span, err error) { span.SetStatus(codes.Error, err.Error()) }
 
 // failRequest marks the span of a request that did not succeed. The message of the API server may say more than anybody
 // wants to have in a trace, for admission words it: the log has it.

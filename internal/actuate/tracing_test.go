@@ -33,6 +33,11 @@ func changeIn(digit byte, version string) events.Change {
 	})
 }
 
+// tracedEvent is an event that was delivered, with the span of its processing.
+func tracedEvent(t *testing.T, options Options, change events.Change) *inFlightEvent {
+	return newInFlightEvents(options.Tracer, durable(options), nil, options.Now).begin(t.Context(), &events.Delivery{Change: change})
+}
+
 func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -46,18 +51,17 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options, recorder := traced()
 			w := workloadOf(t, "auto", wholeDB, nil)
-			e := engineOf(t, options, w)
-			var tickets []*ticket
-			p := &pending{key: w.Key(), claims: make(map[events.Source]*claim)}
+			var taken []*inFlightEvent
+			p := newPending(w.Key(), written)
 			for _, change := range test.changes {
-				ticket := e.newTicket(t.Context(), &events.Delivery{Change: change})
-				tickets = append(tickets, ticket)
-				p.claims[change.Source] = &claim{change: change, tickets: tickets[len(tickets)-1:]}
+				event := tracedEvent(t, options, change)
+				taken = append(taken, event)
+				p.add(event, nil)
 			}
-			_, plan := e.startPlan(t.Context(), p, w)
+			plan := startPlan(t.Context(), options.Tracer, p, w)
 			plan.End()
-			for _, ticket := range tickets {
-				ticket.span.End()
+			for _, event := range taken {
+				event.span.End()
 			}
 
 			ended := recorder.Ended()
@@ -88,8 +92,7 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 
 func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
 	options, recorder := traced()
-	e := engineOf(t, options)
-	e.newTicket(t.Context(), &events.Delivery{Change: changeOf(func(c *events.Change) { c.Trace = events.TraceContext{} })}).span.End()
+	tracedEvent(t, options, changeOf(func(c *events.Change) { c.Trace = events.TraceContext{} })).span.End()
 	span := recorder.Ended()[0]
 	if span.Parent().IsValid() || len(span.Links()) > 0 || !span.SpanContext().IsValid() {
 		t.Errorf("got parent %v and links %v, want a root without links", span.Parent(), span.Links())
@@ -101,14 +104,14 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	options.MaxRollouts = 1
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Progress.Pods = 1 })
 	busy := workloadOf(t, "auto", wholeDB, named("busy", func(w *workload.Workload) { w.Progress.Pods = 1 }))
-	e := engineOf(t, options, w, busy)
-	e.rollouts[busy.Key()] = &rollout{}
+	l := loopOf(t, options, w, busy)
+	l.rollouts.following.rollouts[busy.Key()] = &rollout{}
 	change := changeIn('a', "100")
 	change.Source = db
-	p := e.pend(w, change)
-	p.claims[db].tickets = []*ticket{e.newTicket(t.Context(), &events.Delivery{Change: change})}
+	p := l.gathering.pend(w, change)
+	p.changes[db].events = []*inFlightEvent{tracedEvent(t, options, change)}
 	for range 3 {
-		e.act(t.Context(), p, w)
+		l.dispatcher.act(t.Context(), p, w)
 		if p.held != plan.Limit {
 			t.Fatalf("it is held for %s, want %s", p.held, plan.Limit)
 		}
@@ -117,9 +120,9 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 		t.Errorf("got the spans %v, want one plan", ended)
 	}
 	// A decision that it has to wait for something else is another one.
-	e.failed[busy.Key()] = struct{}{}
+	l.rollouts.peers.add(busy.Key())
 	busy.Rolled = map[string]workload.RolledFor{db.String(): plan.Decide(w, change, nil).Record}
-	e.act(t.Context(), p, w)
+	l.dispatcher.act(t.Context(), p, w)
 	if got := len(recorder.Ended()); p.held != plan.PeerFailed || got != 2 {
 		t.Errorf("held for %s with %d plans, want %s and 2", p.held, got, plan.PeerFailed)
 	}

@@ -30,8 +30,8 @@ type RolledFor struct {
 // String gives the text form.
 func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
 
-// IsOf tells whether both are of the same change, whichever keys of the source they are about.
-func (r RolledFor) IsOf(change RolledFor) bool {
+// SameChange reports whether both are of the same change, whichever keys of the source they are about.
+func (r RolledFor) SameChange(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
 

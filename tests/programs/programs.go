@@ -217,7 +217,7 @@ func (p *Program) Ready(ctx context.Context) error {
 
 // Leads reports whether an actuator has logged that it was elected leader.
 func (p *Program) Leads() bool {
-	return strings.Contains(p.Output(), "this actuator is the leader now")
+	return strings.Contains(p.Output(), "became the leader")
 }
 
 // client asks the programs for their health and metrics.

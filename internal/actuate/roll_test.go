@@ -15,17 +15,17 @@ import (
 func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...events.Source) *roll {
 	t.Helper()
 	var decisions []plan.Decision
-	claims := make(map[events.Source]*claim)
+	p := newPending(w.Key(), written)
 	for i, source := range sources {
 		change := changeOf(func(c *events.Change) {
 			c.Source, c.ResourceVersion, c.ChangedAt = source, fmt.Sprint(100+i), fmt.Sprint(100+i)
 			c.Keys = nil
 			c.Trace.Parent = fmt.Sprintf("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b%d-01", i)
 		})
-		claims[source] = &claim{change: change}
+		p.changes[source] = &pendingChange{change: change}
 		decisions = append(decisions, plan.Decide(w, change, nil))
 	}
-	r, err := newRoll(k, w, decisions, claims)
+	r, err := newRoll(k, w, decisions, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,7 @@ func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
 		t.Errorf("made again it is another:\n%s\n%s", first.patch.Body, second.patch.Body)
 	}
 	both := rollOf(t, deployments, referencing(t), db, app)
-	claims := map[events.Source]*claim{db: both.causes[0], app: both.causes[1]}
-	turned, err := newRoll(deployments, referencing(t), []plan.Decision{both.decisions[1], both.decisions[0]}, claims)
+	turned, err := newRoll(deployments, referencing(t), []plan.Decision{both.decisions[1], both.decisions[0]}, both.pending)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +113,7 @@ func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 		{Source: app, Reason: plan.PodsNewer},
 		{Source: db, Reason: plan.Changed, Keys: []string{"a", "b", "c", "d", "e", "f", "g"}},
 	}
-	got := describeCause(decisions, map[events.Source]*claim{app: {}, db: {}})
+	got := describeCause(decisions, map[events.Source]*pendingChange{app: {}, db: {}})
 	if want := "secret/db (a, b, c, d, e, 2 more)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -122,7 +121,7 @@ func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 
 func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 	behind := &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
-	got := describeCause([]plan.Decision{{Source: db, Reason: plan.Changed}}, map[events.Source]*claim{db: {change: events.Change{Cause: behind}}})
+	got := describeCause([]plan.Decision{{Source: db, Reason: plan.Changed}}, map[events.Source]*pendingChange{db: {change: events.Change{Cause: behind}}})
 	if want := "secret/db by externalsecret/db for bao/root/secret/shop/db/7"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,0 +1,68 @@
+package actuate
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// surroundings are what a loop works with that outlives its term as the leader.
+type surroundings struct {
+	options   Options
+	kinds     workload.Kinds
+	bus       *events.Bus
+	log       *slog.Logger
+	metrics   *metrics
+	index     *index
+	dirty     *dirtySet
+	syncIndex *forcesync.Index
+	snapshots *atomic.Pointer[snapshot]
+}
+
+// newLoop puts the parts of a loop together, from the bottom up.
+func newLoop(s surroundings, kube *kubeEvents) *loop {
+	o, now := s.options, s.options.Now
+	outcomes := outcomes{cluster: o.Cluster, now: now}
+	baselines := make(baselines)
+	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
+	gathering := newDebounce(o.Settle, o.SettleMax)
+	patcher := newPatcher(o, s.index)
+	following := newFollowing(o, s.index)
+	peers := newFailedPeers(s.index)
+	outbox := newOutbox(now)
+	teller := &teller{outbox: outbox, kube: kube}
+	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
+	rollouts := &rollouts{
+		index: s.index, following: following, peers: peers, gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
+		metrics: s.metrics, log: s.log, now: now,
+	}
+	concluder := &concluder{
+		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
+	}
+	admission := &admission{
+		peers:  peers,
+		waves:  &waves{index: s.index, unfinished: []func(workload.Key, events.Source) bool{gathering.has, patcher.has, following.has}},
+		limits: &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
+	}
+	return &loop{
+		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
+		stream:   newResumer(o, s.bus, s.log),
+		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
+		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		intake: &intake{
+			index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher, concluder: concluder,
+			syncer: syncer, metrics: s.metrics, log: s.log, now: now,
+		},
+		dispatcher: &dispatcher{
+			dryRun: o.DryRun, kinds: s.kinds, index: s.index, gathering: gathering, admission: admission, patcher: patcher,
+			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		},
+		completion: &completion{
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, concluder: concluder, teller: teller,
+			outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+		},
+	}
+}

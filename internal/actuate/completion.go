@@ -1,0 +1,84 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// completion sees to patches that are finished: it follows, releases, retries, or gives up.
+type completion struct {
+	patcher   *patcher
+	gathering *debounce
+	baselines baselines
+	rollouts  *rollouts
+	concluder *concluder
+	teller    *teller
+	outcomes  outcomes
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// finish takes the result of a patch.
+func (c *completion) finish(ctx context.Context, result patchResult) {
+	r := result.roll
+	c.patcher.finished(r)
+	c.gathering.patched(r.workload.Key(), c.now())
+	switch {
+	case result.err == nil:
+		c.succeeded(ctx, result)
+	case kube.IsDenied(result.err) && r.attempts+1 >= kube.MaxDenials:
+		c.giveUp(ctx, r, result.err)
+	default:
+		c.retry(ctx, r, result.err)
+	}
+}
+
+func (c *completion) succeeded(ctx context.Context, result patchResult) {
+	r := result.roll
+	c.metrics.patched(ctx, r, c.now())
+	for _, decision := range r.decisions {
+		c.metrics.decided(ctx, decision.Reason)
+	}
+	if !r.rolls {
+		c.released(ctx, r)
+		return
+	}
+	c.teller.reportStart(ctx, result.started, r)
+	c.rollouts.started(ctx, result)
+}
+
+// released ends what a patch was for.
+func (c *completion) released(ctx context.Context, r *roll) {
+	c.concluder.releaseRoll(ctx, r)
+	c.gathering.releaseHeld(c.now())
+}
+
+// retry has a failed patch made again later, of what is known by then.
+func (c *completion) retry(ctx context.Context, r *roll, err error) {
+	delay := c.gathering.retry(r.pending, c.now())
+	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
+	c.metrics.notPatched(ctx, r)
+	c.metrics.reloader.retried(ctx)
+}
+
+// giveUp ends what a patch was for that the API server refuses. The events are dead-lettered when nothing else holds them.
+func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
+	rollCtx := r.context(ctx)
+	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
+	c.metrics.notPatched(ctx, r)
+	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
+	for source, change := range r.pending.changes {
+		c.baselines.forget(source)
+		for _, e := range change.events {
+			e.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
+		}
+	}
+	c.released(ctx, r)
+}

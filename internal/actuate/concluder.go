@@ -1,0 +1,68 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// concluder finishes what needs no patch, or no further one: it reports decisions, and releases the events that asked for them.
+type concluder struct {
+	inFlight *inFlightEvents
+	rollouts *rollouts
+	teller   *teller
+	outcomes outcomes
+	metrics  *metrics
+	log      *slog.Logger
+}
+
+// conclude reports a decision that needs no patch, about an event that no pending change holds for it. The context is the event's.
+func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
+	c.metrics.decided(ctx, decision.Reason)
+	e.span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+	c.report(ctx, e, w, decision)
+}
+
+// release ends a pending change by the decision about it.
+func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
+	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
+		newest := change.newest()
+		c.report(newest.context(ctx), newest, w, decision)
+	}
+	c.inFlight.release(ctx, change.events)
+}
+
+// releaseRoll ends the pending changes that a patch was for.
+func (c *concluder) releaseRoll(ctx context.Context, r *roll) {
+	for _, decision := range r.decisions {
+		c.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
+	}
+}
+
+// releaseAll ends all pending changes of a workload for one reason.
+func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reason) {
+	for source, change := range p.changes {
+		decision := plan.Decision{Source: source, Reason: reason}
+		c.metrics.decided(ctx, reason)
+		change.newest().span.AddEvent(reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+		c.release(ctx, p.seen, change, decision)
+	}
+}
+
+// report reports a decision that rolls nothing, to those who are interested in its reason.
+func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
+	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+		"source", decision.Source.String(), "reason", decision.Reason.String())
+	if decision.Reason.Silent() {
+		return
+	}
+	outcome := c.outcomes.skipped(ctx, e.delivery.Change, w, decision)
+	if decision.Reason == plan.AlreadyRolled && e.delivery.Deliveries > 1 {
+		c.rollouts.adopt(ctx, w, c.outcomes.adopted(outcome, w))
+	}
+	c.teller.report(ctx, outcome)
+}

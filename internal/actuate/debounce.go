@@ -1,0 +1,131 @@
+package actuate
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// debounce gathers the changes of each workload until none has come for a while, so that they make one roll. It also keeps
+// the workloads that have to wait longer: for a retry, or until something that holds them has moved.
+type debounce struct {
+	// quiet is how long no further change must have come, and most how long the first one waits for that.
+	quiet, most time.Duration
+	// byKey are all workloads in it. held are those that wait for something other than a time.
+	byKey map[workload.Key]*pending
+	held  map[workload.Key]*pending
+	order dueOrder
+}
+
+func newDebounce(quiet, most time.Duration) *debounce {
+	return &debounce{quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(map[workload.Key]*pending)}
+}
+
+// has reports whether a workload has a pending change of a source.
+func (d *debounce) has(key workload.Key, source events.Source) bool {
+	p := d.byKey[key]
+	return p != nil && p.changes[source] != nil
+}
+
+// add gathers the change of an event for a workload, which is due when the debounce window ends. From is the baseline of the
+// change, nil if it is not known.
+func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) {
+	key := w.Key()
+	p := d.byKey[key]
+	if p == nil {
+		p = newPending(key, now)
+		d.byKey[key] = p
+	}
+	p.seen = w
+	p.add(e, from)
+	if !p.isHeld() {
+		d.schedule(p, d.windowEnd(p.first, now))
+	}
+}
+
+// windowEnd returns when a workload is due whose first change came at first, and whose last one came now.
+func (d *debounce) windowEnd(first, now time.Time) time.Time {
+	end := now.Add(d.quiet)
+	if latest := first.Add(d.most); end.After(latest) {
+		return latest
+	}
+	return end
+}
+
+// retry schedules a workload whose patch failed, together with the changes that came since, and returns the delay.
+func (d *debounce) retry(p *pending, now time.Time) time.Duration {
+	p.attempts++
+	delay := p.backoff.Step()
+	if later := d.byKey[p.key]; later != nil {
+		delete(d.held, p.key)
+		later.merge(p)
+		p = later
+	}
+	p.forgetBaselines()
+	p.held = plan.None
+	d.schedule(p, now.Add(delay))
+	return delay
+}
+
+func (d *debounce) schedule(p *pending, due time.Time) {
+	p.due = due
+	d.byKey[p.key] = p
+	if p.position < 0 {
+		heap.Push(&d.order, p)
+		return
+	}
+	heap.Fix(&d.order, p.position)
+}
+
+// next returns when the first workload is due, and false if none waits for a time.
+func (d *debounce) next() (time.Time, bool) {
+	if len(d.order) == 0 {
+		return time.Time{}, false
+	}
+	return d.order[0].due, true
+}
+
+// pop returns the first workload that is due, nil if none is. The caller drops it, holds it, or schedules it anew.
+func (d *debounce) pop(now time.Time) *pending {
+	if len(d.order) == 0 || d.order[0].due.After(now) {
+		return nil
+	}
+	p, _ := heap.Pop(&d.order).(*pending)
+	return p
+}
+
+// drop forgets a workload that was popped.
+func (d *debounce) drop(p *pending) {
+	if d.byKey[p.key] == p {
+		delete(d.byKey, p.key)
+	}
+}
+
+// hold keeps a workload that was popped until it is released.
+func (d *debounce) hold(p *pending, why plan.Reason) {
+	p.held = why
+	d.held[p.key] = p
+}
+
+// patched releases the workload if it waits for its own patch, which has ended.
+func (d *debounce) patched(key workload.Key, now time.Time) {
+	if p := d.held[key]; p != nil && p.held == plan.Busy {
+		d.release(p, now)
+	}
+}
+
+// releaseHeld makes every held workload due, after something has moved that may have held it.
+func (d *debounce) releaseHeld(now time.Time) {
+	for _, p := range d.held {
+		d.release(p, now)
+	}
+}
+
+func (d *debounce) release(p *pending, now time.Time) {
+	p.held = plan.None
+	delete(d.held, p.key)
+	d.schedule(p, now)
+}

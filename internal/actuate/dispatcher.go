@@ -1,0 +1,146 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// dispatcher decides the workloads that are due, and starts their patches.
+type dispatcher struct {
+	// dryRun decides and reports, and patches nothing.
+	dryRun    bool
+	kinds     workload.Kinds
+	index     *index
+	gathering *debounce
+	admission *admission
+	patcher   *patcher
+	concluder *concluder
+	teller    *teller
+	outcomes  outcomes
+	tracer    trace.Tracer
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// dispatch acts on the workloads that are due, while patches may be started.
+func (d *dispatcher) dispatch(ctx context.Context) {
+	for !d.patcher.full() {
+		p := d.gathering.pop(d.now())
+		if p == nil {
+			return
+		}
+		if d.patcher.busy(p.key) {
+			d.gathering.hold(p, plan.Busy)
+			continue
+		}
+		if w := d.index.get(p.key); w != nil {
+			d.act(ctx, p, w)
+			continue
+		}
+		d.gathering.drop(p)
+		d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
+		d.gathering.releaseHeld(d.now())
+	}
+}
+
+// verdict is what is decided about the changes of one workload: doing needs its patch, leaving does not.
+type verdict struct {
+	doing, leaving []plan.Decision
+	// rolls reports that the patch replaces the pods.
+	rolls bool
+}
+
+func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
+	var v verdict
+	for _, c := range p.changes {
+		decision := plan.Decide(w, c.change, c.from)
+		if d.dryRun && decision.Reason.Action() == plan.Roll {
+			decision.Reason = plan.DryRun
+		}
+		if d.dryRun || decision.Reason.Action() == plan.Skip {
+			v.leaving = append(v.leaving, decision)
+			continue
+		}
+		v.rolls = v.rolls || decision.Reason.Action() == plan.Roll
+		v.doing = append(v.doing, decision)
+	}
+	return v
+}
+
+// act decides what becomes of a workload and starts it.
+func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
+	v := d.decide(p, w)
+	obstacle := plan.None
+	if v.rolls {
+		obstacle = d.admission.obstacle(w, v.doing)
+	}
+	if obstacle != plan.None && obstacle == p.reported && len(v.leaving) == 0 {
+		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
+		d.gathering.hold(p, obstacle)
+		return
+	}
+	span := startPlan(ctx, d.tracer, p, w)
+	defer span.End()
+	for _, decision := range slices.Concat(v.leaving, v.doing) {
+		span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+	}
+	d.leave(ctx, p, w, v.leaving)
+	switch {
+	case len(v.doing) == 0:
+		d.gathering.drop(p)
+		d.gathering.releaseHeld(d.now())
+	case obstacle != plan.None:
+		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, obstacle)
+	default:
+		d.gathering.drop(p)
+		d.start(ctx, span, p, w, v.doing)
+	}
+}
+
+// leave releases the changes that need no patch.
+func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload, leaving []plan.Decision) {
+	for _, decision := range leaving {
+		c := p.changes[decision.Source]
+		delete(p.changes, decision.Source)
+		d.metrics.decided(ctx, decision.Reason)
+		d.concluder.release(ctx, w, c, decision)
+	}
+}
+
+// start sends the patch that carries the decisions out.
+func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
+	k, known := d.kinds.Named(w.ID.Kind)
+	r, err := newRoll(k, w, doing, p)
+	if err != nil || !known {
+		span.SetStatus(codes.Error, "no patch")
+		d.concluder.releaseAll(ctx, p, plan.Unknown)
+		return
+	}
+	r.span = span
+	if r.rolls {
+		r.started = d.outcomes.started(r.context(ctx), r)
+	}
+	d.patcher.start(ctx, r)
+}
+
+// hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
+func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why plan.Reason) {
+	d.gathering.hold(p, why)
+	if p.reported == why {
+		return
+	}
+	p.reported = why
+	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.String())
+	d.metrics.decided(ctx, why)
+	trace.SpanFromContext(ctx).AddEvent(why.String(), trace.WithAttributes(reasonKey.String(why.String())))
+	d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+}

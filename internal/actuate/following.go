@@ -1,0 +1,170 @@
+package actuate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// The reasons of outcomes that no decision is behind.
+const (
+	reasonRolledOut        = "rolled-out"
+	reasonDeadlineExceeded = "deadline-exceeded"
+	reasonTimedOut         = "timed-out"
+	reasonSuperseded       = "superseded"
+)
+
+// rollout is a rollout in progress.
+type rollout struct {
+	// started is the outcome that said that it began.
+	started events.Outcome
+	span    trace.Span
+	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
+	changed []time.Time
+}
+
+func (r *rollout) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, r.span)
+}
+
+// ending is a rollout that has ended, and how.
+type ending struct {
+	rollout *rollout
+	outcome events.Outcome
+	// took is the time since it began.
+	took time.Duration
+}
+
+// following follows rollouts to their end.
+type following struct {
+	tracer trace.Tracer
+	index  *index
+	now    func() time.Time
+	// timeout is --rollout-timeout.
+	timeout time.Duration
+
+	rollouts map[workload.Key]*rollout
+	// reported is the revision of each workload that an outcome says was rolled.
+	reported map[workload.Key]string
+}
+
+func newFollowing(options Options, index *index) *following {
+	return &following{
+		tracer: options.Tracer, index: index, now: options.Now, timeout: options.RolloutTimeout,
+		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
+	}
+}
+
+// follows reports whether a rollout of the workload is in progress.
+func (f *following) follows(key workload.Key) bool { return f.rollouts[key] != nil }
+
+// has reports whether a rollout of the workload for a change of the source is in progress.
+func (f *following) has(key workload.Key, source events.Source) bool {
+	r := f.rollouts[key]
+	return r != nil && slices.ContainsFunc(r.started.Sources, func(s events.OutcomeSource) bool { return s.Source == source.String() })
+}
+
+// replacing counts the rollouts that replace pods.
+func (f *following) replacing() int {
+	n := 0
+	for key := range f.rollouts {
+		if w := f.index.get(key); w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Waiting {
+			n++
+		}
+	}
+	return n
+}
+
+// unreported reports whether the workload was rolled to a revision that no outcome says.
+func (f *following) unreported(w *workload.Workload) bool {
+	return w.Revision != "" && f.reported[w.Key()] != w.Revision
+}
+
+// begin follows the rollout that an outcome says has begun, maybe by another actuator. An earlier one of the workload must have
+// been superseded.
+func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
+	key := workload.KeyOf(started.Workload)
+	f.reported[key] = started.Revision
+	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind,
+		trace.WithTimestamp(started.StartedAt), trace.WithAttributes(rolloutAttributes(started)...))
+	r := &rollout{started: started, span: span}
+	f.rollouts[key] = r
+	return r
+}
+
+// resume takes the last outcome of a workload that the stream has. If it is that a rollout started, that one is followed.
+func (f *following) resume(ctx context.Context, last events.Outcome) {
+	if last.Revision != "" {
+		f.reported[workload.KeyOf(last.Workload)] = last.Revision
+	}
+	if last.Verb == events.VerbStarted {
+		f.begin(ctx, last)
+	}
+}
+
+// supersede ends the rollout in progress that the one which has begun replaces, if there is one.
+func (f *following) supersede(started events.Outcome) (ending, bool) {
+	key := workload.KeyOf(started.Workload)
+	if r := f.rollouts[key]; r != nil && r.started.Revision != started.Revision {
+		return f.end(key, events.VerbSkipped, reasonSuperseded, "a later change started another rollout"), true
+	}
+	return ending{}, false
+}
+
+// review ends the rollout of a workload if its state says so. The state is nil if it is gone.
+func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool) {
+	r := f.rollouts[key]
+	switch {
+	case r == nil:
+		return ending{}, false
+	case w == nil || w.ID.UID != r.started.Workload.UID:
+		return f.end(key, events.VerbFailed, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
+	case w.Generation < r.started.Generation: // a state from before the rollout
+		return ending{}, false
+	case w.Revision != r.started.Revision:
+		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
+	case w.Progress.State == workload.Complete:
+		return f.end(key, events.VerbCompleted, reasonRolledOut, w.Progress.Message), true
+	case w.Progress.State == workload.Failed:
+		return f.end(key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message), true
+	}
+	return ending{}, false
+}
+
+// overdue ends the rollouts that take too long, so that they do not keep their slots for ever.
+func (f *following) overdue() []ending {
+	var ended []ending
+	for key, r := range f.rollouts {
+		w := f.index.get(key)
+		if w == nil || w.Progress.State == workload.Waiting || f.now().Sub(r.started.StartedAt) < f.timeout {
+			continue
+		}
+		ended = append(ended, f.end(key, events.VerbFailed, reasonTimedOut, w.Progress.Message))
+	}
+	return ended
+}
+
+func (f *following) end(key workload.Key, verb events.Verb, reason, message string) ending {
+	r, now := f.rollouts[key], f.now()
+	delete(f.rollouts, key)
+	outcome := r.started
+	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
+	if w := f.index.get(key); w != nil {
+		outcome.ResourceVersion = w.Version
+	}
+	r.span.SetAttributes(outcomeAttributes(outcome)...)
+	if verb == events.VerbFailed {
+		r.span.SetStatus(codes.Error, reason)
+		r.span.SetAttributes(semconv.ErrorTypeKey.String(reason))
+	}
+	r.span.End(trace.WithTimestamp(now))
+	return ending{rollout: r, outcome: outcome, took: now.Sub(r.started.StartedAt)}
+}

@@ -1,0 +1,58 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// intake takes events to the workloads, and the ExternalSecrets, that depend on their sources.
+type intake struct {
+	index     *index
+	baselines baselines
+	inFlight  *inFlightEvents
+	gathering *debounce
+	patcher   *patcher
+	concluder *concluder
+	syncer    *forcesync.Syncer
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// take handles a delivered event: it is gathered for the workloads that it may change, and concluded for the others.
+func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
+	change := delivery.Change
+	e := i.inFlight.begin(ctx, delivery)
+	eventCtx := e.context(ctx)
+	dependents := i.index.dependents(change.Source)
+	i.metrics.received(eventCtx, change, dependents)
+	from := i.baselines.next(change, len(dependents) > 0)
+	for _, w := range dependents {
+		i.consider(eventCtx, e, w, from)
+	}
+	i.syncer.Take(eventCtx, change, e.span, heldEvent{e, i.inFlight})
+	i.log.DebugContext(eventCtx, "event received", "source", change.Source.String(), "namespace", change.Source.Namespace,
+		"verb", string(change.Verb), "seq", delivery.Seq, "dependents", len(dependents), "open", e.open)
+	if e.open == 0 {
+		i.inFlight.finish(ctx, e, nil)
+	}
+}
+
+// consider takes an event to one workload. From is the baseline of its change; the context is the event's.
+func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
+	key, change := w.Key(), e.delivery.Change
+	// What a patch under way makes of the workload is known only when it is finished.
+	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
+		if decision := plan.Decide(w, change, from); decision.Reason.Action() == plan.Skip {
+			i.concluder.conclude(ctx, e, w, decision)
+			return
+		}
+	}
+	i.gathering.add(w, e, from, i.now())
+}

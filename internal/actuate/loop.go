@@ -1,0 +1,173 @@
+package actuate
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/health"
+)
+
+const (
+	// deliveryQueue is how many delivered events wait for the loop at most. The bus waits when as many do.
+	deliveryQueue = 256
+	// overdueCheck is how often the loop looks for rollouts that take too long.
+	overdueCheck = 5 * time.Second
+)
+
+// loop does what there is to do while this actuator is the leader, one thing at a time. The state of its parts belongs to the
+// goroutine of run; patches and outcomes are sent by others, which hand their results back. The parts know nothing of the loop: what one
+// of them returns that concerns another, the loop carries there.
+type loop struct {
+	progress *health.Progress
+	now      func() time.Time
+
+	deliveries chan *events.Delivery
+	dirty      *dirtySet
+	stream     *resumer
+
+	inFlight   *inFlightEvents
+	gathering  *debounce
+	intake     *intake
+	dispatcher *dispatcher
+	patcher    *patcher
+	completion *completion
+	rollouts   *rollouts
+	concluder  *concluder
+	syncer     *forcesync.Syncer
+	outbox     *outbox
+	publisher  *publisher
+	// snapshots is where the gauges find the newest snapshot.
+	snapshots *atomic.Pointer[snapshot]
+}
+
+// run works until the context is done. Then it finishes the patches under way, publishes the outcomes, and naks every event that
+// is not finished.
+func (l *loop) run(ctx context.Context) {
+	defer l.drain(ctx)
+	l.rollouts.resume(ctx, l.stream)
+	l.takeSnapshot()
+	l.work(ctx)
+}
+
+// work does whatever comes next, until the context is done.
+func (l *loop) work(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	overdue := time.NewTicker(overdueCheck)
+	defer overdue.Stop()
+	for {
+		l.progress.Idle()
+		deliveries := l.deliveries
+		if l.outbox.full() {
+			deliveries = nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
+			l.outbox.flushed()
+		case reports := <-l.publisher.published:
+			l.progress.Busy()
+			l.confirm(ctx, reports)
+		case delivery := <-deliveries:
+			l.progress.Busy()
+			l.intake.take(ctx, delivery)
+		case result := <-l.patcher.results:
+			l.progress.Busy()
+			l.completion.finish(ctx, result)
+		case <-l.dirty.signal:
+			for key := range l.dirty.take() {
+				l.rollouts.review(ctx, key)
+			}
+		case <-l.syncer.Signal():
+			l.progress.Busy()
+			l.syncer.Collect(ctx)
+		case <-overdue.C:
+			l.rollouts.reviewOverdue(ctx)
+			l.takeSnapshot()
+		case <-timer.C:
+		}
+		if !l.outbox.full() {
+			l.dispatcher.dispatch(ctx)
+			l.syncer.Advance(ctx)
+		}
+		l.wake(timer)
+	}
+}
+
+// wake sets the timer to when there is something to do again.
+func (l *loop) wake(timer *time.Timer) {
+	now, next := l.now(), time.Duration(-1)
+	sooner := func(wait time.Duration) {
+		if next < 0 || wait < next {
+			next = max(0, wait)
+		}
+	}
+	if !l.outbox.full() {
+		if due, ok := l.gathering.next(); ok && !l.patcher.full() {
+			sooner(due.Sub(now))
+		}
+		if due, ok := l.syncer.Next(); ok {
+			sooner(due.Sub(now))
+		}
+	}
+	if wait, ok := l.outbox.next(); ok {
+		sooner(wait)
+	}
+	if next < 0 {
+		timer.Stop()
+		return
+	}
+	timer.Reset(next)
+}
+
+// confirm takes outcomes that are published: the events of the rollouts among them are released.
+func (l *loop) confirm(ctx context.Context, reports []report) {
+	for _, r := range l.outbox.published(reports) {
+		l.concluder.releaseRoll(ctx, r)
+	}
+}
+
+func (l *loop) takeSnapshot() {
+	l.snapshots.Store(newSnapshot(l.gathering, l.rollouts.following, l.rollouts.peers))
+}
+
+func (l *loop) drain(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for result := range l.patcher.drain() {
+		l.completion.finish(ctx, result)
+	}
+	l.syncer.Stop()
+	l.flush(ctx)
+	l.inFlight.abandon(ctx)
+}
+
+// flush has every outcome published, for as long as one attempt may take.
+func (l *loop) flush(ctx context.Context) {
+	timeout := time.After(publishTimeout)
+	for !l.outbox.empty() {
+		select {
+		case l.outbox.flushTo(l.publisher.batches, false) <- l.outbox.waiting:
+			l.outbox.flushed()
+		case reports := <-l.publisher.published:
+			l.confirm(ctx, reports)
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// returnDeliveries naks what was delivered and never taken. Call it when nothing is delivered any more.
+func (l *loop) returnDeliveries(ctx context.Context) {
+	for {
+		select {
+		case delivery := <-l.deliveries:
+			delivery.Done(ctx, context.Canceled)
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// outboxSize is how many outcomes wait to be published at most. When as many wait, nothing is decided: no outcome is lost,
+	// and the events stay on the stream meanwhile.
+	outboxSize = 4096
+	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
+	outboxPatience = 5 * time.Second
+)
+
+// report is an outcome. If it says that a rollout has begun, roll is what began it: the events that it is for are not acked
+// before the outcome is published, so that after a crash they are redelivered and the rollout is followed.
+type report struct {
+	outcome events.Outcome
+	roll    *roll
+}
+
+// outbox holds the outcomes that are not handed to the publisher yet. It belongs to the loop.
+type outbox struct {
+	now func() time.Time
+	// waiting are the outcomes, the oldest first, and since is when that one came.
+	waiting []report
+	since   time.Time
+	// unpublished counts the rollouts that have begun and are not known to be published, handed over or not.
+	unpublished int
+}
+
+func newOutbox(now func() time.Time) *outbox { return &outbox{now: now} }
+
+// add has an outcome published soon.
+func (o *outbox) add(r report) {
+	if len(o.waiting) == 0 {
+		o.since = o.now()
+	}
+	if r.roll != nil {
+		o.unpublished++
+	}
+	o.waiting = append(o.waiting, r)
+}
+
+// full reports whether nothing may be decided before outcomes are published.
+func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
+
+// empty reports whether everything that must be published is.
+func (o *outbox) empty() bool { return len(o.waiting) == 0 && o.unpublished == 0 }
+
+// due reports whether what waits is to be published now. Patches go first, but not for ever.
+func (o *outbox) due(patching bool) bool {
+	return len(o.waiting) > 0 && (!patching || o.full() || o.now().Sub(o.since) >= outboxPatience)
+}
+
+// next returns how long what waits may wait for patches at most, and false if nothing waits, or has waited for long enough.
+func (o *outbox) next() (time.Duration, bool) {
+	left := o.since.Add(outboxPatience).Sub(o.now())
+	return left, len(o.waiting) > 0 && left > 0
+}
+
+// flushTo returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait.
+func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report {
+	if !o.due(patching) {
+		return nil
+	}
+	return batches
+}
+
+// flushed empties the outbox, after what waited was handed over.
+func (o *outbox) flushed() { o.waiting = nil }
+
+// published returns the rolls among reports that are published.
+func (o *outbox) published(reports []report) []*roll {
+	var rolls []*roll
+	for _, r := range reports {
+		if r.roll != nil {
+			o.unpublished--
+			rolls = append(rolls, r.roll)
+		}
+	}
+	return rolls
+}

@@ -1,0 +1,116 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// patcher sends patches, a bounded number at a time and at most one for each workload. Its results go to the loop, which
+// reports each of them back with finished.
+type patcher struct {
+	clients workload.Clients
+	tracer  trace.Tracer
+	now     func() time.Time
+	index   *index
+	workers int
+
+	rolls   map[workload.Key]*roll
+	running sync.WaitGroup
+	results chan patchResult
+}
+
+// patchResult is what became of a patch.
+type patchResult struct {
+	roll *roll
+	// after is the workload as the API server answered.
+	after *workload.Workload
+	// started is the outcome of a patch that rolls.
+	started events.Outcome
+	err     error
+}
+
+func newPatcher(options Options, index *index) *patcher {
+	return &patcher{
+		clients: workload.Clients{Typed: options.Client}, tracer: options.Tracer, now: options.Now, index: index,
+		workers: options.PatchWorkers, rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
+	}
+}
+
+// full reports whether no further patch may be started.
+func (p *patcher) full() bool { return len(p.rolls) >= p.workers }
+
+// idle reports whether no patch is under way.
+func (p *patcher) idle() bool { return len(p.rolls) == 0 }
+
+// busy reports whether a patch of the workload is under way.
+func (p *patcher) busy(key workload.Key) bool { return p.rolls[key] != nil }
+
+// has reports whether a patch of the workload for a change of the source is under way.
+func (p *patcher) has(key workload.Key, source events.Source) bool {
+	r := p.rolls[key]
+	return r != nil && r.isFor(source)
+}
+
+// rolling counts the patches under way that are going to replace pods, of those workloads that count.
+func (p *patcher) rolling(counts func(workload.Key) bool) int {
+	n := 0
+	for key, r := range p.rolls {
+		if r.rolls && r.workload.Progress.Pods > 0 && counts(key) {
+			n++
+		}
+	}
+	return n
+}
+
+// start sends a patch in the background.
+func (p *patcher) start(ctx context.Context, r *roll) {
+	p.rolls[r.workload.Key()] = r
+	p.running.Go(func() { p.results <- p.send(r.context(ctx), r) })
+}
+
+// finished takes a patch off those that are under way. Call it with each result.
+func (p *patcher) finished(r *roll) { delete(p.rolls, r.workload.Key()) }
+
+// drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.
+func (p *patcher) drain() <-chan patchResult {
+	go func() {
+		p.running.Wait()
+		close(p.results)
+	}()
+	return p.results
+}
+
+// send sends a patch and waits for the answer.
+func (p *patcher) send(ctx context.Context, r *roll) patchResult {
+	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(workloadAttributes(r.workload.ID)...), trace.WithAttributes(requestAttributes(r)...))
+	defer span.End()
+	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
+	defer cancel()
+	id := r.workload.ID
+	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
+	if err != nil {
+		// Not found, or a conflict, which can only be about the UID: the index does not know yet that the workload is gone, or
+		// that another has its name. The next attempt is made of what it knows by then.
+		failRequest(span, err)
+		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
+	}
+	after, ok := p.index.read(r.kind, obj)
+	if !ok {
+		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
+	}
+	p.index.answer(after, r.rolls)
+	result := patchResult{roll: r, after: after}
+	if r.rolls {
+		result.started = startedOutcome(r.started, after, p.now())
+	}
+	return result
+}

@@ -1,0 +1,62 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// resumer takes up, when this actuator becomes the leader, what the stream says that was in progress before.
+type resumer struct {
+	reader  *events.Reader
+	origins events.Origins
+	log     *slog.Logger
+}
+
+func newResumer(options Options, bus *events.Bus, log *slog.Logger) *resumer {
+	r := &resumer{origins: events.Origins{Cluster: options.Cluster, StoresFrom: options.StoresFrom}, log: log}
+	if bus != nil {
+		r.reader = &bus.Reader
+	}
+	return r
+}
+
+// outcomes hands over the last outcome of each workload that the stream has.
+func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) {
+	err := r.reader.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
+		outcome, err := events.ParseOutcome(stored.Event)
+		if err != nil {
+			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
+			return nil
+		}
+		take(outcome)
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		// Rollouts are started and followed nevertheless; only the ends of earlier ones are not reported.
+		r.log.ErrorContext(ctx, "reading the last outcomes failed", "err", err)
+	}
+}
+
+// changed returns when the watcher saw the changes that a rollout is for, of those that the stream still has.
+func (r *resumer) changed(ctx context.Context, started events.Outcome) []time.Time {
+	var times []time.Time
+	for _, cause := range started.Sources {
+		source, err := events.ParseSource(cause.Source)
+		if err != nil {
+			continue
+		}
+		source = workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name)
+		stored, err := r.origins.Last(ctx, r.reader, source)
+		if err != nil {
+			continue // superseded by a deletion that has expired, or not answered: then it is not measured
+		}
+		if change, err := stored.Change(); err == nil && change.ID() == cause.Event {
+			times = append(times, change.Time)
+		}
+	}
+	return times
+}

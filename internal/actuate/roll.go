@@ -1,0 +1,104 @@
+package actuate
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// roll is one patch of one workload: what it is for and what it writes. The goroutine that sends the patch reads it, so nothing
+// of it changes after newRoll and its start; only the loop looks into pending.
+type roll struct {
+	kind     workload.Kind
+	workload *workload.Workload
+	// decisions are those that roll or record, in the order of their sources.
+	decisions []plan.Decision
+	// causes are the changes of the decisions that roll, the newest last.
+	causes []*pendingChange
+	// cause says for people what the patch is for.
+	cause string
+	// rolls is false for a patch that only records.
+	rolls bool
+	patch workload.Patch
+	// started is the outcome of a patch that rolls, but for what only its answer says.
+	started events.Outcome
+	// pending has the changes that are released when the patch is finished.
+	pending *pending
+	// attempts counts the failed patches before this one.
+	attempts int
+	// span is that of the decision, which has ended. What comes of the decision is below it.
+	span trace.Span
+}
+
+// context returns ctx with the span of the decision, and without its end: a patch that was begun is finished.
+func (r *roll) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
+}
+
+// isFor reports whether the patch is for a pending change of the source.
+func (r *roll) isFor(source events.Source) bool { return r.pending.changes[source] != nil }
+
+// newRoll makes the one patch of a workload. Its result is the same whenever it is made of the same changes.
+func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*roll, error) {
+	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
+	r := &roll{
+		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
+		pending: p, attempts: p.attempts, span: trace.SpanFromContext(context.Background()),
+	}
+	rolled := make(map[string]workload.RolledFor, len(decisions))
+	for _, decision := range decisions {
+		rolled[decision.Source.String()] = decision.Record
+		if decision.Reason.Action() == plan.Roll {
+			r.rolls = true
+			r.causes = append(r.causes, p.changes[decision.Source])
+		}
+	}
+	slices.SortStableFunc(r.causes, older)
+	written := workload.Write{Rolled: rolled, Rolls: r.rolls, Cause: r.cause}
+	if r.rolls {
+		// The context of the change, not of the decision: that one would be another at each attempt.
+		written.Traceparent = r.newest().change.Trace.Parent
+	}
+	var err error
+	r.patch, err = k.Patch(w, written)
+	return r, err
+}
+
+// newest returns the newest of the changes that roll.
+func (r *roll) newest() *pendingChange { return r.causes[len(r.causes)-1] }
+
+// older orders changes by their resourceVersion, and by their source where that does not tell.
+func older(a, b *pendingChange) int {
+	switch {
+	case workload.Newer(a.change.ResourceVersion, b.change.ResourceVersion):
+		return 1
+	case workload.Newer(b.change.ResourceVersion, a.change.ResourceVersion):
+		return -1
+	}
+	return strings.Compare(a.change.Source.String(), b.change.Source.String())
+}
+
+// describeCause returns what a patch is for, and what was behind it: "secret/db (password) by externalsecret/db, configmap/app".
+func describeCause(decisions []plan.Decision, changes map[events.Source]*pendingChange) string {
+	var causes []string
+	for _, decision := range decisions {
+		if decision.Reason.Action() != plan.Roll {
+			continue
+		}
+		text := decision.Source.String()
+		if len(decision.Keys) > 0 {
+			text += " (" + workload.JoinKeys(decision.Keys) + ")"
+		}
+		if behind := changes[decision.Source].change.Cause; behind != nil {
+			text += " by " + behind.String()
+		}
+		causes = append(causes, text)
+	}
+	return strings.Join(causes, ", ")
+}

@@ -1,0 +1,106 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// rollouts sees to the workloads that have changed: it reports the rollouts that end by that, and lets go on what they held.
+type rollouts struct {
+	index     *index
+	following *following
+	peers     *failedPeers
+	gathering *debounce
+	problems  *problems
+	teller    *teller
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// started follows a rollout that a patch of this actuator has started.
+func (o *rollouts) started(ctx context.Context, result patchResult) {
+	if superseded, ok := o.following.supersede(result.started); ok {
+		o.ended(ctx, superseded)
+	}
+	r := o.following.begin(ctx, result.started)
+	for _, c := range result.roll.causes {
+		r.changed = append(r.changed, c.change.Time)
+	}
+	id := result.after.ID
+	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
+		"cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
+	o.review(ctx, result.after.Key())
+}
+
+// adopt reports and follows a rollout that an earlier actuator started, if no outcome says so yet.
+func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started events.Outcome) {
+	if !o.following.unreported(w) {
+		return
+	}
+	o.teller.report(ctx, started)
+	o.following.begin(ctx, started)
+	o.review(ctx, w.Key())
+}
+
+// resume takes up the rollouts that were in progress when an actuator last looked: those whose last outcome on the stream is that
+// they started.
+func (o *rollouts) resume(ctx context.Context, stream *resumer) {
+	for _, w := range o.index.all() {
+		o.problems.report(ctx, w)
+	}
+	o.peers.resume()
+	stream.outcomes(ctx, func(outcome events.Outcome) { o.following.resume(ctx, outcome) })
+	for key, r := range o.following.rollouts {
+		r.changed = stream.changed(ctx, r.started)
+		o.review(ctx, key)
+	}
+}
+
+// review looks at a workload that has changed or gone.
+func (o *rollouts) review(ctx context.Context, key workload.Key) {
+	w := o.index.get(key)
+	if o.peers.recovered(key, w) {
+		o.gathering.releaseHeld(o.now())
+	}
+	if w != nil {
+		o.problems.report(ctx, w)
+	} else {
+		o.problems.forget(key)
+	}
+	if end, ok := o.following.review(key, w); ok {
+		o.ended(ctx, end)
+	}
+}
+
+// reviewOverdue ends the rollouts that take too long.
+func (o *rollouts) reviewOverdue(ctx context.Context) {
+	// A slot may be free without an end that was seen: a Deployment that was paused needs none.
+	o.gathering.releaseHeld(o.now())
+	for _, end := range o.following.overdue() {
+		o.ended(ctx, end)
+	}
+}
+
+// ended reports a rollout that has ended.
+func (o *rollouts) ended(ctx context.Context, end ending) {
+	ctx = end.rollout.context(ctx)
+	outcome := end.outcome
+	if outcome.Reason == reasonDeadlineExceeded {
+		o.peers.add(workload.KeyOf(outcome.Workload))
+	}
+	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, end.took)
+	if outcome.Verb == events.VerbCompleted {
+		for _, at := range end.rollout.changed {
+			o.metrics.ready(ctx, outcome.Workload.Kind, o.now().Sub(at))
+		}
+	}
+	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
+		"verb", string(outcome.Verb), "reason", outcome.Reason, "seconds", end.took.Round(time.Millisecond).Seconds())
+	o.teller.report(ctx, outcome)
+	o.gathering.releaseHeld(o.now())
+}

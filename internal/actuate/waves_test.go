@@ -1,0 +1,61 @@
+package actuate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
+	started := events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/db"}}}
+	tests := []struct {
+		name     string
+		wave     int
+		peerWave int
+		peer     func(*busyWorkloads, *workload.Workload)
+		want     plan.Reason
+	}{
+		{"that wait to be rolled for the same source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.LowerWave},
+		{"that are being patched for it", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.patcher.rolls[peer.Key()] = &roll{workload: peer, pending: pendingOf(peer, changeOf(nil))}
+		}, plan.LowerWave},
+		{"that are being rolled out for it", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.following.rollouts[peer.Key()] = &rollout{started: started}
+		}, plan.LowerWave},
+		{"a wave may be negative", 0, -1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.LowerWave},
+		{"but not for those of its own wave", 1, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
+		{"nor for those of a higher one", 0, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
+		{"nor for those that have nothing to do", 1, 0, func(*busyWorkloads, *workload.Workload) {}, plan.None},
+		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
+		}, plan.None},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Wave = test.wave })
+			peer := workloadOf(t, "auto", wholeDB, named("peer", func(w *workload.Workload) { w.Wave = test.peerWave }))
+			x := indexOf(w, peer)
+			b := busyWorkloadsOf(x)
+			test.peer(b, peer)
+			b.gathering.pend(w, changeOf(nil))
+			v := waves{index: x, unfinished: []func(workload.Key, events.Source) bool{b.gathering.has, b.patcher.has, b.following.has}}
+			if got := v.stop(w, db); got != (test.want == plan.LowerWave) {
+				t.Errorf("it is stopped: %t, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// busyWorkloads are the parts that know what is being done at workloads.
+type busyWorkloads struct {
+	gathering *debounce
+	patcher   *patcher
+	following *following
+}
+
+func busyWorkloadsOf(x *index) *busyWorkloads {
+	return &busyWorkloads{newDebounce(time.Second, time.Minute), newPatcher(testOptions(), x), newFollowing(testOptions(), x)}
+}
