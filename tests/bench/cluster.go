@@ -25,8 +25,8 @@ const (
 	annotationOptIn = "keyturn.dev/roll-on"
 )
 
-// cluster is what the control plane is filled with. Deployment i is in namespace i modulo 10 and reads a Secret of its
-// own; those of the first namespace read one more, which they share.
+// cluster is the content of the control plane. Deployment i is in namespace i modulo 10 and reads its own Secret; those of the
+// first namespace also share one.
 type cluster struct {
 	client      kubernetes.Interface
 	deployments int
@@ -103,7 +103,7 @@ func (c *cluster) createSecret(ctx context.Context, namespace, contender, what s
 	return nil
 }
 
-// change gives a Secret of a contender another password.
+// change changes the password in a Secret of a contender.
 func (c *cluster) change(ctx context.Context, namespace, contender, what string) error {
 	secret := contenderSecret(namespace, contender, what)
 	if _, err := c.client.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {

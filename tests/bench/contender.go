@@ -37,11 +37,11 @@ type contender interface {
 	// start returns when it is ready.
 	start(ctx context.Context) error
 	stop()
-	// processes are what is running of it.
+	// processes are its running processes.
 	processes() []*process.Process
 }
 
-// floorRights let the floor do what it does, by the same authorizer as the programs.
+// floorRights are the permissions of the floor, checked by the same authorizer as those of the programs.
 const floorRights = `
 apiVersion: v1
 kind: ServiceAccount
@@ -106,7 +106,7 @@ func (f *floor) start(ctx context.Context) error {
 
 func (f *floor) stop() {
 	if f.process != nil {
-		// It holds nothing: how it ends is of no interest.
+		// It has no state: how it ends does not matter.
 		_ = f.process.Stop(stopGrace)
 	}
 }
@@ -180,7 +180,7 @@ func (k *keyturn) start(ctx context.Context) error {
 func (k *keyturn) stop() {
 	for _, program := range []*programs.Program{k.watcher, k.actuator} {
 		if program != nil {
-			// What is not done is on the stream: how it ends is of no interest.
+			// Unfinished work is on the stream: how it ends does not matter.
 			_ = program.Stop(stopGrace)
 		}
 	}

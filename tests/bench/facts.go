@@ -43,7 +43,7 @@ func (b *bench) facts(ctx context.Context) ([]fact, error) {
 	), nil
 }
 
-// revision is that of the checkout.
+// revision returns the revision of the checkout.
 func revision(ctx context.Context) string {
 	described, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--tags").Output()
 	if err != nil {
@@ -52,7 +52,7 @@ func revision(ctx context.Context) string {
 	return strings.TrimSpace(string(described))
 }
 
-// procText is a file of /proc, empty where there is none: only Linux has them.
+// procText returns a file of /proc, or "" on systems other than Linux.
 func procText(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func memoryTotal() string {
 	return fmt.Sprintf("%.1f GiB", float64(kilobytes)/(1<<20))
 }
 
-// loadAverage is that of the last minute, zero where it is not known.
+// loadAverage returns the load average of the last minute, or zero if unknown.
 func loadAverage() float64 {
 	first, _, _ := strings.Cut(procText("/proc/loadavg"), " ")
 	load, err := strconv.ParseFloat(first, 64)

@@ -29,14 +29,13 @@ const (
 	floorAnnotation = "bench.example.com/secret"
 )
 
-// patchWork is a Deployment and what it is patched with.
+// patchWork is a Deployment and its patch.
 type patchWork struct {
 	namespace, deployment, version string
 }
 
-// runFloor does the least that has to be done: it watches the Secrets, knows by heart which Deployments read one, and makes
-// one merge patch for each. It compares no content, remembers nothing, tells nobody, and loses what it has not done when
-// it ends.
+// runFloor does the minimum: it watches the Secrets, knows in advance which Deployments read each, and sends one merge patch to
+// each. It compares no content, keeps no state, reports nothing, and loses unfinished work when it ends.
 func runFloor(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file`")

@@ -24,10 +24,10 @@ func main() {
 	}
 }
 
-// errMissed is the error of a strict run whose figures are not what they should be.
+// errMissed is the error of a strict run that missed a target.
 var errMissed = errors.New("a target was missed")
 
-// settings are what the flags set.
+// settings are the values of the flags.
 type settings struct {
 	// write is where the report goes, besides the terminal. Empty: nowhere.
 	write string
@@ -97,8 +97,8 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-// measures tells whether a step of a round is measured of a contender. What tracing costs is the rate with it against the
-// rate without.
+// measures reports whether a step of a round is measured for a contender. The cost of tracing is the ratio of the rates with and
+// without it.
 func (s settings) measures(step string, c contender) bool {
 	if c.name() == contenderTraced {
 		return step == burst300

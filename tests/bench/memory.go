@@ -16,22 +16,21 @@ const (
 	residentBusy  = "resident after changes"
 	idleWatcher   = "idle watcher"
 	idleActuator  = "idle actuator"
-	// These follow the name of a size: of one program alone.
+	// These are appended to the name of a size: that of one program alone.
 	ofWatcher  = " of the watcher"
 	ofActuator = " of the actuator"
 )
 
 const (
-	// rest is how long the programs are left alone before what they keep is measured: longer than NATS keeps buffers, and
-	// remembers what it must not store twice on the stream CHANGES.
+	// rest is how long the programs are idle before their memory is measured: longer than NATS keeps buffers, and longer than the
+	// dedupe window of CHANGES.
 	rest = 150 * time.Second
-	// idleTime is for how long it is measured what they use while nothing happens.
+	// idleTime is how long their idle usage is measured.
 	idleTime = 20 * time.Second
 )
 
-// measureMemory starts the programs where there are many large Secrets: first with an empty stream, so that all of them are
-// listed and an event of each is published and read, and then again with the stream that is there by then, as after any
-// restart.
+// measureMemory starts the programs in a cluster with many large Secrets: first with an empty stream, so that each Secret is
+// published and read, and then with the stream that has them, as after any restart.
 func (b *bench) measureMemory(ctx context.Context, dir string) error {
 	b.say("making %d Secrets of %d bytes that nobody reads", b.cluster.bystanders, bystanderSize)
 	if err := b.cluster.addBystanders(ctx); err != nil {
@@ -85,7 +84,7 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	return calm(ctx, c.processes())
 }
 
-// addMemory adds a size of both programs together, and of each: that is what the requests and limits of their pods are taken from.
+// addMemory adds a size of both programs together, and of each. The requests and limits of the pods are derived from these.
 func (b *bench) addMemory(k *keyturn, name string, size func(process.Memory) int64) error {
 	watcher, err := k.watcher.Memory()
 	if err != nil {

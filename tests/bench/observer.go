@@ -17,7 +17,7 @@ import (
 // generation grows with each change of its spec, and nobody changes more of it than the template.
 type observer struct {
 	mu sync.Mutex
-	// generations and observed are, by namespace and name, the generation and the one that the controllers have seen.
+	// generations and observed have, by namespace and name, the generation and the observed generation.
 	generations, observed map[string]int64
 	waits                 *await
 }
@@ -83,7 +83,7 @@ func (o *observer) expect(keys []string) *await {
 	return w
 }
 
-// until gives the time from start to when the last Deployment was seen to be patched.
+// until returns the time from start until the last Deployment was seen patched.
 func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -19,7 +19,7 @@ type report struct {
 	settings settings
 }
 
-// missed tells whether a target was.
+// missed reports whether a target was missed.
 func (r *report) missed() bool {
 	return slices.ContainsFunc(r.lines(), func(l line) bool { return l.verdict == missed })
 }
@@ -45,7 +45,7 @@ func (r *report) print(w io.Writer) {
 //go:embed benchmarks.md.tmpl
 var markdown string
 
-// writeFile writes the report as Markdown, with what was measured and how.
+// writeFile writes the report as Markdown, with the method and the results.
 func (r *report) writeFile(path string) error {
 	page, err := template.New("benchmarks.md").Parse(markdown)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *report) writeFile(path string) error {
 	return nil
 }
 
-// page is what the template is filled with.
+// page is the data of the template.
 type page struct {
 	Lines                                    []pageLine
 	Facts                                    []pageFact

@@ -20,7 +20,7 @@ const (
 	smallBurstsInRound = 3
 )
 
-// round starts a contender, has it do everything that is measured, and stops it.
+// round starts a contender, measures it, and stops it.
 func (b *bench) round(ctx context.Context, c contender) error {
 	defer c.stop()
 	if err := b.startCalm(ctx, c); err != nil {
@@ -60,8 +60,8 @@ func (b *bench) round(ctx context.Context, c contender) error {
 	return b.endCount(ctx, counter, rolled)
 }
 
-// one changes the Secret of one Deployment, and gives the time from when the API server has answered that it is written to
-// when the third watch sees the template patched.
+// one changes the Secret of one Deployment, and returns the time from the API server's response to the moment at which the
+// observer sees the template patched.
 func (b *bench) one(ctx context.Context, c contender, i int) (time.Duration, error) {
 	w := b.observer.expect([]string{b.key(i)})
 	if err := b.cluster.change(ctx, namespaceOf(i), c.owner(), number(i%b.cluster.deployments)); err != nil {
@@ -188,7 +188,7 @@ func usage(processes []*process.Process) (total time.Duration, err error) {
 	return total, nil
 }
 
-// calm waits until processes have next to nothing to do any more: what they do at their start is not measured.
+// calm waits until processes are idle, because their start is not measured.
 func calm(ctx context.Context, processes []*process.Process) error {
 	const look, next = 500 * time.Millisecond, 20 * time.Millisecond
 	last, err := usage(processes)

@@ -130,7 +130,7 @@ func (r *report) cost(least float64) line {
 	}
 }
 
-// below is a line whose target is no ratio.
+// below returns a line whose target is not a ratio.
 func (r *report) below(name, what, format string, most float64, target string) line {
 	l := r.info(name, what, format)
 	l.target, l.verdict = target, verdict(median(r.results.of(name, contenderKeyturn)) <= most)

@@ -15,7 +15,7 @@ import (
 
 const alertsFile = "../../deploy/monitoring/alerts.yaml"
 
-// ruleFile is what Prometheus reads, and what a PrometheusRule holds.
+// ruleFile is a rule file of Prometheus, and the spec of a PrometheusRule.
 type ruleFile struct {
 	Groups []struct {
 		Name  string `json:"name"`

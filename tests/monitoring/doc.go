@@ -1,3 +1,3 @@
-// Package monitoring holds what people watch Keyturn with to what it measures: docs/metrics.md, the dashboard and the
-// alerts of deploy/monitoring, and what docs/alerts.md says of them.
+// Package monitoring checks docs/metrics.md, the dashboard and alerts of deploy/monitoring, and docs/alerts.md against the
+// metrics that the programs have.
 package monitoring

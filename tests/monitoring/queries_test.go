@@ -13,7 +13,7 @@ import (
 // targetLabels are what Prometheus puts on every series of a PodMonitor.
 var targetLabels = []string{"job", "namespace", "pod", "container", "instance", "endpoint"}
 
-// series gives the labels of each series that there may be, those of the target apart.
+// series returns the labels of each possible series, without those of the target.
 func series(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{"up": nil}
@@ -62,7 +62,7 @@ var keywords = []string{
 	"time", "histogram_quantile", "clamp_min", "vector", "label_values",
 }
 
-// faults says what a query names that there is not.
+// faults returns what a query names that does not exist.
 func faults(query string, known map[string][]string) []string {
 	var found []string
 	query = quoted.ReplaceAllString(query, `""`)

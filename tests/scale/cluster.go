@@ -27,12 +27,12 @@ const maxReads = 6
 // dataKeys is how many data keys a source has.
 const dataKeys = 4
 
-// cluster is the publishing side of the watcher of one cluster.
+// cluster is the publishing side of one cluster's watcher.
 type cluster struct {
 	name       string
 	connection *nats.Conn
 	bus        *events.Bus
-	// versions and sequences are those of each source: how often it has changed, and what its last event has on the stream.
+	// versions has the number of changes of each source, sequences the sequence of its last event on the stream.
 	versions  []int
 	sequences []uint64
 	// retried counts the publications that were made again.
@@ -60,8 +60,8 @@ func (c *cluster) disconnect() {
 	}
 }
 
-// readState reads what the stream knows of the cluster, as a watcher does that starts: where the hub cannot say it yet, it is
-// asked again after one second, two seconds and so on.
+// readState reads the state of the cluster from the stream, as a starting watcher does. If the hub cannot answer yet, it retries
+// after one second, two seconds and so on.
 func (c *cluster) readState(ctx context.Context) error {
 	for tries, delay := 1, time.Second; ; tries, delay = tries+1, 2*delay {
 		var known int
@@ -134,7 +134,7 @@ func (c *cluster) next(ctx context.Context, i int) error {
 	}
 }
 
-// change is what a watcher says of a source: the first time that it is there, and from then on that one key of it changed.
+// change returns a watcher's event about a source: first that it was observed, then that one of its keys has changed.
 func (c *cluster) change(i int) events.Change {
 	version := strconv.Itoa(1_000_000 + i + c.versions[i]*len(c.versions))
 	change := events.Change{
@@ -157,5 +157,5 @@ func (c *cluster) change(i int) events.Change {
 	return change
 }
 
-// fingerprint has the form of one, and is as hard to compress.
+// fingerprint returns a random fingerprint, as incompressible as a real one.
 func fingerprint() string { return fmt.Sprintf("k0a1b2c3d:%016x%016x", rand.Uint64(), rand.Uint64()) }

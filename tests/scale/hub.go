@@ -16,10 +16,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// replicas is of how many servers the hub is, and on how many each stream is.
+// replicas is the number of servers of the hub, and of replicas of each stream.
 const replicas = 3
 
-// hubConfig is that of deploy/nats/hub without TLS and accounts: one set of streams has all clusters.
+// hubConfig is the configuration of deploy/nats/hub without TLS and accounts: all clusters share the streams.
 const hubConfig = `server_name: $NATS_NAME
 listen: $NATS_LISTEN
 http: $NATS_MONITOR
@@ -97,7 +97,7 @@ func (h *hub) stop() {
 	}
 }
 
-// usage is what a server of the hub takes, on average.
+// usage is the average usage of a server of the hub.
 type usage struct {
 	memory, disk int64
 	cpu          time.Duration

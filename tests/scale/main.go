@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// settings are what the flags set.
+// settings are the values of the flags.
 type settings struct {
 	// sizes are how many clusters there are, step by step.
 	sizes []int

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// row is what was measured with one number of clusters.
+// row has the results for one number of clusters.
 type row struct {
 	clusters, sources int
-	// fill is the rate at which the sources that were new came to the stream, and sustained that of changes afterwards, in
-	// events a second.
+	// fill is the rate at which new sources were stored on the stream, sustained that of later changes, in events per second.
 	fill, sustained float64
 	// median and late are how long one publication takes while changes are sustained: of a half, and of 99 of 100.
 	median, late time.Duration
@@ -23,7 +22,8 @@ type row struct {
 	cores float64
 	// usage is what each server takes.
 	usage usage
-	// away is how many clusters were away, missed how many events they had to tell, and catchUp how long that took.
+	// away is the number of disconnected clusters, missed the number of events they then had to publish, and catchUp how long that
+	// took.
 	away, missed int
 	catchUp      time.Duration
 	// retried is how many publications, and readings of the state, were made again, for the hub did not answer in time.
@@ -174,5 +174,5 @@ func all(n int) []int {
 	return list
 }
 
-// some are k different ones of n, or all where there are fewer.
+// some returns k different numbers below n, or all if there are fewer.
 func some(n, k int) []int { return rand.Perm(n)[:min(n, k)] }

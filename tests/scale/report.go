@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// report is what a run has shown.
+// report has the results of a run.
 type report struct {
 	settings settings
-	// empty is what a server takes without any cluster.
+	// empty is the usage of a server without any cluster.
 	empty usage
 	rows  []row
 }

@@ -19,13 +19,13 @@ type AuditEntry struct {
 	AuditID string
 	// Stage is ResponseComplete; of a watch that has begun, ResponseStarted; or Panic.
 	Stage string
-	// Verb is that of Kubernetes (get, list, watch, create, update, patch, delete, deletecollection), or that of HTTP
-	// for other paths.
+	// Verb is the Kubernetes verb (get, list, watch, create, update, patch, delete, deletecollection), or the HTTP method for
+	// non-resource paths.
 	Verb      string
 	User      string
 	UserAgent string
 	URI       string
-	// Group, Resource and the rest say what it was about; they are empty for paths that are no resource.
+	// Group, Resource and the rest identify the object. They are empty for non-resource paths.
 	Group       string
 	Resource    string
 	Subresource string

@@ -14,13 +14,13 @@ import (
 
 // JaegerOptions says what Jaeger to start. The zero value is one with a temporary folder.
 type JaegerOptions struct {
-	// Dir holds the log. It is made where it does not exist. Empty means a temporary folder that Stop removes.
+	// Dir holds the log. It is created if it does not exist. Empty means a temporary folder that Stop removes.
 	Dir string
 	// Log receives the progress of building. Nil means none.
 	Log io.Writer
 }
 
-// Jaeger is a running Jaeger, which keeps the traces that it is sent in memory. Its methods may be called concurrently.
+// Jaeger is a running Jaeger, which keeps traces in memory. Its methods are safe for concurrent use.
 type Jaeger struct {
 	process   *process.Process
 	transport *http.Transport
@@ -86,7 +86,7 @@ func (j *Jaeger) serve(ctx context.Context, binary string) error {
 // Stop ends Jaeger and waits for it. Its traces are gone with it. Calling it again does nothing.
 func (j *Jaeger) Stop() {
 	if j.process != nil {
-		// How it ends is of no interest: all that it knows goes with it.
+		// How it ends does not matter: its data goes with it.
 		_ = j.process.Stop(process.StopGrace)
 	}
 	j.transport.CloseIdleConnections()

@@ -30,7 +30,7 @@ type Span struct {
 	ID string
 	// Parent is the id of the span that this one is a child of. Empty for a root.
 	Parent string
-	// Links are the spans that this one follows from, which may be of other traces.
+	// Links are the spans that this one follows from, possibly in other traces.
 	Links []SpanLink
 	// Service is the name of the program, and Resource what else it says of itself.
 	Service  string
@@ -38,7 +38,7 @@ type Span struct {
 	// Operation is the name of the span.
 	Operation string
 	Tags      map[string]string
-	// Events are the names of what was noted in the span.
+	// Events are the names of the span's events.
 	Events   []string
 	Start    time.Time
 	Duration time.Duration
@@ -49,10 +49,10 @@ type Span struct {
 // SpanLink names a span of any trace.
 type SpanLink struct{ Trace, Span string }
 
-// searchLimit is how many traces a search gives at most.
+// searchLimit is the maximum number of traces that a search returns.
 const searchLimit = 1000
 
-// Services gives the names of the programs that have sent spans.
+// Services returns the names of the programs that have sent spans.
 func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
 	var names []string
 	if err := j.ask(ctx, "/api/services", &names); err != nil {
@@ -62,7 +62,7 @@ func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Operations gives the names of the spans of a service, and of what kind they are: "process ..." of kind "consumer".
+// Operations returns the names of a service's spans with their kinds: "process ..." of kind "consumer".
 func (j *Jaeger) Operations(ctx context.Context, service string) (map[string]string, error) {
 	var list []struct{ Name, SpanKind string }
 	if err := j.ask(ctx, "/api/operations?service="+url.QueryEscape(service), &list); err != nil {
@@ -75,7 +75,7 @@ func (j *Jaeger) Operations(ctx context.Context, service string) (map[string]str
 	return kinds, nil
 }
 
-// Traces gives the traces of the last hour in which one span of the service has all of the tags, the oldest first.
+// Traces returns the traces of the last hour in which one span of the service has all of the tags, oldest first.
 func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]string) ([]Trace, error) {
 	wanted, err := json.Marshal(tags)
 	if err != nil {
@@ -96,7 +96,7 @@ func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]str
 	return traces, nil
 }
 
-// Trace gives one trace by its id. It is ErrNoTrace where Jaeger does not know it.
+// Trace returns a trace by its id, or ErrNoTrace if Jaeger does not have it.
 func (j *Jaeger) Trace(ctx context.Context, id string) (Trace, error) {
 	var found []jaegerTrace
 	err := j.ask(ctx, "/api/traces/"+url.PathEscape(id), &found)
@@ -117,7 +117,7 @@ func (j *Jaeger) ask(ctx context.Context, path string, data any) error {
 // maxAnswer bounds how much of an answer is read, in bytes.
 const maxAnswer = 64 << 20
 
-// get reads a URL, and decodes what it says where into is not nil.
+// get requests a URL, and decodes the response unless into is nil.
 func (j *Jaeger) get(ctx context.Context, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

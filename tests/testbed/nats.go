@@ -16,7 +16,7 @@ import (
 
 // NATSOptions says what NATS server to run.
 type NATSOptions struct {
-	// Name is that of the server. Required, and different for each server of a cluster.
+	// Name is the name of the server. Required, and different for each server of a cluster.
 	Name string
 	// Config is the path of the configuration. It takes the rest from the environment, as the files in deploy/nats do: NATS_NAME,
 	// NATS_LISTEN, NATS_ROUTE_LISTEN, NATS_LEAF_LISTEN, NATS_MONITOR, NATS_STORE, NATS_TLS_CERT, NATS_TLS_KEY and
@@ -30,8 +30,8 @@ type NATSOptions struct {
 	Log io.Writer
 }
 
-// NATSServer is a NATS server of its own, on loopback. It has the same ports and store each time that it is started. Its
-// methods may be called concurrently.
+// NATSServer is a separate NATS server on loopback. It has the same ports and store each time it is started. Its methods are safe
+// for concurrent use.
 type NATSServer struct {
 	opts                         NATSOptions
 	binary                       string
@@ -81,7 +81,7 @@ func (s *NATSServer) RouteURL() string { return "nats-route://" + process.Addres
 // LeafAddress is the host and the port for leaf nodes.
 func (s *NATSServer) LeafAddress() string { return process.Address(s.leaf) }
 
-// MonitorURL is where the server tells of itself.
+// MonitorURL returns the URL of the server's monitoring.
 func (s *NATSServer) MonitorURL() string { return "http://" + process.Address(s.monitor) }
 
 // Launch starts the server, also again after [NATSServer.Kill], and does not wait for it.
@@ -114,7 +114,7 @@ func (s *NATSServer) Launch() error {
 	return nil
 }
 
-// Ready waits until the server and what it keeps are healthy.
+// Ready waits until the server and its streams are healthy.
 func (s *NATSServer) Ready(ctx context.Context) error {
 	p := s.Process()
 	if p == nil {
@@ -143,7 +143,7 @@ func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
 	return accounts, nil
 }
 
-// told is what the server tells of itself.
+// told is the part of the server's monitoring that is read.
 func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 	client := &http.Client{Timeout: process.StartTimeout}
 	defer client.CloseIdleConnections()
@@ -162,7 +162,7 @@ func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// Process is the server as it was started last, or nil where it was not.
+// Process returns the server's last process, or nil if it was never started.
 func (s *NATSServer) Process() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *NATSServer) Kill() {
 // Stop ends the server and waits for it.
 func (s *NATSServer) Stop() {
 	if p := s.Process(); p != nil {
-		// How it ends is of no interest.
+		// How it ends does not matter.
 		_ = p.Stop(process.StopGrace)
 	}
 }

@@ -24,9 +24,9 @@ const hubServers = 3
 
 // NATSHub is a NATS of three servers for many clusters, with what deploy/nats/render.sh writes for it.
 type NATSHub struct {
-	// Dir is where it is written to.
+	// Dir is the folder of its files.
 	Dir string
-	// Certificates are shown by the servers, and by those of the clusters.
+	// Certificates are those of the hub's servers and of the clusters' servers.
 	Certificates Certificates
 	// Servers are the three, once they are prepared.
 	Servers []*NATSServer
@@ -58,7 +58,7 @@ func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string)
 	return nil
 }
 
-// Prepare prepares the three servers, which keep what they keep in a folder, and starts none of them.
+// Prepare prepares the three servers, with their stores in a folder, but does not start them.
 func (h *NATSHub) Prepare(ctx context.Context, dir string) error {
 	var routes []string
 	for i := range hubServers {

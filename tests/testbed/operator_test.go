@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// waitSecret waits until a Secret is there whose data is what is wanted.
+// waitSecret waits until a Secret has the wanted data.
 func waitSecret(t *testing.T, namespace, name string, wanted func(data map[string][]byte) bool) *corev1.Secret {
 	t.Helper()
 	var secret *corev1.Secret

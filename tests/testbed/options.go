@@ -9,8 +9,8 @@ import (
 
 // Options says what control plane to start. The zero value is a complete one with one node, quick enough for tests.
 type Options struct {
-	// Dir holds the data, credentials and logs. It is made where it does not exist and kept when the control plane
-	// stops. Empty means a temporary folder that Stop removes.
+	// Dir holds the data, credentials and logs. It is created if it does not exist, and kept when the control plane stops. Empty
+	// means a temporary folder that Stop removes.
 	Dir string
 	// Log receives the progress of building and starting, a line at a time. Nil means none.
 	Log io.Writer
@@ -34,7 +34,7 @@ type Options struct {
 	// WithoutKwok leaves out kwok and its nodes: pods stay pending.
 	WithoutKwok bool
 
-	// APIServerArgs are further arguments of the API server; they win over those of the test bed.
+	// APIServerArgs are further arguments of the API server. They take precedence over those of the test bed.
 	APIServerArgs []string
 }
 

@@ -1,9 +1,8 @@
 // Command cert-manager runs cert-manager's own controllers for the tests: those of certificates, of requests, and of the
 // issuers CA, self-signed and Vault. ACME, the ingress and gateway shims, the webhook and leader election are left out.
 //
-// It exists because upstream's command is a module of its own, which no other module can require. What is here is only how
-// the controllers are put together; what they do is upstream's code. The revision in tests/testbed/servers.go changes with
-// this file.
+// It exists because upstream's command is a module that no other module can require. It only wires the controllers, whose code is
+// upstream's. A change of this file needs a new revision in tests/testbed/build/servers.go.
 package main
 
 import (
@@ -51,7 +50,7 @@ func run() int {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Who is told to stop while the caches are filled says so with an error, which is none.
+	// A controller that is stopped while its caches fill returns an error, which is to be ignored.
 	if err := runControllers(ctx, options(*kubeconfig, *namespace)); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "cert-manager:", err)
 		return 1
@@ -75,7 +74,7 @@ func options(kubeconfig, namespace string) controller.ContextOptions {
 	}
 }
 
-// runControllers runs every controller that has registered itself until the context ends or one of them gives up.
+// runControllers runs every registered controller until the context ends or one of them fails.
 func runControllers(ctx context.Context, options controller.ContextOptions) error {
 	group, ctx := errgroup.WithContext(ctx)
 	factory, err := controller.NewContextFactory(ctx, options)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// writeArchive writes the images of all platforms, and what is said of them, as an OCI archive: the layout of the OCI in a tar.
+// writeArchive writes the images of all platforms, with their artifacts, as an OCI archive: an OCI layout in a tar.
 func writeArchive(out, name, version string, builds []build, license []byte) error {
 	dir, err := os.MkdirTemp(filepath.Dir(out), "image-")
 	if err != nil {
@@ -47,7 +47,7 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	index = mutate.Annotations(index, notes).(v1.ImageIndex)
-	// By which tools find the image in the archive: those of the OCI, and containerd.
+	// The annotations by which OCI tools and containerd find the image in the archive.
 	names := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": name}
 	if err := where.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
@@ -60,7 +60,7 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 	return pack(dir, out, builds[0].commit.date)
 }
 
-// pack writes a folder as a tar in which nothing depends on when and where it is made.
+// pack writes a folder as a reproducible tar.
 func pack(dir, out string, modified time.Time) (err error) {
 	archive, err := os.Create(out)
 	if err != nil {

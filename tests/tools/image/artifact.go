@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// artifacts are what is said of the image of a platform: its SBOM and its provenance, each as an artifact that refers to it.
+// artifacts returns the SBOM and the provenance of a platform's image, each as an artifact that refers to the image.
 func artifacts(version, name string, b build, img v1.Image, notes map[string]string) ([]v1.Image, error) {
 	subject, err := partial.Descriptor(img)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// programs are what the image holds.
+// programs are the programs in the image.
 var programs = []string{"actuator", "watcher"}
 
-// build is the programs of one platform.
+// build has the programs of one platform.
 type build struct {
 	folder       string
 	architecture string
 	commit       commit
-	// infos are what the go tool says of each program, in the order of programs.
+	// infos has the build info of each program, in the order of programs.
 	infos []*debug.BuildInfo
 }
 
-// commit is what a binary was built of.
+// commit is the commit that a binary was built from.
 type commit struct {
 	revision string
 	date     time.Time
@@ -35,8 +35,7 @@ func (c commit) String() string {
 	return c.revision
 }
 
-// readBuild reads what the go tool stamped into the programs of a folder. All must be static, of one architecture and of one
-// commit.
+// readBuild reads the build info of the programs in a folder. All must be static, for one architecture and from one commit.
 func readBuild(folder string) (build, error) {
 	_, architecture, _ := strings.Cut(filepath.Base(folder), "_")
 	b := build{folder: folder, architecture: architecture}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and group that the programs run as: that of the images of distroless.
+// user is the id of the user and group that the programs run as, the same as in distroless images.
 const user = "65532"
 
 // file is one regular file of a layer.
@@ -27,7 +27,7 @@ type file struct {
 	content []byte
 }
 
-// baseFiles are what a static program expects of a system: who it is, and whom it may trust.
+// baseFiles are the files that a static program expects of a system: users, groups and certificate authorities.
 func baseFiles(license []byte) []file {
 	return []file{
 		{"etc/group", 0o644, []byte("root:x:0:\nnonroot:x:" + user + ":\n")},
@@ -37,7 +37,7 @@ func baseFiles(license []byte) []file {
 	}
 }
 
-// roots are the certificate authorities of Mozilla in PEM, but those that it trusts under conditions which PEM cannot tell.
+// roots returns Mozilla's certificate authorities in PEM, without those that it trusts under conditions that PEM cannot express.
 func roots() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -60,7 +60,7 @@ func programFiles(b build) ([]file, error) {
 	return files, nil
 }
 
-// layer makes a layer of files, with the folders that they are in, all of one time and owned by root.
+// layer returns a layer of files and their folders, all with the same time and owned by root.
 func layer(files []file, modified time.Time) (v1.Layer, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

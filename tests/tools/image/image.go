@@ -26,7 +26,7 @@ func annotations(version string, c commit) map[string]string {
 	}
 }
 
-// image makes the image of one platform: the base, which all have in common, and the programs above it.
+// image returns the image of one platform: the common base, and the programs above it.
 func image(b build, base v1.Layer, notes map[string]string) (v1.Image, error) {
 	files, err := programFiles(b)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// provenanceType is that of a statement of in-toto, https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md.
+// provenanceType is the type of an in-toto statement, https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md.
 const provenanceType = "application/vnd.in-toto+json"
 
 // resource is a ResourceDescriptor of in-toto.
@@ -16,8 +16,8 @@ type resource struct {
 	Digest map[string]string `json:"digest,omitempty"`
 }
 
-// statement says how an image was made, by SLSA's provenance v1, https://slsa.dev/spec/v1.1/provenance. It names neither a machine nor a time,
-// for whoever makes the image of the same commit makes the same one. It is not signed: that is for who publishes the image.
+// statement is a SLSA provenance v1, https://slsa.dev/spec/v1.1/provenance. It names neither machine nor time, because builds of one
+// commit are identical anywhere. It is not signed: whoever publishes the image signs it.
 type statement struct {
 	Type          string     `json:"_type"`
 	Subject       []resource `json:"subject"`
@@ -37,7 +37,7 @@ type statement struct {
 	} `json:"predicate"`
 }
 
-// provenance says of which commit, with which Go and which of its settings the image of a platform was made.
+// provenance returns the commit, Go version and settings of a platform's image.
 func provenance(version, name string, b build, image v1.Hash) ([]byte, error) {
 	s := statement{
 		Type:          "https://in-toto.io/Statement/v1",

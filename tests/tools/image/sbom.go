@@ -13,7 +13,7 @@ import (
 
 const sbomType = "application/vnd.cyclonedx+json"
 
-// sbom lists the modules that the programs are made of, and which program has which, from what the go tool put into them.
+// sbom lists the modules of each program, from the build info in the binaries.
 func sbom(version string, b build) ([]byte, error) {
 	libraries := map[string]cyclonedx.Component{}
 	var applications []cyclonedx.Component
