@@ -67,10 +67,10 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 		{"a selector that is none", watches, with(withKey, "--selector", "a=("), nil, []string{`"a=(" is not a label selector`}},
 		{"a duration that is none", acts, with(actuator, "--settle", "abc"), nil, []string{`invalid argument "abc" for "--settle"`}},
 		{"a duration that is none in the environment", acts, actuator, []string{"KEYTURN_SETTLE=abc"}, []string{`KEYTURN_SETTLE: "abc", want a duration such as`}},
-		{"a negative duration in the environment", acts, actuator, []string{"KEYTURN_SETTLE=-1s"}, []string{"settle: -1s is negative"}},
+		{"a negative duration in the environment", acts, actuator, []string{"KEYTURN_SETTLE=-1s"}, []string{"--settle: -1s, want 0 or more"}},
 		{"two wrong variables", acts, actuator, []string{"KEYTURN_MAX_ROLLOUTS=many", "KEYTURN_DRY_RUN=perhaps"}, []string{`KEYTURN_DRY_RUN: "perhaps", want true or false`, `KEYTURN_MAX_ROLLOUTS: "many", want a whole number`}},
 		{"wrong values of several flags", acts, with(actuator, "--log-level", "loud", "--settle", "5s", "--settle-max", "1s", "--max-rollouts", "-1", "--patch-workers", "0"), nil, []string{
-			`--log-level: "loud", want debug, info, warn or error`, "settle-max: 1s is less than settle (5s)", "max-rollouts: -1 is negative", "patch-workers: 0 is too few",
+			`--log-level: "loud", want debug, info, warn or error`, "settle-max: 1s, want --settle (5s) or more", "max-rollouts: -1, want 0", "patch-workers: 0, want 1 or more",
 		}},
 		{"an address that is none", acts, with(actuator, "--health-addr", "9440"), nil, []string{`--health-addr: "9440", want host:port`}},
 		{"an address that is taken", acts, with(actuator, "--health-addr", busy.Addr().String()), nil, []string{"serving health: listening: listen tcp " + busy.Addr().String()}},

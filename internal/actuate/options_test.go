@@ -36,41 +36,41 @@ func TestOptionsValidate(t *testing.T) {
 		},
 		{
 			"and is another cluster", func(o *Options) { o.StoresFrom = []string{o.Cluster} },
-			`--stores-from: "demo" is this cluster, whose events are acted on anyway; want others`,
+			`--stores-from: "demo" is this cluster, want others`,
 		},
 		{
 			"the time to settle is not negative", func(o *Options) { o.Settle = -time.Second },
-			"--settle: -1s is negative, want 0 or more",
+			"--settle: -1s, want 0 or more",
 		},
 		{
 			"nobody waits less than that", func(o *Options) { o.Settle = time.Minute },
-			"--settle-max: 10s is less than settle (1m0s), want as much or more",
+			"--settle-max: 10s, want --settle (1m0s) or more",
 		},
 		{
 			"the limit of rollouts is not negative", func(o *Options) { o.MaxRollouts = -1 },
-			"--max-rollouts: -1 is negative, want 0 (no limit) or more",
+			"--max-rollouts: -1, want 0 (no limit) or more",
 		},
 		{
 			"a rollout takes some time", func(o *Options) { o.RolloutTimeout = 0 },
-			"--rollout-timeout: 0s is too short, want more than 0",
+			"--rollout-timeout: 0s, want more than 0",
 		},
 		{
 			"somebody must patch", func(o *Options) { o.PatchWorkers = 0 },
-			"--patch-workers: 0 is too few, want 1 or more",
+			"--patch-workers: 0, want 1 or more",
 		},
 		{
 			"a lease is somewhere", func(o *Options) { o.LeaseNamespace = "" },
-			"--lease-namespace: is empty, want the namespace of the Lease, or --leader-elect=false",
+			"--lease-namespace: empty, want the namespace of the Lease or --leader-elect=false",
 		},
 		{
 			"all that is wrong is reported, one line each",
 			func(o *Options) { *o = Options{Cluster: "demo", Settle: -1, SettleMax: -2, MaxRollouts: -3} },
-			"--settle: -1ns is negative, want 0 or more\n" +
-				"--settle-max: -2ns is less than settle (-1ns), want as much or more\n" +
-				"--max-rollouts: -3 is negative, want 0 (no limit) or more\n" +
-				"--rollout-timeout: 0s is too short, want more than 0\n" +
-				"--patch-workers: 0 is too few, want 1 or more\n" +
-				"--max-syncs: 0 is too few, want 1 or more",
+			"--settle: -1ns, want 0 or more\n" +
+				"--settle-max: -2ns, want --settle (-1ns) or more\n" +
+				"--max-rollouts: -3, want 0 (no limit) or more\n" +
+				"--rollout-timeout: 0s, want more than 0\n" +
+				"--patch-workers: 0, want 1 or more\n" +
+				"--max-syncs: 0, want 1 or more",
 		},
 	}
 	for _, test := range tests {
