@@ -45,7 +45,7 @@ type Delivery struct {
 // is the span that created the event.
 func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 	c := carrier(d.header)
-	if hop := (TraceContext{Parent: c.Get(traceparentKey), State: c.Get(tracestateKey)}).valid(); hop.Parent != "" {
+	if hop := (TraceContext{Parent: c.Get(traceparentKey), State: c.Get(tracestateKey)}).Valid(); hop.Parent != "" {
 		return hop.Context(ctx)
 	}
 	if d.Outcome.Cluster != "" {

@@ -88,7 +88,7 @@ func (v envelope) event(payload any) (event.Event, error) {
 	e.SetTime(v.time.UTC())
 	e.SetDataContentType(jsonContentType)
 	e.DataEncoded = data
-	trace := v.trace.valid()
+	trace := v.trace.Valid()
 	for name, value := range v.extensions {
 		setExtension(&e, name, value)
 	}
@@ -128,7 +128,7 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 		}
 	}
 	v.cluster = v.extensions[extCluster]
-	v.trace = TraceContext{Parent: v.extensions[traceparentKey], State: v.extensions[tracestateKey]}.valid()
+	v.trace = TraceContext{Parent: v.extensions[traceparentKey], State: v.extensions[tracestateKey]}.Valid()
 	var ok bool
 	v.uid, ok = strings.CutPrefix(v.extensions[extPartitionKey], v.cluster+"/")
 	switch {
@@ -160,8 +160,8 @@ func (v envelope) matches(want envelope) error {
 
 func sourceURI(cluster, component string) string { return "k8s://" + cluster + "/" + component }
 
-// valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject a change.
-func (t TraceContext) valid() TraceContext { return TraceFrom(t.Context(context.Background())) }
+// Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject a change.
+func (t TraceContext) Valid() TraceContext { return TraceFrom(t.Context(context.Background())) }
 
 // decodeJSON decodes one JSON value. Its errors have the position of a fault but quote no data.
 func decodeJSON(data []byte, payload any) error {

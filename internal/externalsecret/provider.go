@@ -34,7 +34,8 @@ func newProvider(typed *storeSpec) *provider {
 		return nil
 	}
 	p := &provider{
-		server: events.StoreAddress(spec.Server), namespace: spec.Namespace, mount: spec.Path, v1: spec.Version == esv1.VaultKVStoreV1, openBao: openBao,
+		server: events.StoreAddress(spec.Server), namespace: spec.Namespace, mount: spec.Path,
+		v1: spec.Version == esv1.VaultKVStoreV1, openBao: openBao,
 	}
 	if openBao && p.mount == nil {
 		mount := defaultMount

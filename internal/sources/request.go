@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,9 +37,7 @@ func requestOf(annotations map[string]string) request {
 	if event = printable(event, maxCause); event == "" {
 		return request{}
 	}
-	// The propagator drops an invalid trace context.
-	trace := events.TraceContext{Parent: parent}
-	return request{event: event, trace: events.TraceFrom(trace.Context(context.Background()))}
+	return request{event: event, trace: events.TraceContext{Parent: parent}.Valid()}
 }
 
 // printable returns the text if it has at most size bytes and only printable characters, and otherwise an empty string.

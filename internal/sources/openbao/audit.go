@@ -2,7 +2,6 @@ package openbao
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -54,7 +53,9 @@ const (
 var (
 	responseMark   = []byte(`"type":"response"`)
 	engineMarks    = [][]byte{[]byte(`"mount_type":"kv"`), []byte(`"mount_type":"database"`), []byte(`"mount_type":"ldap"`)}
-	operationMarks = [][]byte{[]byte(`"operation":"create"`), []byte(`"operation":"update"`), []byte(`"operation":"patch"`), []byte(`"operation":"delete"`)}
+	operationMarks = [][]byte{
+		[]byte(`"operation":"create"`), []byte(`"operation":"update"`), []byte(`"operation":"patch"`), []byte(`"operation":"delete"`),
+	}
 )
 
 // auditLine is the part of a line that is decoded. Values, tokens and their HMACs have no field.
@@ -161,8 +162,7 @@ func traceOf(headers map[string][]string) events.TraceContext {
 			sent.State = values[0]
 		}
 	}
-	// An invalid trace context is dropped by the round trip.
-	return events.TraceFrom(sent.Context(context.Background()))
+	return sent.Valid()
 }
 
 // printable makes text from outside safe to show.

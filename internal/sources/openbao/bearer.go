@@ -43,7 +43,8 @@ func (b *bearers) refresh() error {
 			continue
 		}
 		if len(token) < minBearer {
-			return fmt.Errorf("%s: token %d is too short, want %d characters or more; create one with: openssl rand -hex 32", b.file, len(hashes)+1, minBearer)
+			return fmt.Errorf("%s: token %d is too short, want %d characters or more; create one with: openssl rand -hex 32",
+				b.file, len(hashes)+1, minBearer)
 		}
 		hashes = append(hashes, sha256.Sum256([]byte(token)))
 	}

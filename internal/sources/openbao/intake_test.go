@@ -54,7 +54,7 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 
 func TestIntake_DoesNotKeepTheLine(t *testing.T) {
 	i := newIntake(t, 1)
-	line := []byte(writeLine("update", "secret/data/db", 4))
+	line := writeLine("update", "secret/data/db", 4)
 	i.take(t.Context(), line, true)
 	clear(line)
 	if e := <-i.spool; e.path != "secret/data/db" || !e.authenticated || e.received.IsZero() {

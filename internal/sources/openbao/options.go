@@ -102,7 +102,8 @@ func (o *Options) Validate() error {
 		}
 	}
 	if (o.AuditTLSCertFile == "") != (o.AuditTLSKeyFile == "") {
-		complain("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither", o.AuditTLSCertFile, o.AuditTLSKeyFile)
+		complain("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither",
+			o.AuditTLSCertFile, o.AuditTLSKeyFile)
 	}
 	if o.SocketListen != "" {
 		if _, err := parseSocketAddress(o.SocketListen); err != nil {
