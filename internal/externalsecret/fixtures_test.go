@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// object reads an object in the namespace shop.
+// object decodes an object in the namespace shop.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -24,13 +24,13 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// externalSecretOf makes an ExternalSecret of a spec.
+// externalSecretOf returns an ExternalSecret with a spec.
 func externalSecretOf(t *testing.T, spec string) *ExternalSecret {
 	t.Helper()
 	return Read(object(t, "spec: "+spec))
 }
 
-// storesOf knows one SecretStore and one ClusterSecretStore of the same provider, both called bao, and nothing else.
+// storesOf finds one SecretStore and one ClusterSecretStore with the same provider, both named bao.
 func storesOf(t *testing.T, provider string) Stores {
 	t.Helper()
 	own := ReadStore(object(t, "metadata: {name: bao, namespace: shop}\nspec: {provider: "+provider+"}"))
@@ -49,7 +49,7 @@ func storesOf(t *testing.T, provider string) Stores {
 	}
 }
 
-// rotated is a second version that was written to a path of an engine of version 2 at https://bao:8200.
+// rotated is the event of a second version of a KV version 2 secret at https://bao:8200.
 func rotated(path events.StorePath, mutate func(*events.Change)) events.Change {
 	if path.Store == "" {
 		path.Store = "main"
@@ -67,7 +67,7 @@ func rotated(path events.StorePath, mutate func(*events.Change)) events.Change {
 	return change
 }
 
-// reads tells whether an ExternalSecret reads what a change made.
+// reads reports whether an ExternalSecret reads what a change wrote.
 func reads(t *testing.T, es *ExternalSecret, stores Stores, change events.Change) bool {
 	t.Helper()
 	rotation, ok := RotationOf(change)
@@ -75,7 +75,7 @@ func reads(t *testing.T, es *ExternalSecret, stores Stores, change events.Change
 		t.Fatalf("%s is no rotation", change.Source)
 	}
 	found := es.Reads(stores, rotation)
-	// What reads it has to be found by its keys.
+	// The index must find every reader by its keys.
 	byKey := false
 	for _, place := range es.Places(stores) {
 		for _, key := range rotation.Keys() {

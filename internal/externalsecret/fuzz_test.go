@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whoever may write an ExternalSecret or a store decides what is in it.
+// Anyone who may write an ExternalSecret or a store controls its content.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"metadata":{"name":"db","namespace":"shop"},"spec":{"secretStoreRef":{"name":"bao"},"data":[{"remoteRef":{"key":"shop/db","version":"1"}}]}}`,
 		`{"metadata":{"name":"bao","namespace":"shop"},"spec":{"provider":{"vault":{"server":"https://bao","path":"secret"}}}}`)

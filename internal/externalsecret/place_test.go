@@ -18,7 +18,7 @@ const (
 	openBao     = "{openBao: {server: 'https://bao:8200', path: secret}}"
 )
 
-// keyed is an ExternalSecret with one entry of data.
+// keyed returns an ExternalSecret with one entry of data.
 func keyed(key string) string {
 	return "{secretStoreRef: {name: bao}, data: [{secretKey: k, remoteRef: {key: '" + key + "'}}]}"
 }

@@ -150,7 +150,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 	}
 }
 
-// lineOf writes a line of an audit log as a store does.
+// lineOf returns a line of an audit log as a store writes it.
 func lineOf(request, response, rest string) string {
 	return fmt.Sprintf(`{"time":"2026-11-20T11:03:06Z","type":"response","auth":{"display_name":"token"},"request":{"id":"1",%s},"response":{%s}%s}`, request, response, rest)
 }

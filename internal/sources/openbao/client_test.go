@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
@@ -24,7 +26,7 @@ func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
 	serials := make(chan int64, 100)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serials <- r.TLS.PeerCertificates[0].SerialNumber.Int64()
-		// A connection has one certificate, and it is read again after some seconds.
+		// A connection keeps its certificate, and a replaced one is reloaded after some seconds.
 		w.Header().Set("Connection", "close")
 		fmt.Fprint(w, `{"data":{"secret":{"old/":{"type":"kv"}}}}`)
 	}))
@@ -37,7 +39,7 @@ func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
 	stop := r.start(t)
 	waitFor := func(want int64) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("the certificate is that with the serial %d:\n%s", want, r.log), func() bool {
+		testkit.Eventually(t, fmt.Sprintf("the certificate is that with the serial %d:\n%s", want, r.log), func() bool {
 			select {
 			case got := <-serials:
 				return got == want
@@ -51,14 +53,14 @@ func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
 	waitFor(3)
 	stop()
 
-	// An authority that is another one is not believed.
+	// A certificate of another authority is rejected.
 	if err := os.Rename(file("client.crt"), file("server.crt")); err != nil {
 		t.Fatal(err)
 	}
 	certificate(t, file("client.crt"), file("client.key"), 4)
 	r = newRig(t, config, nil)
 	r.start(t)
-	eventually(t, "the log tells it", func() bool { return strings.Contains(r.log.String(), "certificate") })
+	testkit.Eventually(t, "the log tells it", func() bool { return strings.Contains(r.log.String(), "certificate") })
 	for len(serials) > 0 {
 		if got := <-serials; got == 4 {
 			t.Error("a server with another certificate was asked")

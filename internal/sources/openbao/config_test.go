@@ -126,7 +126,7 @@ func TestTheEnvironmentFillsWhatOneStoreLeavesOut(t *testing.T) {
 			}
 		})
 	}
-	// A token must not be sent to a store that it is not of.
+	// A token must not be sent to another store.
 	got, err := parseConfig([]byte("stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), getenv)
 	if err != nil || got[0].Auth != (authConfig{}) || got[1].Auth != (authConfig{}) {
 		t.Errorf("%v: %+v", err, got)

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// fakeStore answers as a store would, for what Vault does not do and for faults. It is asked without a network, so that
-// tests run on a clock of their own.
+// fakeStore answers like a store, for faults and for what Vault lacks. It uses no network, so that tests can run in a bubble.
 type fakeStore struct {
 	mu      sync.Mutex
 	answers map[string]func(r *http.Request) (status int, body string)
@@ -41,7 +40,7 @@ func (f *fakeStore) do(request string, answer func(*http.Request) (int, string))
 	f.answers[request] = answer
 }
 
-// times counts the requests.
+// times returns how often a request was made.
 func (f *fakeStore) times(request string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +85,7 @@ func (f *fakeStore) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	kv2 = `{"secret/":{"type":"kv","options":{"version":"2"}}}`
-	// withToken is the start of a configuration of a store that can be asked.
+	// withToken starts a configuration of a store that can be asked.
 	withToken = "stores: [{name: main, address: 'http://bao', auth: {token: canary-token}, poll: "
 )
 
@@ -109,13 +108,13 @@ func inBubble(t *testing.T, config string, f *fakeStore, change func(*Options), 
 	})
 }
 
-// after waits on the bubble's clock until nothing happens any more.
+// after waits on the bubble's clock, and then until every goroutine is blocked.
 func after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// seen takes what was observed: the last of each path.
+// seen returns the last observation of each path.
 func (r *rig) seen() map[string]Observation {
 	seen := map[string]Observation{}
 	for len(r.sink) > 0 {
@@ -127,12 +126,12 @@ func (r *rig) seen() map[string]Observation {
 
 func paths(seen map[string]Observation) []string { return slices.Sorted(maps.Keys(seen)) }
 
-// metadataOf is an answer about a secret whose only version was created then.
+// metadataOf returns an answer about a secret with a single version.
 func metadataOf(version int, created, more string) string {
 	return fmt.Sprintf(`{"data":{"current_version":%d,"versions":{"%d":{"created_time":%q,"deletion_time":"","destroyed":false%s}}}}`, version, version, created, more)
 }
 
-// clientOf is a client of a fake store.
+// clientOf returns a client of a fake store.
 func clientOf(t *testing.T, store *fakeStore) *client {
 	t.Helper()
 	c, err := newClient(&storeConfig{servers: []string{"http://bao"}, Auth: authConfig{Token: "canary"}}, store, time.Now, slog.New(slog.DiscardHandler))

@@ -15,12 +15,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
-
-// rig is a feed with what it says of itself and what it saw.
+// rig is a feed with its log, its metrics and its observations.
 type rig struct {
 	feed     *Feed
 	options  Options
@@ -31,7 +30,7 @@ type rig struct {
 	listened []string
 }
 
-// newRig makes a feed of the configuration.
+// newRig returns a feed of the configuration.
 func newRig(t *testing.T, config string, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{sink: make(chan Observation, 10_000), log: &logBuffer{}, reader: sdkmetric.NewManualReader()}
@@ -83,7 +82,7 @@ func (r *rig) start(t *testing.T) (stop func()) {
 	return stop
 }
 
-// address is where the feed listens.
+// address returns the address of the first listener.
 func (r *rig) address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,13 +98,13 @@ func (r *rig) next(t *testing.T) Observation {
 	select {
 	case o := <-r.sink:
 		return o
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatalf("nothing was observed; log:\n%s", r.log)
 		return Observation{}
 	}
 }
 
-// nextWhere waits for the next observation of the path in that state, and passes over others.
+// nextWhere waits for the next observation of the path in that state and skips others.
 func (r *rig) nextWhere(t *testing.T, path string, state State) Observation {
 	t.Helper()
 	for {
@@ -123,7 +122,7 @@ func (r *rig) nextVersion(t *testing.T, path string, version int64) {
 	}
 }
 
-// lines counts the lines of the audit with that result.
+// lines returns the number of audit lines with that result.
 func (r *rig) lines(t *testing.T, result verdict) int64 {
 	t.Helper()
 	return r.count(t, "keyturn.openbao.audit.lines", string(result))
@@ -154,22 +153,7 @@ func (r *rig) count(t *testing.T, name, result string) int64 {
 
 func newLogger(log *logBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(log, nil)) }
 
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("still not: %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
-// write makes a file of a test.
+// write creates a file.
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -179,7 +163,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// samples are the real lines of an audit log, by "<type> <operation> <path>", with a # for each that was there before.
+// samples returns the lines of a real audit log, by "<type> <operation> <path>", with a # for each earlier line of that name.
 func samples(t testing.TB, file string) map[string][]byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", file))
@@ -204,7 +188,7 @@ func samples(t testing.TB, file string) map[string][]byte {
 	return found
 }
 
-// logBuffer is a log that can be read while it is written.
+// logBuffer is a log that is safe to read while it is written.
 type logBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

@@ -11,7 +11,7 @@ import (
 
 const askOnly = withToken + "{}}]"
 
-// writeLine is a line of the audit about a secret, of the time at which the clock of a test begins.
+// writeLine returns an audit line about a secret, of the time at which the clock of a bubble starts.
 func writeLine(operation, path string, version int) []byte {
 	response := ""
 	if version > 0 {
@@ -160,7 +160,7 @@ func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
 		if got := store.times("secret/metadata/db"); got != 1 {
 			t.Errorf("asked %d times, want once", got)
 		}
-		// The destruction was of an older version: the last write is what explains what is there.
+		// An older version was destroyed: the last write explains the state.
 		if o := r.seen()["secret/db"]; o.Version != 7 || o.Operation != "update" {
 			t.Errorf("%+v", o)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -27,11 +29,11 @@ func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
 		}
 	})
 	r.start(t)
-	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	return r
 }
 
-// post sends a body and gives the status of the answer.
+// post sends a body and returns the status of the answer.
 func post(t *testing.T, client *http.Client, url, authorization string, body io.Reader) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
@@ -88,7 +90,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 			versions: []int64{2}, counts: map[verdict]int64{dropped: 1, used: 1},
 		},
 		{
-			// That of the poller, of a large mount: more polls would make more of them.
+			// The line of a poll of a large mount: another poll would only cause another such line.
 			name: "a scan that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
 			body:     bytes.Join([][]byte{append(bytes.Clone(lines["response scan secret/detailed-metadata/"]), long...), one, nil}, []byte("\n")),
 			versions: []int64{1}, counts: map[verdict]int64{ignored: 1, used: 1},
@@ -136,7 +138,7 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	r := newRig(t, auditOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
 	})
-	// A sink that does not even return.
+	// This sink never returns.
 	release := make(chan struct{})
 	var observed atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +146,7 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	go func() {
 		done <- r.feed.Run(ctx, func(Observation) bool { <-release; observed.Add(1); return true })
 	}()
-	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
 	// 2 * spoolSize lines in 64 bodies.
 	body := bytes.Repeat(append(line, '\n'), spoolSize/32)
@@ -156,7 +158,7 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	if got := r.lines(t, dropped); got < spoolSize-1 || got > spoolSize {
 		t.Errorf("%d lines were dropped, want all that have no room", got)
 	}
-	// What was taken is still observed when the feed ends.
+	// Lines that were accepted are observed before the feed ends.
 	close(release)
 	cancel()
 	if err := <-done; err != nil {
@@ -175,5 +177,5 @@ func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	}
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
-	eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
+	testkit.Eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
 }

@@ -9,7 +9,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
-// newIntake is an intake with a spool of that size.
+// newIntake returns an intake with a spool of that size.
 func newIntake(t *testing.T, size int) *intake {
 	t.Helper()
 	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// framed is what readLines makes of the content.
+// framed returns the result of readLines.
 func framed(t *testing.T, r io.Reader, limit int) (lines []string, skipped int, rest string) {
 	t.Helper()
 	behind, err := readLines(r, limit, func(line []byte) { lines = append(lines, string(line)) }, func(head []byte) {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestReferencedPathsArePolledWhateverElseIsForbidden(t *testing.T) {
@@ -53,15 +54,15 @@ path "old/*" { capabilities = ["read"] }`
 	if o := r.next(t); o.Path != path("secret", "shop/db") || o.State != Live {
 		t.Errorf("%+v, want the path that may be read", o)
 	}
-	eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
+	testkit.Eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
 	for _, want := range []string{"reason=forbidden", "reason=unversioned", "reason=no-mount"} {
 		if got := strings.Count(r.log.String(), want); got != 1 {
 			t.Errorf("%s is told %d times, want once:\n%s", want, got, r.log)
 		}
 	}
-	// The token ends after three seconds. It is renewed or replaced, so that polling goes on.
+	// The token expires after three seconds. It is renewed or replaced, so that polling continues.
 	polls := r.count(t, "keyturn.openbao.polls", "success")
-	eventually(t, "polling goes on", func() bool { return r.count(t, "keyturn.openbao.polls", "success") >= polls+6 })
+	testkit.Eventually(t, "polling goes on", func() bool { return r.count(t, "keyturn.openbao.polls", "success") >= polls+6 })
 	if r.count(t, "keyturn.openbao.polls", "failure") != 0 {
 		t.Errorf("polls have failed:\n%s", r.log)
 	}

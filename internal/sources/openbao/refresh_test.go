@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// certificate writes a certificate of 127.0.0.1 and its key to the files, and gives a pool with it.
+// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it.
 func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	if got := status(pool, goodToken); got != http.StatusUnauthorized {
 		t.Errorf("status %d with the old token, want 401", got)
 	}
-	// A file that is not what it should be changes nothing.
+	// A malformed file changes nothing.
 	if err := os.WriteFile(tokenFile, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// logins makes the fake store one where a login at the path gives tokens that end after the time to live. Each is taken until then,
-// and longer where it is renewed. The rest of the requests needs such a token.
+// logins is a fake store where a login at the path returns tokens with a time to live. A token is valid until it expires, and a renewal
+// extends it. All other requests need a valid token.
 type logins struct {
 	*fakeStore
 	lock      sync.Mutex // for what follows
@@ -70,7 +70,7 @@ func (l *logins) guard(request, body string) {
 	})
 }
 
-// set has the current token be that of the number, and end then.
+// set replaces the current token by the one with the number, which expires at that time.
 func (l *logins) set(given int, ends time.Time) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -189,7 +189,7 @@ func TestAGivenTokenIsRenewedWhereItCanBe(t *testing.T) {
 		if store.renewed < 25 || store.renewed > 31 || r.count(t, "keyturn.openbao.polls", "failure") != 0 {
 			t.Errorf("renewed %d times, want each minute", store.renewed)
 		}
-		// When it has ended there is nothing but to say so.
+		// Once it has expired, all that is left is a warning.
 		store.set(0, time.Now())
 		after(30 * time.Minute)
 		if got := strings.Count(r.log.String(), "store token not renewed"); got != 1 {
@@ -217,7 +217,7 @@ func TestTokensGoToNobodyElse(t *testing.T) {
 	}
 	config := strings.Replace(pollSecret, "address:", "namespace: '', address:", 1) + `
 `
-	// Two stores, so that nothing of the environment is for them.
+	// With two stores the environment is not used.
 	config = strings.Replace(config, "}]", "}, {name: other, address: 'http://other'}]", 1)
 	inBubble(t, config, store, nil, func(_ *testing.T, r *rig) {
 		synctest.Wait()

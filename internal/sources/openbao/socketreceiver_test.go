@@ -11,16 +11,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// auditOnly is a configuration of a store that cannot be asked.
+// auditOnly configures a store that cannot be asked.
 const auditOnly = "stores: [{name: main, address: 'https://Bao.Example:8200/', aliases: ['http://bao']}]"
 
 func startLines(t *testing.T, config, address string) *rig {
 	t.Helper()
 	r := newRig(t, config, func(o *Options) { o.SocketListen = address })
 	r.start(t)
-	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	return r
 }
 
@@ -48,7 +50,7 @@ func TestLinesComeThroughSockets(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := startLines(t, auditOnly, test.address)
 			first, second := dial(t, test.network, r.address()), dial(t, test.network, r.address())
-			// What one peer does is nothing to another.
+			// Peers do not affect each other.
 			fmt.Fprint(first, "nonsense\n{\"type\":\"response\"\n")
 			fmt.Fprintf(first, `{"type":"response","response":{"mount_type":"kv"},"x":{"operation":"update"}}`+"\n")
 			fmt.Fprintf(first, "%s\n%s", lines["response create secret/data/shop/db"], "half a li")
@@ -66,8 +68,8 @@ func TestLinesComeThroughSockets(t *testing.T) {
 			if got := r.next(t); got.Version != 2 || got.Trace.Parent == "" {
 				t.Errorf("%+v, want what the long line tells", got)
 			}
-			eventually(t, "all is counted", func() bool {
-				// Of the lines that are too long one may be of interest, and so may half a line.
+			testkit.Eventually(t, "all is counted", func() bool {
+				// One of the long lines may be a change, and so may half a line.
 				return r.lines(t, used) == 2 && r.lines(t, malformed) == 1 && r.lines(t, ignored) == 3 && r.lines(t, dropped) == 2
 			})
 		})
@@ -101,7 +103,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range maxConnections {
 		dial(t, "tcp", r.address())
 	}
-	// The one too many is closed, which ends its reading.
+	// The connection beyond the limit is closed, which ends its reading.
 	for extra := dial(t, "tcp", r.address()); ; {
 		if _, err := extra.Read(make([]byte, 1)); err != nil {
 			break
@@ -126,15 +128,15 @@ func TestAStoreIsNeverMadeToWait(t *testing.T) {
 			return false
 		})
 	}()
-	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	connection := dial(t, "tcp", r.address())
 	fmt.Fprintf(connection, "%s\n", line)
 	<-tried
 	for range spoolSize + 99 {
 		fmt.Fprintf(connection, "%s\n", line)
 	}
-	eventually(t, "what has no room is counted", func() bool {
-		// One is offered to the sink all the time.
+	testkit.Eventually(t, "what has no room is counted", func() bool {
+		// One more is being offered to the sink.
 		return r.lines(t, used) == spoolSize+1 && r.lines(t, dropped) == 99
 	})
 	cancel()
@@ -143,7 +145,7 @@ func TestAStoreIsNeverMadeToWait(t *testing.T) {
 	}
 }
 
-// elsewhere is a listener whose connections come from another host.
+// elsewhere is a listener whose connections seem to come from another host.
 type elsewhere struct{ net.Listener }
 
 func (e elsewhere) Accept() (net.Conn, error) {
@@ -174,10 +176,10 @@ func TestAHostThatMayNotConnectIsRefused(t *testing.T) {
 				}
 			})
 			r.start(t)
-			eventually(t, "the feed listens", func() bool { return r.address() != "" })
+			testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 			connection := dial(t, "tcp", r.address())
 			fmt.Fprintf(connection, "%s\n", line) // What is refused may be closed before.
-			eventually(t, "the connection was taken or refused", func() bool { return r.lines(t, used)+r.lines(t, refused) > 0 })
+			testkit.Eventually(t, "the connection was taken or refused", func() bool { return r.lines(t, used)+r.lines(t, refused) > 0 })
 			if got := r.lines(t, refused); got != test.refused {
 				t.Errorf("refused: got %d, want %d", got, test.refused)
 			}

@@ -15,7 +15,7 @@ import (
 
 const pollSecret = withToken + "{interval: 1m, mounts: [secret]}}]"
 
-// scanned is an answer of OpenBao, cut to one field that is not read of each kind.
+// scanned is an answer of OpenBao, with few of the fields that are not decoded.
 const scanned = `{"data":{"keys":["shop/","shop/api/","shop/api/key","shop/db","shop/old","shop/unwritten"],"key_info":{"shop/":{},"shop/api/":{},
 "shop/api/key":{"current_version":1,"custom_metadata":{"owner":"canary"},"updated_time":"2026-11-20T11:03:17.242583997Z","versions":{"1":{"created_time":"2026-11-20T11:03:17.242583997Z","deletion_time":"","destroyed":false}}},
 "shop/db":{"current_version":12,"versions":{"11":{"created_time":"2026-11-20T11:03:17Z","deletion_time":"","destroyed":false},"12":{"created_time":"2026-11-20T11:03:18Z","deletion_time":"","destroyed":false}}},
@@ -76,7 +76,7 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 			store.say("secret/detailed-metadata?scan", test.status, test.body)
 			store.say("secret/metadata?list", 200, `{"data":{"keys":["a","b","folder/","locked/"]}}`)
 			store.say("secret/metadata/folder?list", 200, `{"data":{"keys":["c"]}}`)
-			// What may not be read costs only itself.
+			// A path that may not be read does not fail the others.
 			store.say("secret/metadata/locked?list", 403, `{"errors":["permission denied"]}`)
 			store.say("secret/metadata/b", 403, `{"errors":["permission denied"]}`)
 			store.say("secret/metadata/a", 200, metadataOf(1, "2026-11-20T11:03:17Z", ""))

@@ -15,9 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// startVault starts a real store, where its binary has been built: building it takes minutes, and `make e2e` does it.
+// startVault starts a real store. It skips the test if the binary was not built: that takes minutes, and `make e2e` does it.
 func startVault(t *testing.T) *secretstore.Store {
 	t.Helper()
 	if !secretstore.OpenBao() {
@@ -35,12 +36,12 @@ func startVault(t *testing.T) *secretstore.Store {
 	return store
 }
 
-// vaultConfig is a configuration of the store.
+// vaultConfig returns a configuration of the store.
 func vaultConfig(store *secretstore.Store, poll string) string {
 	return fmt.Sprintf("stores: [{name: main, address: %q, auth: {token: %q}, poll: %s}]", store.Address(), store.Token(), poll)
 }
 
-// put writes a secret and gives its version's metadata.
+// put writes a secret and returns the metadata of its version.
 func put(t *testing.T, store *secretstore.Store, path, value string) *api.KVVersionMetadata {
 	t.Helper()
 	secret, err := store.Client().KVv2("secret").Put(t.Context(), path, map[string]any{"password": value})
@@ -62,11 +63,11 @@ func TestEachChangeOfARealStoreIsSeenThroughItsSocketDevice(t *testing.T) {
 	must(t, store.MountKV(t.Context(), "old", 1))
 	must(t, store.MountKV(t.Context(), "team/data/kv", 2))
 	must(t, store.AuditHeader(t.Context(), "traceparent"))
-	// A folder of the test would have too long a name for a socket.
+	// The test's own folder has too long a name for a socket.
 	socket := filepath.Join(store.Dir(), "feed.sock")
 	r := newRig(t, vaultConfig(store, "{}"), func(o *Options) { o.SocketListen = "unix:" + socket })
 	stop := r.start(t)
-	eventually(t, "the feed listens", func() bool { return r.address() != "" })
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	must(t, store.AuditToFile(t.Context(), "file"))
 	must(t, store.AuditSocket(t.Context(), "socket", "unix", socket))
 
@@ -118,7 +119,7 @@ func TestEachChangeOfARealStoreIsSeenThroughItsSocketDevice(t *testing.T) {
 			want: Observation{Version: 4, State: Live, Operation: "update"},
 		},
 		{
-			// Nothing that a reader sees.
+			// Readers see no change.
 			name: "destroy of an old version", do: func() error { return kv.Destroy(t.Context(), "shop/db", []int{1}) },
 			want: Observation{Version: 4, State: Live},
 		},
@@ -182,7 +183,7 @@ func TestEachChangeOfARealStoreIsSeenThroughItsSocketDevice(t *testing.T) {
 		}
 	}
 
-	// What changes nothing is not observed: a read, a list, and what failed. The write behind them is next.
+	// Reads, lists and failed requests are not observed. The write after them is next.
 	_, err := kv.Get(t.Context(), "shop/db")
 	must(t, err)
 	_, err = client.Logical().ListWithContext(t.Context(), "secret/metadata")
@@ -241,16 +242,16 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 			t.Errorf("%s is %v, want %v", path, seen[path], want)
 		}
 	}
-	eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
+	testkit.Eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
 
 	put(t, store, "shop/7/db", "canary")
 	r.nextVersion(t, "shop/7/db", 2)
 	must(t, kv.Undelete(t.Context(), "deleted", []int{1}))
 	r.nextWhere(t, "deleted", Live)
 
-	// The store is away for a while, and then what happened meanwhile is found.
+	// The store is away for a while. What happened meanwhile is found.
 	store.Kill()
-	eventually(t, "polling has failed", func() bool { return r.count(t, "keyturn.openbao.polls", "failure") > 1 })
+	testkit.Eventually(t, "polling has failed", func() bool { return r.count(t, "keyturn.openbao.polls", "failure") > 1 })
 	must(t, store.Start(t.Context()))
 	put(t, store, "top", "canary")
 	r.nextVersion(t, "top", 2)
