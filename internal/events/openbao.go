@@ -83,7 +83,7 @@ func (p StorePath) link() string {
 
 // StoreState is what a KindOpenBao event says about the secret, besides its path.
 type StoreState struct {
-	// Servers are the addresses of the store, by which a SecretStore is matched to it.
+	// Servers are the addresses of the store in the form of StoreAddress, by which a SecretStore is matched to it.
 	Servers []string `json:"servers,omitempty"`
 	// Engine is the secrets engine: EngineKV, EngineDatabase or EngineLDAP.
 	Engine string `json:"engine"`
