@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
 	var doc bytes.Buffer

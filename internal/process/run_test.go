@@ -1,9 +1,7 @@
 package process
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -22,68 +20,17 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// logBuffer is what a program has logged so far.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-// lines returns the lines with a message.
-func (l *logBuffer) lines(t *testing.T, message string) []map[string]any {
+// get asks a server of the program, which must listen.
+func get(t *testing.T, log *testkit.Log, server, path string) (code int, body string) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var found []map[string]any
-	for line := range bytes.Lines(l.buf.Bytes()) {
-		var fields map[string]any
-		if err := json.Unmarshal(line, &fields); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		if fields["msg"] == message {
-			found = append(found, fields)
-		}
-	}
-	return found
-}
-
-// addr returns the address that a server of the program listens on.
-func (l *logBuffer) addr(t *testing.T, server string) string {
-	t.Helper()
-	for _, line := range l.lines(t, "listening") {
-		if line["component"] == server {
-			return line["addr"].(string)
-		}
-	}
-	t.Fatalf("the %s server does not listen", server)
-	return ""
-}
-
-// get asks a server of the test.
-func get(t *testing.T, url string) (code int, body string) {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	code, body, err := testkit.Get(t.Context(), "http://"+log.Addr(t, server)+path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(content)
+	return code, body
 }
 
 // program returns one that listens on free ports and embeds its NATS. It runs work, in a cluster of its own.
@@ -124,7 +71,7 @@ func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *ev
 }
 
 func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
-	log := &logBuffer{}
+	log := &testkit.Log{}
 	began := make(chan *events.Bus, 1)
 	p := program(t, log, func(ctx context.Context, bus *events.Bus) error {
 		began <- bus
@@ -159,7 +106,7 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 		{"health", "/readyz", http.StatusOK, "[+]workloads ok\n[+]nats ok\n"},
 		{"health", "/metrics", http.StatusNotFound, ""},
 	} {
-		code, body := get(t, "http://"+log.addr(t, tt.server)+tt.path)
+		code, body := get(t, log, tt.server, tt.path)
 		if code != tt.code || !strings.Contains(body, tt.body) {
 			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
 		}
@@ -169,21 +116,21 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the error of the work", err)
 	}
-	if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", log.addr(t, "health")); err == nil {
+	if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", log.Addr(t, "health")); err == nil {
 		conn.Close()
 		t.Error("health is still served after the end")
 	}
 }
 
 func TestRunListensBeforeNATSIsReached(t *testing.T) {
-	log := &logBuffer{}
+	log := &testkit.Log{}
 	p := program(t, log, nil)
 	p.Connect = func(ctx context.Context, _ *Runtime) (*nats.Conn, error) {
-		if code, body := get(t, "http://"+log.addr(t, "health")+"/livez"); code != http.StatusOK {
+		if code, body := get(t, log, "health", "/livez"); code != http.StatusOK {
 			t.Errorf("livez is %d %q, want 200", code, body)
 		}
 		want := "[+]workloads ok\n[-]nats: "
-		if code, body := get(t, "http://"+log.addr(t, "health")+"/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {
+		if code, body := get(t, log, "health", "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {
 			t.Errorf("readyz is %d %q, want 503 with %q", code, body, want)
 		}
 		return nil, errors.New("no nats")

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/apitest"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
+	nats := natstest.Start(t, natstest.Options{})
+	nats.Declare()
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := &testkit.Log{}
+	cmd := newCommand(0)
+	cmd.SetErr(log)
+	cmd.SetArgs([]string{
+		"--cluster", "west", "--kubeconfig", apitest.Start(t), "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0",
+		"--nats-url", nats.URL(), "--fingerprint-key-file", key,
+	})
+	stop := testkit.Run(t, "watcher", func(ctx context.Context) error {
+		if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
+	ready := log.AwaitReady(t)
+	if want := "[+]sources ok\n[+]nats ok\n"; ready != want {
+		t.Errorf("checks: got %q, want %q", ready, want)
+	}
+	connection, err := events.Connect(t.Context(), events.ConnectOptions{URL: nats.URL(), Cluster: "west"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	bus, err := events.Open(t.Context(), connection, "west", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.CheckClaim(t.Context(), "uid-of-another-cluster", ""); !errors.Is(err, events.ErrClaimed) {
+		t.Errorf("the name of the cluster: got %v, want it claimed", err)
+	}
+	stop()
+}

@@ -1,0 +1,74 @@
+// Package apitest runs an API server of an empty cluster in the process of a test: enough for a program to start, become ready and end.
+package apitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+)
+
+// UID is the UID of the namespace kube-system, the cluster's only object.
+const UID = "0e2b1a4c-empty"
+
+// kinds are the kinds that the cluster has, by their collections.
+var kinds = map[string]struct{ version, kind string }{
+	"/api/v1/secrets":            {"v1", "Secret"},
+	"/api/v1/configmaps":         {"v1", "ConfigMap"},
+	"/api/v1/namespaces":         {"v1", "Namespace"},
+	"/apis/apps/v1/deployments":  {"apps/v1", "Deployment"},
+	"/apis/apps/v1/statefulsets": {"apps/v1", "StatefulSet"},
+	"/apis/apps/v1/daemonsets":   {"apps/v1", "DaemonSet"},
+	"/apis/batch/v1/cronjobs":    {"batch/v1", "CronJob"},
+}
+
+// Start starts the server, which ends with the test, and returns the path of a kubeconfig for it.
+func Start(t testing.TB) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(serve))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: empty\nusers: [{name: empty}]\n" +
+		"clusters: [{name: empty, cluster: {server: '" + server.URL + "'}}]\n" +
+		"contexts: [{name: empty, context: {cluster: empty, user: empty}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// serve answers a list with no objects, holds a watch until its client goes, and has not found anything else.
+func serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Path == "/api/v1/namespaces/kube-system" {
+		write(w, object("v1", "Namespace", map[string]any{"name": path.Base(r.URL.Path), "uid": UID}))
+		return
+	}
+	kind, ok := kinds[r.URL.Path]
+	switch {
+	case !ok || r.Method != http.MethodGet:
+		w.WriteHeader(http.StatusNotFound)
+		write(w, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound})
+	case r.URL.Query().Get("watch") == "":
+		list := object(kind.version, kind.kind+"List", map[string]any{"resourceVersion": "1"})
+		list["items"] = []any{}
+		write(w, list)
+	default:
+		if r.URL.Query().Get("sendInitialEvents") == "true" {
+			meta := map[string]any{"resourceVersion": "1", "annotations": map[string]any{"k8s.io/initial-events-end": "true"}}
+			write(w, map[string]any{"type": "BOOKMARK", "object": object(kind.version, kind.kind, meta)})
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+}
+
+func object(version, kind string, metadata map[string]any) map[string]any {
+	return map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata}
+}
+
+// write writes an object as a line of JSON. An error means that the client has gone.
+func write(w http.ResponseWriter, object any) { _ = json.NewEncoder(w).Encode(object) }
