@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// jetstream connects to the bus as anybody could who has the rights.
+// jetstream connects to the bus as anyone with the rights could.
 func (r *rig) jetstream() jetstream.JetStream {
 	r.Helper()
 	connection, err := nats.Connect(r.programs.NATSURL())

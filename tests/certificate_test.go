@@ -148,7 +148,7 @@ func (c *certificateRig) certificate(name string) *unstructured.Unstructured {
 	return certificate
 }
 
-// awaitRevision waits until a certificate was issued so often, and nothing is under way.
+// awaitRevision waits until a certificate has a revision and no issuance is in progress.
 func (c *certificateRig) awaitRevision(name string, want int64) {
 	c.Helper()
 	c.eventually("the certificate "+name+" was issued", func(context.Context) bool {

@@ -15,7 +15,7 @@ var comesAndGoes = []struct {
 	kind events.Kind
 	on   string
 	read func(kind events.Kind, source string) func(*corev1.PodSpec)
-	// waits says that the pods cannot start without the source.
+	// waits marks a source that the pods cannot start without.
 	waits bool
 }{
 	{name: "optional variables", kind: events.KindSecret, read: optionalAll},

@@ -55,8 +55,8 @@ func (r *rig) generations() map[string]int64 {
 	return generations
 }
 
-// eachRolledOnce waits until every Deployment of a fleet was rolled and nothing is left to do, and checks that none was
-// rolled twice, and that the bystander was not.
+// eachRolledOnce waits until every Deployment of a fleet has rolled and no event is pending, and checks that each rolled once and the
+// bystander did not.
 func (r *rig) eachRolledOnce(before map[string]int64) {
 	r.Helper()
 	want := maps.Clone(before)
@@ -93,7 +93,7 @@ func (r *rig) eachToldOnce(fleet map[string]int64) {
 		verb events.Verb
 	}
 	var told map[said]int
-	r.eventually("the end of each rollout is told", func(context.Context) bool {
+	r.eventually("the end of each rollout is published", func(context.Context) bool {
 		told = make(map[said]int)
 		ends := 0
 		for _, outcome := range r.outcomes() {
@@ -107,10 +107,10 @@ func (r *rig) eachToldOnce(fleet map[string]int64) {
 	})
 	for one, times := range told {
 		if times > 1 {
-			r.Errorf("that a rollout of %s has %s is told %d times", one.name, one.verb, times)
+			r.Errorf("the outcome %[2]s of %[1]s is published %[3]d times, want once", one.name, one.verb, times)
 		}
 		if one.verb == events.VerbCompleted && told[said{one.name, events.VerbStarted}] != 1 {
-			r.Errorf("that a rollout of %s has started is told %d times", one.name, told[said{one.name, events.VerbStarted}])
+			r.Errorf("the start of the rollout of %s is published %d times, want once", one.name, told[said{one.name, events.VerbStarted}])
 		}
 	}
 }
@@ -132,11 +132,11 @@ func (r *rig) connect() *events.Bus {
 	return bus
 }
 
-// quiet waits until every event is dealt with.
+// quiet waits until every event is processed.
 func (r *rig) quiet() {
 	r.Helper()
 	bus := r.connect()
-	r.eventually("no event is left to deal with", func(ctx context.Context) bool {
+	r.eventually("no event is pending", func(ctx context.Context) bool {
 		lag, err := bus.Lag(ctx, "actuator-"+r.programs.Cluster())
 		return err == nil && lag.Pending == 0 && lag.AckPending == 0
 	})
@@ -252,7 +252,7 @@ func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64
 	})
 	program.Kill()
 	if rolled >= len(before)-1 {
-		r.Fatalf("all %d were rolled before the kill: it was not in the middle", rolled)
+		r.Fatalf("all %d had rolled before the kill, which must happen in between", rolled)
 	}
 	r.Logf("killed after %d of %d", rolled, len(before)-1)
 }

@@ -75,7 +75,7 @@ func needles(what string, forms map[string][]byte) []needle {
 	return list
 }
 
-// search says which needles are in which pieces. It goes through each piece once, however many needles there are.
+// search returns which needles are in which pieces. It goes through each piece once, however many needles there are.
 func (h *haystack) search(list []needle) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +98,7 @@ func (h *haystack) search(list []needle) []string {
 	return slices.Compact(found)
 }
 
-// leaks says where a value is, or half of it, and in which form.
+// leaks returns where a value or half of it was found, and in which form.
 func (h *haystack) leaks(value []byte) []string { return h.search(needlesOf("it", value)) }
 
 // needlesOf are for a value and for each half of it, in all forms.

@@ -126,7 +126,7 @@ func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		// What is written here the programs do not watch. Who has seen the last write there is goes on watching from there.
+		// The programs do not watch this object. A watcher that has seen the latest write continues from there.
 		plane.Namespace(t)
 		if err := plane.RestartAPIServer(r.Context()); err != nil {
 			r.Fatal(err)

@@ -8,17 +8,17 @@ import (
 
 // The functions of this file make pod specs read sources, each in one of the forms that there are.
 
-// readsAll has a container read all keys of a source as environment variables.
+// readsAll makes a container read all keys of a source as environment variables.
 func readsAll(kind events.Kind, name string) func(*corev1.PodSpec) {
 	return inMain(func(c *corev1.Container) { c.EnvFrom = append(c.EnvFrom, envFrom(kind, name, nil)) })
 }
 
-// readsKey has a container read one key of a source as an environment variable.
+// readsKey makes a container read one key of a source as an environment variable.
 func readsKey(kind events.Kind, name, key string) func(*corev1.PodSpec) {
 	return inMain(func(c *corev1.Container) { c.Env = append(c.Env, env(kind, name, key, nil)) })
 }
 
-// both has a pod spec read what two functions make it read.
+// both combines two functions that make a pod spec read something.
 func both(first, second func(*corev1.PodSpec)) func(*corev1.PodSpec) {
 	return func(pod *corev1.PodSpec) {
 		first(pod)
@@ -77,7 +77,7 @@ func projected(kind events.Kind, name string, items ...corev1.KeyToPath) corev1.
 	}}}
 }
 
-// mounts has a container mount a volume, or a part of it, or not where at is empty.
+// mounts makes a container mount a volume, or a part of it, or not where at is empty.
 func mounts(volume corev1.VolumeSource, at, subPath string) func(*corev1.PodSpec) {
 	return func(pod *corev1.PodSpec) {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "files", VolumeSource: volume})
@@ -89,7 +89,7 @@ func mounts(volume corev1.VolumeSource, at, subPath string) func(*corev1.PodSpec
 	}
 }
 
-// pulls has a pod spec use a Secret to pull images.
+// pulls makes a pod spec use a Secret to pull images.
 func pulls(name string) func(*corev1.PodSpec) {
 	return func(pod *corev1.PodSpec) {
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: name})

@@ -66,7 +66,7 @@ func postLines(ctx context.Context, from io.Reader, url string) error {
 // web is the tests' HTTP client.
 var web = &http.Client{Timeout: patience}
 
-// errNotTaken says that nobody took a line. The device of OpenBao does not try again either.
+// errNotTaken is returned when nobody accepted a line. OpenBao's device does not retry either.
 var errNotTaken = errors.New("the receiver does not answer")
 
 // postLine posts one line, or several, with the token of the audit device.

@@ -23,7 +23,7 @@ type rig struct {
 	actuator  *programs.Program
 }
 
-// patience is how long anything may take that is expected to happen. These machines are slow at times.
+// patience is how long anything expected may take. Test machines are slow at times.
 const patience = 60 * time.Second
 
 // newRig prepares the programs for a test, scoped to its own namespace so that tests do not see each other's objects.
@@ -32,14 +32,14 @@ func newRig(t *testing.T, options programs.Options) *rig {
 	return newRigIn(t, plane.Namespace(t), options)
 }
 
-// newRigIn is newRig for a namespace that is there.
+// newRigIn is newRig for an existing namespace.
 func newRigIn(t *testing.T, namespace string, options programs.Options) *rig {
 	t.Helper()
 	options.WatcherArgs = append([]string{"--namespaces", namespace}, options.WatcherArgs...)
 	return prepareRig(t, namespace, options)
 }
 
-// newClusterRig is newRig with a watcher of all namespaces, for what narrows it otherwise.
+// newClusterRig is newRig with a watcher of all namespaces, for tests that narrow it in another way.
 func newClusterRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
 	return prepareRig(t, plane.Namespace(t), options)
@@ -65,7 +65,7 @@ func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	return r
 }
 
-// sub runs a part of the test that has a name of its own. What the part starts ends with it.
+// sub runs a part of the test as a subtest. What the part starts ends with it.
 func (r *rig) sub(name string, part func(r *rig)) {
 	r.Helper()
 	r.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func (r *rig) launchActuator(args ...string) {
 	r.own(r.actuator)
 }
 
-// own has a program stopped when the test ends, and looks at its log then.
+// own stops a program when the test ends, and checks its log.
 func (r *rig) own(program *programs.Program) {
 	r.Helper()
 	r.Cleanup(func() {

@@ -27,7 +27,7 @@ const (
 // everyVerb lists the verbs of the API, including those that grant permissions.
 const everyVerb = "get list watch create update patch delete deletecollection bind escalate impersonate *"
 
-// everybodys are the rights that each who is authenticated has.
+// everybodys are the rights of every authenticated user.
 var everybodys = rightsOf("create", "selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectreviews.authentication.k8s.io",
 	"selfsubjectrulesreviews.authorization.k8s.io")
 

@@ -21,7 +21,7 @@ func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
 // fault is something that goes wrong.
 type fault struct {
 	name string
-	// feed says that it concerns how the store tells the watcher, so that it is tried with each way to do that.
+	// feed marks a fault in the path from the store to the watcher: it is tested with each receiver.
 	feed bool
 	// during writes the secret while something is down, and what is down is up again when it returns.
 	during func(write func())

@@ -51,7 +51,7 @@ func TestWhoeverConnectsToTheSocketCanTellNothingThatIsNotSo(t *testing.T) {
 	s.start()
 	s.awaitEvent("shop/db", "observed  1")
 	sent := rubbish()
-	// The sender cannot show who it is, so the store is asked.
+	// The sender is not authenticated, so the watcher asks the store.
 	sent["a version that is not there"] = lie("secret/data/shop/db", "update", `{"version":99,"created_time":"2038-01-01T00:00:00Z"}`)
 	sent["a secret that is not there"] = lie("secret/data/shop/ghost", "create", `{"version":1,"created_time":"2038-01-01T00:00:00Z"}`)
 	sent["a deletion that never was"] = lie("secret/data/shop/db", "delete", "null")
@@ -61,7 +61,7 @@ func TestWhoeverConnectsToTheSocketCanTellNothingThatIsNotSo(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	// Held open by somebody who then says nothing more.
+	// Held open by a peer that sends nothing more.
 	idle := dial(t, s.listen)
 	if _, err := idle.Write([]byte(`{"type":"resp`)); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,47 +25,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
-// operator is the External Secrets Operator that the tests share. The first test that needs it starts it.
-var operator struct {
-	sync.Mutex
-	process *process.Process
-	// metrics is the host and port of its Prometheus metrics.
-	metrics string
-}
-
-// startOperator starts External Secrets, unless it runs.
-func startOperator(t *testing.T) {
-	t.Helper()
-	operator.Lock()
-	defer operator.Unlock()
-	if operator.process != nil {
-		select {
-		case <-operator.process.Done():
-		default:
-			return
-		}
-	}
-	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator.metrics = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	options := testbed.ExternalSecretsOptions{MetricsAddress: operator.metrics}
-	if operator.process, err = plane.StartExternalSecrets(context.WithoutCancel(t.Context()), options); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stopOperator ends External Secrets as a crash does.
-func stopOperator() {
-	operator.Lock()
-	defer operator.Unlock()
-	if operator.process != nil {
-		operator.process.Kill()
-	}
-}
-
-// way is how the watcher gets to see what happens in a store.
+// way is how the watcher learns about changes in a store.
 type way string
 
 const (
@@ -89,7 +48,7 @@ type storeRig struct {
 	dir string
 	// config is the path of the watcher's configuration of stores.
 	config string
-	// bus is what events reads. It is connected when it is needed.
+	// bus is what events reads. It connects on first use.
 	bus *events.Bus
 }
 
@@ -161,7 +120,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 func (s *storeRig) applyStore() {
 	s.Helper()
 	s.apply(manifests.SecretStore{Namespace: s.namespace, Name: "bao", Address: s.store.Address(), Token: s.store.Token()}.YAML())
-	// One that is not is looked at again after a while only, and so is what reads it.
+	// External Secrets retries a store that is not ready only after a while, and so what reads it.
 	s.eventually("the SecretStore is ready", func(ctx context.Context) bool {
 		store, err := s.custom.Resource(secretStores).Namespace(s.namespace).Get(ctx, "bao", metav1.GetOptions{})
 		return err == nil && conditionOf(store, "Ready") == "True"
@@ -204,7 +163,7 @@ func (s *storeRig) start() {
 	s.feed()
 }
 
-// feed connects the store's audit to the watcher. The receiver must be there: a socket device is refused where nobody listens.
+// feed connects the store's audit log to the watcher, which must be listening: the store refuses a socket device otherwise.
 func (s *storeRig) feed() {
 	s.Helper()
 	switch {
@@ -213,7 +172,7 @@ func (s *storeRig) feed() {
 			s.Fatal(err)
 		}
 	case s.way == byHTTP && !secretstore.OpenBao():
-		// Vault has no such device. What it writes to a file is posted line by line, as OpenBao would.
+		// Vault has no http device. A relay posts the lines of its audit file, as OpenBao would.
 		relayAudit(s.rig, s.store.AuditFile("file"), "http://"+s.listen+"/v1/audit/bao")
 	}
 }
@@ -228,13 +187,13 @@ func (s *storeRig) put(path, value string) int {
 	return written.VersionMetadata.Version
 }
 
-// applyExternalSecret makes an ExternalSecret that reads a path, once an hour by itself.
+// applyExternalSecret creates an ExternalSecret that reads a path, and refreshes once an hour.
 func (s *storeRig) applyExternalSecret(name, path string) {
 	s.Helper()
 	s.apply(manifests.ExternalSecret{Namespace: s.namespace, Name: name, Store: "bao", Path: path}.YAML())
 }
 
-// externalSecret is the same, and waits for its Secret.
+// externalSecret does the same, and waits for its Secret.
 func (s *storeRig) externalSecret(name, path string) {
 	s.Helper()
 	s.applyExternalSecret(name, path)
@@ -287,7 +246,7 @@ func (s *storeRig) awaitContent(secret, value string) time.Time {
 	return time.Now()
 }
 
-// awaitGeneration waits until a Deployment has been changed so often, and its pods are the new ones.
+// awaitGeneration waits until a Deployment has reached a generation and its pods are the new ones.
 func (s *storeRig) awaitGeneration(name string, generation int64) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("%s has generation %d and new pods", name, generation), func(context.Context) bool {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// patience is how long anything may take that is expected to happen.
+// patience is how long anything expected may take.
 const patience = 3 * time.Minute
 
-// poll asks again and again until it is done, or patience ends.
+// poll calls done repeatedly until it reports true, or patience ends.
 func poll(ctx context.Context, every time.Duration, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

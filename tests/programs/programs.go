@@ -63,7 +63,7 @@ func Build(ctx context.Context, race bool) (Binaries, error) {
 	return b, nil
 }
 
-// Programs are what is needed to start the programs, as often as one likes.
+// Programs starts the programs, as often as needed.
 type Programs struct {
 	options            Options
 	binaries           Binaries
@@ -75,7 +75,7 @@ type Programs struct {
 	started *atomic.Int64
 }
 
-// New builds the programs and gives them their rights and keys.
+// New builds the programs and gives them their permissions and keys.
 func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Programs, error) {
 	if options.Cluster == "" {
 		options.Cluster = "demo"
@@ -243,7 +243,7 @@ func (p *Program) Get(ctx context.Context, component, path string) (status int, 
 	return response.StatusCode, string(content), err
 }
 
-// address finds where the program serves health or metrics in its log.
+// address finds the address of the program's health or metrics server in its log.
 func (p *Program) address(component string) string {
 	for line := range strings.Lines(p.Output()) {
 		var entry struct{ Msg, Component, Addr string }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// NewDeployment makes the object of a Deployment of one container with the annotations. It is not sent.
+// NewDeployment returns a Deployment of one container with the annotations. It is not created yet.
 func NewDeployment(namespace, name string, replicas int32, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -23,7 +23,7 @@ func NewDeployment(namespace, name string, replicas int32, annotations map[strin
 	}
 }
 
-// PodTemplate is the template of a pod with one container that reads nothing.
+// PodTemplate returns the template of a pod with one container that reads nothing.
 func PodTemplate(labels map[string]string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -33,7 +33,7 @@ func PodTemplate(labels map[string]string) corev1.PodTemplateSpec {
 	}
 }
 
-// ReadSecret has the container read all keys of a Secret.
+// ReadSecret makes the container read all keys of a Secret.
 func ReadSecret(template *corev1.PodTemplateSpec, name string) {
 	container := &template.Spec.Containers[0]
 	container.EnvFrom = append(container.EnvFrom, corev1.EnvFromSource{
@@ -41,7 +41,7 @@ func ReadSecret(template *corev1.PodTemplateSpec, name string) {
 	})
 }
 
-// ReadSecretKey has the container read one key of a Secret.
+// ReadSecretKey makes the container read one key of a Secret.
 func ReadSecretKey(template *corev1.PodTemplateSpec, name, key string) {
 	container := &template.Spec.Containers[0]
 	container.Env = append(container.Env, corev1.EnvVar{Name: "FROM_" + key, ValueFrom: &corev1.EnvVarSource{
@@ -49,7 +49,7 @@ func ReadSecretKey(template *corev1.PodTemplateSpec, name, key string) {
 	}})
 }
 
-// ReadConfigMap has the container read all keys of a ConfigMap.
+// ReadConfigMap makes the container read all keys of a ConfigMap.
 func ReadConfigMap(template *corev1.PodTemplateSpec, name string) {
 	container := &template.Spec.Containers[0]
 	container.EnvFrom = append(container.EnvFrom, corev1.EnvFromSource{
@@ -57,7 +57,7 @@ func ReadConfigMap(template *corev1.PodTemplateSpec, name string) {
 	})
 }
 
-// ReadConfigMapKey has the container read one key of a ConfigMap.
+// ReadConfigMapKey makes the container read one key of a ConfigMap.
 func ReadConfigMapKey(template *corev1.PodTemplateSpec, name, key string) {
 	container := &template.Spec.Containers[0]
 	container.Env = append(container.Env, corev1.EnvVar{Name: "FROM_" + key, ValueFrom: &corev1.EnvVarSource{
@@ -65,7 +65,7 @@ func ReadConfigMapKey(template *corev1.PodTemplateSpec, name, key string) {
 	}})
 }
 
-// SetSecret writes a Secret, whether it is there or not.
+// SetSecret creates or updates a Secret.
 func SetSecret(ctx context.Context, client kubernetes.Interface, namespace, name string, data map[string]string) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: data}
 	_, err := client.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{})
@@ -78,7 +78,7 @@ func SetSecret(ctx context.Context, client kubernetes.Interface, namespace, name
 	return nil
 }
 
-// SetConfigMap writes a ConfigMap, whether it is there or not.
+// SetConfigMap creates or updates a ConfigMap.
 func SetConfigMap(ctx context.Context, client kubernetes.Interface, namespace, name string, data map[string]string) error {
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 	_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, configMap, metav1.UpdateOptions{})
@@ -91,7 +91,7 @@ func SetConfigMap(ctx context.Context, client kubernetes.Interface, namespace, n
 	return nil
 }
 
-// Revision is the annotation that a roll leaves on the pod template. Empty: it was never rolled.
+// Revision returns the annotation that a rollout leaves on the pod template, empty if it was never rolled.
 func Revision(template *corev1.PodTemplateSpec) string {
 	return template.Annotations["keyturn.dev/revision"]
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
@@ -76,14 +77,14 @@ func waitIssued(t *testing.T, namespace, name string) {
 		t.Fatal(err)
 	}
 	resource := client.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}).Namespace(namespace)
-	poll(t, func(ctx context.Context) (bool, error) {
+	testkit.Await(t, "certificate "+name+" is issued", func(ctx context.Context) bool {
 		object, err := resource.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return false, err
+			t.Fatal(err)
 		}
 		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 		if err != nil {
-			return false, err
+			t.Fatal(err)
 		}
 		holds := map[any]any{}
 		for _, condition := range conditions {
@@ -92,7 +93,7 @@ func waitIssued(t *testing.T, namespace, name string) {
 			}
 		}
 		issuing, found := holds["Issuing"]
-		return holds["Ready"] == "True" && (!found || issuing == "False"), nil
+		return holds["Ready"] == "True" && (!found || issuing == "False")
 	})
 }
 

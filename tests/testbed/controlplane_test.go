@@ -15,12 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestDeploymentRolls(t *testing.T) {
@@ -89,11 +89,14 @@ func TestAuditShowsRequests(t *testing.T) {
 	}
 
 	var got []AuditEntry
-	poll(t, func(context.Context) (bool, error) {
+	testkit.Await(t, "the request is in the audit log", func(context.Context) bool {
 		entries, next, err := bed.AuditSince(offset)
+		if err != nil {
+			t.Fatal(err)
+		}
 		offset = next
 		got = append(got, Requests(entries, ServiceAccountUser(namespace, "default"))...)
-		return len(got) > 0, err
+		return len(got) > 0
 	})
 	if len(got) != 1 {
 		t.Fatalf("%d requests, want 1: %+v", len(got), got)
@@ -200,20 +203,13 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 
 func waitRolledOut(t *testing.T, client kubernetes.Interface, d *appsv1.Deployment) {
 	t.Helper()
-	poll(t, func(ctx context.Context) (bool, error) {
+	testkit.Await(t, "deployment "+d.Name+" has rolled out", func(ctx context.Context) bool {
 		got, err := client.AppsV1().Deployments(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
 		if err != nil {
-			return false, err
+			t.Fatal(err)
 		}
 		want, s := *got.Spec.Replicas, got.Status
 		return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.Replicas == want &&
-			s.AvailableReplicas == want, nil
+			s.AvailableReplicas == want
 	})
-}
-
-func poll(t *testing.T, condition wait.ConditionWithContextFunc) {
-	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, condition); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ExternalSecretsOptions says how the External Secrets Operator runs. The zero value is upstream's defaults.
+// ExternalSecretsOptions configure the External Secrets Operator. The zero value is upstream's defaults.
 type ExternalSecretsOptions struct {
 	// Concurrent is the number of objects of each kind that are worked on at once. 0 means 1.
 	Concurrent int

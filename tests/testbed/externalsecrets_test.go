@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
@@ -60,9 +61,12 @@ func TestExternalSecretsSyncsWhatIsForced(t *testing.T) {
 	}
 	waitMoved := func(before string) {
 		t.Helper()
-		poll(t, func(ctx context.Context) (bool, error) {
+		testkit.Await(t, "the ExternalSecret has synced", func(ctx context.Context) bool {
 			got, err := externalSecrets.Get(ctx, "db", metav1.GetOptions{})
-			return err == nil && syncedVersion(t, got) != before, err
+			if err != nil {
+				t.Fatal(err)
+			}
+			return syncedVersion(t, got) != before
 		})
 	}
 	put("red")

@@ -53,7 +53,7 @@ func ServeGit(ctx context.Context, dir string) (*GitServer, error) {
 
 // Stop ends the server.
 func (s *GitServer) Stop() {
-	_ = s.server.Close() // Whoever is being served is cut off, which is what is wanted.
+	_ = s.server.Close() // It is meant to cut off requests in progress.
 	<-s.done
 }
 

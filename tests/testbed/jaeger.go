@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// JaegerOptions says what Jaeger to start. The zero value is one with a temporary folder.
+// JaegerOptions configure a Jaeger. The zero value uses a temporary folder.
 type JaegerOptions struct {
 	// Dir holds the log. It is created if it does not exist. Empty means a temporary folder that Stop removes.
 	Dir string

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// Options says what control plane to start. The zero value is a complete one with one node, quick enough for tests.
+// Options configure a control plane. The zero value is a complete one with one node, quick enough for tests.
 type Options struct {
 	// Dir holds the data, credentials and logs. It is created if it does not exist, and kept when the control plane stops. Empty
 	// means a temporary folder that Stop removes.

@@ -25,7 +25,7 @@ const (
 	FluxUser            = "testbed-flux"
 )
 
-// mastersGroup is who may do everything.
+// mastersGroup may do everything.
 const mastersGroup = "system:masters"
 
 // makeUsers gives each user a random token and a kubeconfig with it, and writes the file by which the API server knows

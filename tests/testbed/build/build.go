@@ -18,8 +18,8 @@ import (
 // modulePath is the module that this package and its tools belong to.
 const modulePath = "github.com/keyturn/keyturn"
 
-// All makes sure that the named servers are there, all that there are where none is named, and builds those that are
-// not, one after the other. Progress goes to log. Two processes that want the same server build it once.
+// All builds the named servers that are not in the cache yet, one after the other; without names, all servers. Progress goes to log. Two
+// processes that want the same server build it once.
 func All(ctx context.Context, log io.Writer, names ...string) error {
 	if len(names) == 0 {
 		names = Servers()
@@ -75,7 +75,7 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	tools := filepath.Join(root, "tests", "tools", s.tools)
 
 	start := time.Now()
-	fmt.Fprintf(log, "testbed: building %s %s (first time only, about %s)...\n", name, s.version, s.estimate)
+	fmt.Fprintf(log, "testbed: building %s %s (once, about %s)\n", name, s.version, s.estimate)
 	if s.extract != nil {
 		// Building the server would download its source too, but later.
 		if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
@@ -93,7 +93,7 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	if err := goBuild(ctx, tools, path, s.pkg, args, "CGO_ENABLED=0"); err != nil {
 		return err
 	}
-	fmt.Fprintf(log, "testbed: building %s %s... done in %.0fs\n", name, s.version, time.Since(start).Seconds())
+	fmt.Fprintf(log, "testbed: built %s %s in %.0fs\n", name, s.version, time.Since(start).Seconds())
 	return nil
 }
 

@@ -42,7 +42,7 @@ const (
 	natsKeysVersion        = "v0.4.16"
 )
 
-// server says where a binary comes from.
+// server is where a binary comes from.
 type server struct {
 	version string
 	// revision is that of a main package of ours, after the version: it changes with each change of the package, or a
@@ -54,7 +54,7 @@ type server struct {
 	module string
 	// pkg is the main package, as tools sees it.
 	pkg string
-	// estimate is how long a first build takes on two cores, for the person who waits.
+	// estimate is how long a first build takes on two cores, for the progress line.
 	estimate string
 	// flags are further linker flags.
 	flags string

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// PodStages says how the pods of the fake nodes come and go.
+// PodStages selects how the pods of the fake nodes come and go.
 type PodStages string
 
 const (

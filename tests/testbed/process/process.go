@@ -15,7 +15,7 @@ import (
 // ErrExited is returned where something was expected of a process that has ended.
 var ErrExited = errors.New("process has ended")
 
-// Options says what to run.
+// Options say what to run.
 type Options struct {
 	// Path is the binary.
 	Path string

@@ -29,7 +29,7 @@ func (s *Store) Seal(ctx context.Context) error {
 	return nil
 }
 
-// Unseal gives the server the key to its data, and returns when it serves them.
+// Unseal returns the server the key to its data, and returns when it serves them.
 func (s *Store) Unseal(ctx context.Context) error {
 	s.mu.Lock()
 	key := s.key

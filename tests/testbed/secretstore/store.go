@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// Options says what secret store to start. The zero value is one that keeps no audit log.
+// Options configure a secret store. The zero value keeps no audit log.
 type Options struct {
 	// Dir holds the data, the configuration and the logs. It is made where it does not exist and kept when the store
 	// stops. It must hold no older store, which nobody has the key of. Empty means a temporary folder that Stop removes.
@@ -49,8 +49,8 @@ type Store struct {
 	stopped bool
 }
 
-// OpenBao says whether stores are OpenBao's, of the binary that BAO_BIN names, and not Vault's. Only OpenBao has the http
-// audit device, SCAN and namespaces.
+// OpenBao reports whether stores are OpenBao, the binary that BAO_BIN names, instead of Vault. Only OpenBao has the http audit device,
+// SCAN and namespaces.
 func OpenBao() bool { return os.Getenv("BAO_BIN") != "" }
 
 // Start starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version
@@ -162,8 +162,8 @@ func (s *Store) Address() string { return "http://" + process.Address(s.port) }
 // Token returns the root token.
 func (s *Store) Token() string { return s.client.Token() }
 
-// Client returns a client with the root token, which tries everything once. It is shared: who needs another token,
-// namespace or header makes a clone, which has the token too, and changes that.
+// Client returns a client with the root token, which never retries. It is shared: to use another token, namespace or header, clone it.
+// The clone has the token too.
 func (s *Store) Client() *api.Client { return s.client }
 
 // Dir returns the folder with the data, the configuration and the logs.

@@ -3,7 +3,7 @@
 //	go run ./tests/testbed/cmd/build                  all of them
 //	go run ./tests/testbed/cmd/build vault kubectl    only those that are named
 //
-// What is built already is left alone, so that running it again costs nothing.
+// Servers in the cache are not built again.
 package main
 
 import (

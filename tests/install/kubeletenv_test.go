@@ -1,0 +1,74 @@
+package install
+
+import (
+	"maps"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reference is a variable in the value of another one.
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+func (k *kubelet) environment(pod *corev1.Pod, container corev1.Container) map[string]string {
+	k.Helper()
+	env := map[string]string{}
+	for _, from := range container.EnvFrom {
+		if from.ConfigMapRef == nil {
+			k.Fatalf("%s reads variables from what is no ConfigMap", pod.Name)
+		}
+		maps.Copy(env, k.configMap(from.ConfigMapRef.Name))
+	}
+	for _, variable := range container.Env {
+		value := reference.ReplaceAllStringFunc(variable.Value, func(ref string) string { return env[ref[2:len(ref)-1]] })
+		if from := variable.ValueFrom; from != nil {
+			value = k.valueFrom(pod, from)
+		}
+		env[variable.Name] = value
+	}
+	return env
+}
+
+func (k *kubelet) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) string {
+	k.Helper()
+	switch {
+	case from.SecretKeyRef != nil:
+		return string(k.secret(from.SecretKeyRef.Name)[from.SecretKeyRef.Key])
+	case from.FieldRef != nil:
+		fields := map[string]string{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID)}
+		if value, ok := fields[from.FieldRef.FieldPath]; ok {
+			return value
+		}
+	}
+	k.Fatalf("a variable of %s comes from %v", pod.Name, from)
+	return ""
+}
+
+func (k *kubelet) secret(name string) map[string][]byte {
+	k.Helper()
+	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return secret.Data
+}
+
+func (k *kubelet) configMap(name string) map[string]string {
+	k.Helper()
+	configMap, err := k.client.CoreV1().ConfigMaps(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return configMap.Data
+}
+
+// configFiles are a ConfigMap as files.
+func (k *kubelet) configFiles(name string) map[string][]byte {
+	k.Helper()
+	files := map[string][]byte{}
+	for name, content := range k.configMap(name) {
+		files[name] = []byte(content)
+	}
+	return files
+}
