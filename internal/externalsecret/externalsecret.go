@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,25 +28,6 @@ type ExternalSecret struct {
 	noInterval bool
 	// generates reports that a generator makes one of the entries.
 	generates bool
-}
-
-// reference is an entry of data or dataFrom.
-type reference struct {
-	store types.NamespacedName
-	key   string
-	// version is the pinned version. Empty reads the latest.
-	version string
-	// metadata reports that the secret's metadata is read instead of its data.
-	metadata bool
-	// find is nil where a key is named.
-	find *find
-}
-
-// find selects secrets by name or by tags.
-type find struct {
-	path *string
-	// name is nil where secrets are selected by tags. Those are not known here, so any secret may match.
-	name *regexp.Regexp
 }
 
 // Read reads an ExternalSecret. An object that does not fit the API reads nothing and has the error in Problems.
@@ -132,28 +112,38 @@ func (es *ExternalSecret) Stores() []types.NamespacedName {
 	return names
 }
 
-// owner returns the name of the ClusterExternalSecret that controls an object, or an empty string.
-func owner(obj *unstructured.Unstructured) string {
-	controller := metav1.GetControllerOf(obj)
-	if controller == nil || controller.Kind != esv1.ClusterExtSecretKind || !strings.HasPrefix(controller.APIVersion, esv1.Group+"/") {
-		return ""
-	}
-	return controller.Name
-}
+// Stores returns a SecretStore by its name, or a ClusterSecretStore by its name without a namespace. It returns nil if there
+// is none.
+type Stores func(types.NamespacedName) *Store
 
-// metaOf returns the metadata that is kept of an object.
-func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
-	kept := metav1.ObjectMeta{
-		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
-	}
-	for name, value := range obj.GetAnnotations() {
-		if name != AnnotationForceSync && !strings.HasPrefix(name, annotationPrefix) {
+// Places returns what the ExternalSecret reads in Vault and OpenBao, as far as its stores are known, in the order of its
+// spec.
+func (es *ExternalSecret) Places(stores Stores) []Place {
+	var places []Place
+	for i := range es.references {
+		ref := &es.references[i]
+		store := stores(ref.store)
+		if store == nil || store.provider == nil || !store.serves(es.Namespace) {
 			continue
 		}
-		if kept.Annotations == nil {
-			kept.Annotations = make(map[string]string)
+		read := store.provider.named
+		if ref.find != nil {
+			read = store.provider.found
 		}
-		kept.Annotations[name] = value
+		if place, ok := read(ref); ok {
+			place.Server = store.provider.server
+			places = append(places, place)
+		}
 	}
-	return kept
+	return places
+}
+
+// Reads reports whether a sync of the ExternalSecret would read what the rotation changed.
+func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
+	for _, place := range es.Places(stores) {
+		if r.concerns(place) {
+			return true
+		}
+	}
+	return false
 }

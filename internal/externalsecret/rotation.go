@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -69,4 +70,27 @@ func (r Rotation) isAt(server string) bool {
 // when another version is written.
 func (r Rotation) touches(pinned string) bool {
 	return pinned == "" || !r.write || r.version == 0 || pinned == strconv.FormatInt(r.version, 10)
+}
+
+// concerns reports whether reading the place returns what the rotation changed.
+func (r Rotation) concerns(p Place) bool {
+	switch {
+	case !r.isAt(p.Server) || !slices.Contains(r.keys, p.Key()):
+		return false
+	case !p.Below:
+		return r.touches(p.version)
+	case p.v1 && r.version > 0:
+		return false // KV version 1 has no versions
+	}
+	rest := r.path.Path
+	if p.Path.Path != "" {
+		var within bool
+		if rest, within = strings.CutPrefix(rest, p.Path.Path+"/"); !within {
+			return false
+		}
+	}
+	if p.flat && strings.Contains(rest, "/") {
+		return false
+	}
+	return p.name == nil || p.name.MatchString(p.prefix+rest)
 }
