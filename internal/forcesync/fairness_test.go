@@ -34,7 +34,7 @@ func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
 		b.mustSettle(single)
 		limit := maxSyncs
 		b.with(func() {
-			// Those that were asked, the one whose turn it was, and one that was synced while the event came.
+			// The ones already patched, the one whose turn it was, and one that was synced while the event arrived.
 			if at := slices.Index(b.synced, "single") - before; at < 0 || at > limit+2 {
 				t.Errorf("%d others were synced before it, want %d at most", at, limit+2)
 			}

@@ -21,7 +21,7 @@ type indexBed struct {
 
 func newIndexBed(t *testing.T) *indexBed { return &indexBed{T: t, Index: NewIndex()} }
 
-// changed are the names of what was changed since the last call.
+// changed returns the names of what has changed since the last call.
 func (b *indexBed) changed() []string {
 	changed, _ := b.inbox.take()
 	var names []string
@@ -32,7 +32,7 @@ func (b *indexBed) changed() []string {
 	return names
 }
 
-// wantChanged checks what was changed since the last call.
+// wantChanged checks what has changed since the last call.
 func (b *indexBed) wantChanged(want ...string) {
 	b.Helper()
 	if diff := cmp.Diff(want, b.changed()); diff != "" {
@@ -61,7 +61,7 @@ func (b *indexBed) store(mount string) *externalsecret.Store {
 		"{metadata: {name: bao, namespace: shop}, spec: {provider: {vault: {server: 'https://bao', path: %s}}}}", mount)))
 }
 
-// readers are the names of those that read a path.
+// readers returns the names of the ExternalSecrets that read a path.
 func (b *indexBed) readers(path string) []string {
 	b.Helper()
 	r, ok := externalsecret.RotationOf(rotation(path, 2, nil))

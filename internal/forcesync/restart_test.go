@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// maxRetryDelay is more than the longest delay between two tries of a patch.
+// maxRetryDelay is longer than the longest delay of kube.PatchBackoff.
 const maxRetryDelay = 70 * time.Second
 
 func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 			before:  time.Second + changeWait + 500*time.Millisecond, again: []string{"db " + secondVersion + "-r2"},
 		},
 		{
-			// What the syncs have written since is not known any more: to ask everything again would cost more than it is worth.
+			// Nobody knows any more what the syncs have written since. Asking for all of them again would cost more than it is worth.
 			name:    "where it was synced, and nobody saw what it wrote",
 			prepare: func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } },
 			before:  time.Second,
@@ -69,7 +69,7 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 	}
 }
 
-// cluster makes a ClusterExternalSecret with so many ExternalSecrets.
+// cluster creates a ClusterExternalSecret with a number of ExternalSecrets.
 func (b *bed) cluster(children int) {
 	b.Helper()
 	b.add(b.parse("metadata: {name: all, uid: uid-all}"))
@@ -107,7 +107,7 @@ func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
 				b.pass(before)
 				b.stop()
 				b.start(b.host())
-				// The same event, and not one that was seen later.
+				// The same event, seen at the same time.
 				event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) }))
 				b.pass(time.Minute)
 				b.mustSettle(event)

@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// simulation is a cluster in which anything may happen at any time: versions are written, actuators come and go, the
-// API server and the operator have bad times, a standby answers with what was.
+// simulation is a cluster in which anything can happen at any time: versions are written, actuators take over, the API server and the
+// operator fail, a standby of the store answers with an old version.
 type simulation struct {
 	*bed
 	random *rand.Rand
-	// lags says that a standby may answer. Then no actuator goes away, for the next one does not know who had such an answer.
+	// lags lets a standby answer. Then no actuator takes over: the next one would not know which ExternalSecrets got an old version.
 	lags bool
-	// versions is the last of each path, and open the tickets of the events that are not done with.
+	// versions has the last version of each path, and open the events that are not settled.
 	versions map[string]int64
 	open     map[string][]*event
-	// lag is how often a standby still answers each ExternalSecret.
+	// lag is how many more times a standby answers each ExternalSecret.
 	lag map[string]int
 	log []string
 }
@@ -50,7 +50,7 @@ func newSimulation(b *bed, seed uint64) *simulation {
 	return s
 }
 
-// current is what an ExternalSecret reads now.
+// current returns what an ExternalSecret reads now.
 func (s *simulation) current(name string) string {
 	var parts []string
 	for path := range strings.SplitSeq(simulatedPaths[name], "+") {
@@ -79,13 +79,13 @@ func (s *simulation) rotateOne() {
 	s.open[path] = append(s.open[path], s.deliver(s.Context(), rotation(path, version, nil)))
 }
 
-// restart has another actuator take over. It is given the last event of each path, where that is not done with.
+// restart makes another actuator take over. Of each path, the last event is redelivered if it is not settled.
 func (s *simulation) restart() {
 	s.notef("another actuator")
 	undone := make(map[string]bool)
-	for path, tickets := range s.open {
-		for _, t := range tickets {
-			if done, _ := s.isSettled(t); !done {
+	for path, inFlight := range s.open {
+		for _, e := range inFlight {
+			if done, _ := s.isSettled(e); !done {
 				undone[path] = true
 			}
 		}
@@ -117,7 +117,7 @@ func (s *simulation) step() {
 	s.pass(time.Duration(s.random.IntN(1500)) * time.Millisecond)
 }
 
-// recover has the operator try again what failed.
+// recover makes the operator retry what failed.
 func (s *simulation) recover() {
 	s.with(func() {
 		for name := range s.failing {
@@ -127,17 +127,17 @@ func (s *simulation) recover() {
 	})
 }
 
-// end lets everything come to its end, and checks it.
+// end waits for everything to finish, and checks the result.
 func (s *simulation) end() {
 	s.with(func() { s.refuse = nil })
 	s.pass(maxRetryDelay)
 	s.recover()
 	s.pass(10 * time.Minute)
 	var problems []string
-	for path, tickets := range s.open {
-		for _, t := range tickets {
-			if done, err := s.isSettled(t); !done || err != nil {
-				problems = append(problems, fmt.Sprintf("an event of %s is done with: %t (%v)", path, done, err))
+	for path, inFlight := range s.open {
+		for _, e := range inFlight {
+			if done, err := s.isSettled(e); !done || err != nil {
+				problems = append(problems, fmt.Sprintf("an event of %s is settled: %t (%v), want true without an error", path, done, err))
 			}
 		}
 	}
@@ -159,8 +159,8 @@ func (s *simulation) end() {
 	}
 }
 
-// Whatever happens, in whatever order: in the end every ExternalSecret was synced to what is in the store, every event is
-// done with, and nothing is left.
+// Whatever happens, in whatever order: in the end every ExternalSecret has what is in the store, every event is settled, and nothing is
+// left.
 func TestWhateverHappensEveryExternalSecretIsSynced(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// dynamicOf is a client for the objects.
+// dynamicOf returns a client of the objects.
 func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		externalsecret.ExternalSecrets:        "ExternalSecretList",
@@ -34,7 +34,7 @@ func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	}, objects...)
 }
 
-// custom is an object of External Secrets Operator.
+// custom returns an object of External Secrets Operator.
 func custom(b *indexBed, kind, text string) *unstructured.Unstructured {
 	obj := b.object(text)
 	obj.SetAPIVersion(externalsecret.APIVersion)
@@ -42,28 +42,28 @@ func custom(b *indexBed, kind, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// readiness notes what a Watch says of the first lists.
+// readiness records what a Watch reports about the first lists.
 type readiness struct {
 	mu     sync.Mutex
 	listed map[string]bool
 	denied map[string]error
 }
 
-// waiting lists the resources that were not listed yet.
+// waiting returns the resources that were not listed yet.
 func (r *readiness) waiting(w *Watch) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(w.Resources(), func(resource string) bool { return r.listed[resource] })
 }
 
-// denial is what was said of a resource that may not be listed.
+// denial returns the error of a resource that may not be listed.
 func (r *readiness) denial(resource string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.denied[resource]
 }
 
-// watchOf watches with a client, until the test ends or the returned function is called. ready tells whether everything was listed.
+// watchOf runs a Watch until the test ends or stop is called. ready reports whether everything was listed.
 func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...string) (index *Index, r *readiness, ready func() bool, stop func()) {
 	r = &readiness{listed: make(map[string]bool), denied: make(map[string]error)}
 	if len(namespaces) == 0 {

@@ -1,0 +1,134 @@
+package forcesync
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+func compareNames(a, b types.NamespacedName) int {
+	if a.String() < b.String() {
+		return -1
+	}
+	return 1
+}
+
+func (b *bed) parse(text string) *unstructured.Unstructured {
+	b.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		b.Fatalf("%v in:\n%s", err, text)
+	}
+	return obj
+}
+
+// secret creates a synced ExternalSecret in the namespace shop that reads a path in the mount secret.
+func (b *bed) secret(name, path, spec string) {
+	b.Helper()
+	b.add(b.parse(fmt.Sprintf(`
+metadata: {name: %s, namespace: shop, uid: uid-%[1]s}
+spec: {secretStoreRef: {name: bao, kind: ClusterSecretStore}, refreshInterval: 1h, data: [{remoteRef: {key: %s}}]%s}
+status: {syncedResourceVersion: "1-", refreshTime: "2000-01-01T00:00:00Z", conditions: [{type: Ready, status: "True"}]}
+`, name, path, spec)))
+}
+
+func (b *bed) add(obj *unstructured.Unstructured) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.write(obj)
+	b.written[nameOf(obj)] = "1"
+}
+
+// remove deletes an object.
+func (b *bed) remove(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	obj := b.objects[types.NamespacedName{Namespace: "shop", Name: name}]
+	delete(b.objects, nameOf(obj))
+	b.y.index.drop(externalsecret.Read(obj))
+}
+
+// write stores an object under a new version, and shows it to the actuator.
+func (b *bed) write(obj *unstructured.Unstructured) {
+	b.version++
+	obj.SetResourceVersion(strconv.Itoa(b.version))
+	b.objects[nameOf(obj)] = obj
+	b.show(obj)
+}
+
+func (b *bed) show(obj *unstructured.Unstructured) {
+	if b.y == nil {
+		return
+	}
+	if obj.GetNamespace() == "" {
+		b.y.index.put(externalsecret.ReadCluster(obj))
+	} else {
+		b.y.index.put(externalsecret.Read(obj))
+	}
+}
+
+// patch applies a patch of the actuator, and notifies the operator.
+func (b *bed) patch(action k8stesting.Action) (bool, runtime.Object, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	patch, ok := action.(k8stesting.PatchAction)
+	if !ok || patch.GetPatchType() != types.MergePatchType {
+		return true, nil, apierrors.NewBadRequest("it is no merge patch")
+	}
+	if b.refuse != nil {
+		return true, nil, b.refuse
+	}
+	found, ok := b.objects[types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}]
+	if !ok {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: patch.GetResource().Resource}, patch.GetName())
+	}
+	var body struct {
+		Metadata struct {
+			UID         types.UID
+			Annotations map[string]*string
+		}
+	}
+	if err := json.Unmarshal(patch.GetPatch(), &body); err != nil || body.Metadata.UID != found.GetUID() {
+		return true, nil, apierrors.NewConflict(schema.GroupResource{}, patch.GetName(), err)
+	}
+	after := found.DeepCopy()
+	annotations := after.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	for name, value := range body.Metadata.Annotations {
+		if delete(annotations, name); value != nil {
+			annotations[name] = *value
+		}
+	}
+	after.SetAnnotations(annotations)
+	forced, _, _ := strings.Cut(annotations[externalsecret.AnnotationForceSync], "@")
+	b.patches = append(b.patches, patch.GetName()+" "+forced)
+	b.write(after)
+	if after.GetNamespace() != "" {
+		b.notice(after)
+		return true, after, nil
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(b.objects), compareNames) {
+		child := b.objects[name].DeepCopy()
+		if externalsecret.Read(child).Owner == after.GetName() {
+			child.SetAnnotations(map[string]string{externalsecret.AnnotationForceSync: annotations[externalsecret.AnnotationForceSync]})
+			b.write(child)
+			b.notice(child)
+		}
+	}
+	return true, after, nil
+}

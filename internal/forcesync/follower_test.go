@@ -1,0 +1,198 @@
+package forcesync
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*bed)
+		outcome string
+		warning string
+	}{
+		{
+			"the operator does not get to it", func(b *bed) { b.deaf["db"] = true }, "db failed timed-out",
+			"db SyncFailed timed-out: the secret in the store changed, but External Secrets Operator did not sync it in time (openbao/main/root/secret/shop/db)",
+		},
+		{
+			"the operator cannot", func(b *bed) { b.failing["db"] = true }, "db failed sync-error",
+			"db SyncFailed sync-error: the secret in the store changed, but External Secrets Operator cannot sync it (openbao/main/root/secret/shop/db)",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBed(t, func(b *bed) {
+				test.prepare(b)
+				b.secret("db", "shop/db", "")
+				b.start(b.host())
+				event := b.rotate("shop/db", 2, nil)
+				b.pass(5*time.Minute - time.Second)
+				if done, _ := b.isSettled(event); done {
+					t.Error("it was given up too early")
+				}
+				b.pass(2 * time.Second)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), []string{"db " + secondVersion})
+				b.want("outcomes", b.outcomes(), []string{test.outcome})
+				b.want("Kubernetes Events", b.warnings(), []string{test.warning})
+			})
+		})
+	}
+}
+
+func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.failing["db"] = true
+		b.start(b.host())
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(time.Minute)
+		b.with(func() { b.failing["db"] = false })
+		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"} // as the operator tries again
+		b.pass(time.Second)
+		b.mustSettle(event)
+		b.want("patches", b.taken(), []string{"db " + secondVersion})
+		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
+	})
+}
+
+func TestWhatFailsHoldsUpNothingElse(t *testing.T) {
+	inBed(t, func(b *bed) {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			b.secret(name, "shop/db", "")
+			b.failing[name] = true
+		}
+		b.secret("mail", "shop/mail", "")
+		b.start(b.host())
+		b.rotate("shop/db", 2, nil)
+		b.pass(10 * time.Millisecond)
+		other := b.rotate("shop/mail", 2, nil)
+		b.pass(2 * time.Second)
+		b.mustSettle(other)
+	})
+}
+
+func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
+	inBed(t, func(b *bed) {
+		const many = 20
+		for i := range many {
+			name := fmt.Sprintf("db-%d", i)
+			b.secret(name, "shop/db", "")
+			b.failing[name] = true
+			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
+		}
+		b.start(b.host())
+		b.pass(many*b.took + time.Second)
+		b.rotate("shop/db", 2, nil)
+		b.pass(failingSlotTime - time.Second)
+		if asked, most := len(b.taken()), maxSyncs; asked > most {
+			t.Errorf("%d were asked, want %d at most", asked, most)
+		}
+		b.pass(many * failingSlotTime)
+		if asked, most := len(b.taken()), maxSyncs; asked != many-most {
+			t.Errorf("%d more were asked, want %d", asked, many-most)
+		}
+	})
+}
+
+func TestADeletedSecretThatCouldNotBeReadBeforeIsNotWaitedForEither(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.failing["db"] = true
+		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
+		b.start(b.host())
+		b.pass(time.Second)
+		event := b.rotate("shop/db", 2, func(c *events.Change) { c.Verb = events.VerbDeleted })
+		b.pass(failingSlotTime + time.Second)
+		b.mustSettle(event)
+		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
+	})
+}
+
+func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) {
+	inBed(t, func(b *bed) {
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			b.secret(name, "shop/db", "")
+			b.deaf[name] = true
+		}
+		b.secret("mail", "shop/mail", "")
+		b.start(b.host())
+		b.rotate("shop/db", 2, nil)
+		b.pass(10 * time.Millisecond)
+		other := b.rotate("shop/mail", 2, nil)
+		b.pass(slotTime - time.Second)
+		if done, _ := b.isSettled(other); done {
+			t.Error("more are asked than max-syncs allows")
+		}
+		b.pass(2 * time.Second)
+		b.mustSettle(other)
+	})
+}
+
+func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.failing["db"] = true // for there is nothing to read
+		b.start(b.host())
+		event := b.rotate("shop/db", 2, func(c *events.Change) {
+			c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
+		})
+		b.pass(time.Second)
+		b.mustSettle(event)
+		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/2/deleted"})
+		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
+	})
+}
+
+func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
+	stale := func(times int) func(types.NamespacedName) string {
+		return func(types.NamespacedName) string {
+			if times--; times >= 0 {
+				return "1"
+			}
+			return "2"
+		}
+	}
+	again := []string{"db " + secondVersion, "db " + secondVersion + "-r1", "db " + secondVersion + "-r2"}
+	undeleted := func(c *events.Change) { c.Store.Operation = "undelete" }
+	uncounted := func(c *events.Change) { c.Store.Version = 0 }
+	tests := []struct {
+		name    string
+		stale   int // how often an old version is read
+		target  string
+		mutate  func(*events.Change)
+		patches []string
+		outcome string
+	}{
+		{name: "not where it changes at once", patches: again[:1], outcome: "db completed synced"},
+		{name: "until it changes", stale: 1, patches: again[:2], outcome: "db completed synced"},
+		{name: "twice", stale: 2, patches: again, outcome: "db completed synced"},
+		{name: "but not more often", stale: 9, patches: again, outcome: "db skipped no-change"},
+		{name: "where polling found it", stale: 9, mutate: func(c *events.Change) { c.Store.Operation = "" }, patches: again, outcome: "db skipped no-change"},
+		{name: "not where no version was written", stale: 9, mutate: undeleted, patches: again[:1], outcome: "db completed synced"},
+		{name: "not where none are counted", stale: 9, mutate: uncounted, patches: again[:1], outcome: "db completed synced"},
+		{name: "not where nobody watches what it writes", stale: 9, target: ", target: {manifest: {apiVersion: example.org/v1, kind: Thing}}", patches: again[:1], outcome: "db completed synced"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBed(t, func(b *bed) {
+				b.secret("db", "shop/db", test.target)
+				b.read = stale(test.stale)
+				b.start(b.host())
+				event := b.rotate("shop/db", 2, test.mutate)
+				b.pass(20 * time.Second)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), test.patches)
+				b.want("outcomes", b.outcomes(), []string{test.outcome})
+				b.want("Kubernetes Events", b.warnings(), nil)
+			})
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package forcesync
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*bed)
+		after   time.Duration
+		patches []string
+	}{
+		{
+			"which still waits for its turn", func(b *bed) {
+				for _, name := range []string{"a", "b", "c", "d", "e"} {
+					b.secret(name, "other", "")
+					b.deaf[name] = true
+				}
+				b.rotate("other", 2, nil)
+				b.pass(10 * time.Millisecond)
+			}, time.Second, []string{"db main/root/secret/shop/db/3"},
+		},
+		{
+			"which was asked for", func(b *bed) { b.took = 10 * time.Second }, time.Second,
+			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
+		},
+		{
+			"which is looked for in what is written", func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } }, time.Second,
+			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBed(t, func(b *bed) {
+				b.secret("db", "shop/db", "")
+				b.start(b.host())
+				test.prepare(b)
+				b.taken()
+				first := b.rotate("shop/db", 2, nil)
+				b.pass(test.after)
+				second := b.rotate("shop/db", 3, nil)
+				b.pass(10 * time.Millisecond)
+				b.with(func() { b.read = nil })
+				b.pass(time.Minute)
+				b.mustSettle(first)
+				b.mustSettle(second)
+				b.want("patches", b.taken(), test.patches)
+				if outcomes := b.outcomes(); len(outcomes) != 1 || outcomes[0] != "db completed synced" {
+					t.Errorf("outcomes: %q", outcomes)
+				}
+			})
+		})
+	}
+}
+
+func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
+		b.with(func() { b.content = "3" })
+		b.ask(func() {
+			b.take(first)
+			b.y.Advance(b.Context())
+			b.y.patcher.running.Wait() // the answer is there, and not looked at yet
+			b.take(second)
+		})
+		b.pass(10 * time.Second)
+		b.mustSettle(first)
+		b.mustSettle(second)
+		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/db/3"})
+	})
+}
+
+func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = 10 * time.Second
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		later := b.rotate("shop/db", 3, nil)
+		b.pass(time.Second)
+		earlier := b.deliver(b.Context(), rotation("shop/db", 2, nil))
+		b.pass(time.Minute)
+		b.mustSettle(earlier)
+		b.mustSettle(later)
+		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/3"})
+	})
+}
+
+func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = 10 * time.Second
+		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}]")
+		b.start(b.host())
+		first := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		second := b.rotate("shop/mail", 2, nil)
+		b.pass(time.Minute)
+		b.mustSettle(first)
+		b.mustSettle(second)
+		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2"})
+	})
+}
