@@ -15,14 +15,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-const (
-	// takeoverWait is how long the events of an actuator that died wait for the next one.
-	takeoverWait = 10 * time.Second
-	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
-	// keep the others from coming.
-	maxInFlight = 20000
-)
-
 // Actuator rolls the workloads that depend on what changed. Make one with New.
 type Actuator struct {
 	surroundings
@@ -95,7 +87,10 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if !a.options.LeaderElect {
 		return a.lead(ctx)
 	}
-	return a.elect(ctx)
+	e := election{
+		client: a.options.Client, namespace: a.options.LeaseNamespace, identity: a.options.Identity, log: a.log,
+	}
+	return e.run(ctx, a.lead)
 }
 
 // lead consumes and acts until the context is done.
@@ -117,7 +112,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	var failure error
 	consuming.Go(func() {
 		defer stop()
-		failure = a.bus.Consume(leading, a.consumeOptions(), func(ctx context.Context, d *events.Delivery) {
+		failure = a.bus.Consume(leading, consumeOptions(a.options, a.metrics.reject), func(ctx context.Context, d *events.Delivery) {
 			select {
 			case l.deliveries <- d:
 			case <-ctx.Done():
@@ -143,20 +138,4 @@ func (a *Actuator) lead(ctx context.Context) error {
 		return fmt.Errorf("consuming events: %w", failure)
 	}
 	return nil
-}
-
-func (a *Actuator) consumeOptions() events.ConsumeOptions {
-	return events.ConsumeOptions{
-		Durable: durable(a.options), StoresFrom: a.options.StoresFrom, MaxAckPending: maxInFlight, AckWait: takeoverWait, OnReject: a.metrics.reject,
-	}
-}
-
-// durable returns the name of the consumer of CHANGES.
-func durable(options Options) string {
-	name := "actuator-" + options.Cluster
-	if options.DryRun {
-		// A dry run must not advance the real consumer.
-		return name + "-dry-run"
-	}
-	return name
 }

@@ -40,7 +40,10 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.roll
-	c.metrics.patched(ctx, r, c.now())
+	c.metrics.patched(ctx, r.workload.ID, r.rolls)
+	for _, cause := range r.causes {
+		c.metrics.rolledFor(cause.newest().context(ctx), r.workload.ID, c.now().Sub(cause.change.Time))
+	}
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
@@ -63,8 +66,7 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 	delay := c.gathering.retry(r.pending, c.now())
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
-	c.metrics.notPatched(ctx, r)
-	c.metrics.reloader.retried(ctx)
+	c.metrics.retried(ctx, r.workload.ID)
 }
 
 // giveUp ends what a patch was for that the API server refuses. The events are dead-lettered when nothing else holds them.
@@ -72,7 +74,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 	rollCtx := r.context(ctx)
 	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
-	c.metrics.notPatched(ctx, r)
+	c.metrics.gaveUp(ctx, r.workload.ID)
 	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)

@@ -67,6 +67,15 @@ func (g *gauges) instruments() []instrument.Instrument {
 	}
 }
 
+// snapshot is the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes one, so
+// that a scrape does not hold up the loop.
+type snapshot struct {
+	pending int
+	held    map[plan.Reason]int
+	// active and failing are by kind.
+	active, failing map[string]int
+}
+
 // observed is what the gauges show.
 type observed struct {
 	kinds     workload.Kinds

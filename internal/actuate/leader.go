@@ -3,9 +3,11 @@ package actuate
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -13,32 +15,46 @@ import (
 // leaseName is the name of the Lease: deploy/base/rbac.yaml allows no other.
 const leaseName = "keyturn-actuator"
 
-// The times of the Lease, in the proportions of the programs of Kubernetes itself.
+// The times of the Lease: those of kube-controller-manager.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// elect leads whenever this actuator holds the Lease, until the context is done.
-func (a *Actuator) elect(ctx context.Context) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, a.options.LeaseNamespace, leaseName,
-		a.options.Client.CoreV1(), a.options.Client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: a.options.Identity})
+// election makes one of several actuators the leader.
+type election struct {
+	client kubernetes.Interface
+	// namespace is that of the Lease.
+	namespace string
+	// identity is what the Lease calls this actuator.
+	identity string
+	log      *slog.Logger
+}
+
+// run calls lead whenever this actuator holds the Lease, until the context is done.
+func (e *election) run(ctx context.Context, lead func(context.Context) error) error {
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, leaseName,
+		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.identity})
 	if err != nil {
 		return fmt.Errorf("making the lease: %w", err)
 	}
+	leadLogged := func(ctx context.Context) error {
+		e.log.InfoContext(ctx, "became the leader", "identity", e.identity)
+		return lead(ctx)
+	}
 	for ctx.Err() == nil {
 		term := &term{finished: make(chan struct{})}
-		if err := term.run(ctx, a, lock); err != nil {
+		if err := term.run(ctx, lock, leadLogged); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// term is one time of trying to lead, and of leading. The elector of client-go begins the leading in a goroutine that it does
-// not wait for, and gives the Lease up when its context ends. Here the Lease is given up after the leading has ended, so
-// that two never act.
+// term is one attempt to become the leader, and the time as the leader. The elector of client-go starts the leading in a goroutine that it
+// does not wait for, and releases the Lease when its context ends. Here the Lease is released after the leading has ended, so that two
+// actuators never act.
 type term struct {
 	mu       sync.Mutex
 	began    bool
@@ -47,7 +63,7 @@ type term struct {
 	failure  error
 }
 
-func (t *term) run(ctx context.Context, a *Actuator, lock resourcelock.Interface) error {
+func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(context.Context) error) error {
 	electing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -59,11 +75,10 @@ func (t *term) run(ctx context.Context, a *Actuator, lock resourcelock.Interface
 				}
 				defer close(t.finished)
 				defer giveUp()
-				a.log.InfoContext(ctx, "became the leader", "identity", a.options.Identity)
 				leading, stop := context.WithCancel(holding)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				t.failure = a.lead(leading)
+				t.failure = lead(leading)
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -84,7 +99,7 @@ func (t *term) run(ctx context.Context, a *Actuator, lock resourcelock.Interface
 	return t.failure
 }
 
-// begin tells whether the leading may begin.
+// begin reports whether the leading may begin.
 func (t *term) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +107,7 @@ func (t *term) begin() bool {
 	return t.began
 }
 
-// end has the leading not begin any more. It is false where it has begun: then finished is closed when it ends.
+// end keeps the leading from beginning. It is false if it has begun: then finished is closed when it ends.
 func (t *term) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

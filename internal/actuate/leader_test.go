@@ -40,15 +40,11 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 				HolderIdentity: &other, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
 			},
 		})
-		options := testOptions()
-		options.Client, options.Identity = client, "me"
-		a, err := New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := election{client: client, namespace: "keyturn-system", identity: "me", log: testOptions().Logger}
+		led := false
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- a.elect(ctx) }()
+		go func() { ended <- e.run(ctx, func(context.Context) error { led = true; return nil }) }()
 		time.AfterFunc(leaseDuration/2, cancel)
 		select {
 		case err := <-ended:
@@ -58,8 +54,8 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 		case <-time.After(leaseDuration):
 			t.Error("it did not end")
 		}
-		if a.Leading() {
-			t.Error("it leads")
+		if led {
+			t.Error("it has led")
 		}
 		lease, err := client.CoordinationV1().Leases("keyturn-system").Get(t.Context(), leaseName, metav1.GetOptions{})
 		if err != nil || *lease.Spec.HolderIdentity != other {

@@ -178,17 +178,19 @@ func (m *metrics) published(ctx context.Context, err error) {
 	m.sent.Add(ctx, 1, metric.WithAttributes(errorType(messaging("publish", events.KindRollout), err)...))
 }
 
-// patched measures a patch that succeeded. Its times are those of the traces that led to it, so that an exemplar leads back.
-func (m *metrics) patched(ctx context.Context, r *roll, now time.Time) {
-	kind := attribute.String("kind", r.kind.Name)
-	m.patches.Add(ctx, 1, metric.WithAttributes(kind, attribute.Bool("rolls", r.rolls)))
-	for _, c := range r.causes {
-		took := now.Sub(c.change.Time)
-		changeCtx := c.newest().context(ctx)
-		m.changePatch.Record(changeCtx, took.Seconds(), metric.WithAttributes(kind))
-		m.reloader.patched(changeCtx, r, took)
+// patched counts a patch that succeeded, and whether it rolls.
+func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
+	m.patches.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
+	if rolls {
+		m.reloader.reloaded(ctx, id)
 	}
-	m.reloader.reloaded(ctx, r)
+}
+
+// rolledFor measures the time from a change to the patch that rolls for it. Its context is that of the event, so that an exemplar leads
+// back to the change.
+func (m *metrics) rolledFor(ctx context.Context, id events.Workload, took time.Duration) {
+	m.changePatch.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", id.Kind)))
+	m.reloader.rolledFor(ctx, id, took)
 }
 
 // patchFailed counts a patch that did not succeed.
@@ -196,10 +198,16 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
 }
 
-// notPatched counts the patch of a workload that did not succeed.
-func (m *metrics) notPatched(ctx context.Context, r *roll) {
-	m.patchFailed(ctx, r.kind.Name)
-	m.reloader.failed(ctx, r.workload)
+// retried counts the patch of a workload that failed and is going to be retried.
+func (m *metrics) retried(ctx context.Context, id events.Workload) {
+	m.gaveUp(ctx, id)
+	m.reloader.retried(ctx)
+}
+
+// gaveUp counts the patch of a workload that failed and is not going to be retried.
+func (m *metrics) gaveUp(ctx context.Context, id events.Workload) {
+	m.patchFailed(ctx, id.Kind)
+	m.reloader.failed(ctx, id)
 }
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.

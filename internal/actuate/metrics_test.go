@@ -76,17 +76,11 @@ func measure(t *testing.T, a *Actuator) {
 	ctx, m, w := sampled(t), a.metrics, workloadOf(t, "auto", wholeDB, nil)
 	reject := &events.RejectError{Reason: "patch-denied", Err: errors.New("no")}
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	p := newPending(w.Key(), written)
-	p.changes[db] = &pendingChange{change: change, events: []*inFlightEvent{{span: trace.SpanFromContext(ctx)}}}
-	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	m.received(ctx, change, []*workload.Workload{w})
 	m.decided(ctx, plan.Stale)
-	m.patched(ctx, r, written.Add(time.Second))
-	m.notPatched(ctx, r)
-	m.reloader.retried(ctx)
+	m.patched(ctx, w.ID, true)
+	m.rolledFor(ctx, w.ID, time.Second)
+	m.retried(ctx, w.ID)
 	m.finished(ctx, change, time.Second, nil)
 	m.finished(ctx, change, time.Second, reject)
 	m.finished(ctx, change, time.Second, context.Canceled)
@@ -113,7 +107,7 @@ func lead(t *testing.T, a *Actuator) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	delivered := make(chan struct{})
-	options := a.consumeOptions()
+	options := consumeOptions(a.options, a.metrics.reject)
 	options.MaxAckPending = 1
 	var consuming sync.WaitGroup
 	consuming.Go(func() {

@@ -91,7 +91,7 @@ func (p *patcher) drain() <-chan patchResult {
 // send sends a patch and waits for the answer.
 func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(workloadAttributes(r.workload.ID)...), trace.WithAttributes(requestAttributes(r)...))
+		trace.WithAttributes(workloadAttributes(r.workload.ID)...), trace.WithAttributes(requestAttributes(r.attempts)...))
 	defer span.End()
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()

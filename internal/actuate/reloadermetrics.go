@@ -136,26 +136,26 @@ func (m *reloaderMetrics) decided(ctx context.Context, reason plan.Reason) {
 	}
 }
 
-// reloaded counts a patch that succeeded, where it rolls.
-func (m *reloaderMetrics) reloaded(ctx context.Context, r *roll) {
-	if m != nil && r.rolls {
-		m.count(ctx, r.workload, true)
-	}
-}
-
-// patched measures the time that one of the causes of a patch took.
-func (m *reloaderMetrics) patched(ctx context.Context, r *roll, took time.Duration) {
+// reloaded counts a patch that succeeded and rolls.
+func (m *reloaderMetrics) reloaded(ctx context.Context, id events.Workload) {
 	if m != nil {
-		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", m.title(r.workload.ID.Kind))))
+		m.count(ctx, id, true)
 	}
 }
 
-// failed counts a patch that did not succeed.
-func (m *reloaderMetrics) failed(ctx context.Context, w *workload.Workload) {
+// rolledFor measures the time from a change to the patch that rolls for it.
+func (m *reloaderMetrics) rolledFor(ctx context.Context, id events.Workload, took time.Duration) {
+	if m != nil {
+		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", m.title(id.Kind))))
+	}
+}
+
+// failed counts a patch that failed.
+func (m *reloaderMetrics) failed(ctx context.Context, id events.Workload) {
 	if m == nil {
 		return
 	}
-	m.count(ctx, w, false)
+	m.count(ctx, id, false)
 	m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "patch")))
 }
 
@@ -166,14 +166,14 @@ func (m *reloaderMetrics) retried(ctx context.Context) {
 	}
 }
 
-func (m *reloaderMetrics) count(ctx context.Context, w *workload.Workload, succeeded bool) {
+func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, succeeded bool) {
 	success, result := attribute.String("success", "true"), attribute.String("result", "success")
 	if !succeeded {
 		success, result = attribute.String("success", "false"), attribute.String("result", "error")
 	}
 	m.reloads.Add(ctx, 1, metric.WithAttributes(success))
-	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", w.ID.Namespace)))
-	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", m.title(w.ID.Kind)), result))
+	m.byNamespace.Add(ctx, 1, metric.WithAttributes(success, attribute.String("namespace", id.Namespace)))
+	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", m.title(id.Kind)), result))
 }
 
 // title returns how Reloader writes a kind of workload: Deployment.

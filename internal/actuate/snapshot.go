@@ -5,15 +5,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// snapshot is the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes one, so
-// that a scrape does not hold up the loop.
-type snapshot struct {
-	pending int
-	held    map[plan.Reason]int
-	// active and failing are by kind.
-	active, failing map[string]int
-}
-
+// newSnapshot counts what the parts of the loop have.
 func newSnapshot(gathering *debounce, following *following, peers *failedPeers) *snapshot {
 	s := &snapshot{
 		pending: len(gathering.byKey), held: make(map[plan.Reason]int),

@@ -12,7 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // startProcess starts the span of an event's processing. Its parent is the context in which the event was made, so that a person
@@ -35,41 +34,6 @@ func startProcess(ctx context.Context, tracer trace.Tracer, consumer string, del
 			attribute.Int64("keyturn.delivery", int64(delivery.Deliveries)),
 		))
 	return span
-}
-
-// startPlan starts the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the others are
-// linked to it, so that someone who looks at the trace of one of those finds what came of it.
-func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
-	newest, others := newestOf(p)
-	if newest != nil {
-		ctx = newest.context(ctx)
-	}
-	links := linkToParent(ctx)
-	for _, e := range others {
-		links = append(links, trace.Link{SpanContext: e.span.SpanContext()})
-	}
-	_, span := tracer.Start(ctx, "plan", trace.WithLinks(links...), trace.WithAttributes(workloadAttributes(w.ID)...))
-	for _, e := range others {
-		e.span.AddLink(trace.Link{SpanContext: span.SpanContext()})
-	}
-	return span
-}
-
-// newestOf returns the event of the newest change of a workload, nil if it has none, and the other events.
-func newestOf(p *pending) (newest *inFlightEvent, others []*inFlightEvent) {
-	for _, c := range p.changes {
-		for _, e := range c.events {
-			switch {
-			case newest == nil:
-				newest = e
-			case workload.Newer(e.delivery.Change.ResourceVersion, newest.delivery.Change.ResourceVersion):
-				newest, others = e, append(others, newest)
-			default:
-				others = append(others, e)
-			}
-		}
-	}
-	return newest, others
 }
 
 // linkToParent links a span to what is its parent as well. Jaeger makes one reference of the two, which would not be that of
@@ -97,12 +61,12 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// requestAttributes are those of a patch as a request to the API server. That it is tried again is in the trace too: each
-// try has a decision of its own, of what is known by then.
-func requestAttributes(r *roll) []attribute.KeyValue {
+// requestAttributes are those of a patch as a request to the API server. Each attempt has a decision of its own, of what is known by
+// then, so that it is a span of its own as well.
+func requestAttributes(attempts int) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{semconv.HTTPRequestMethodPatch}
-	if r.attempts > 0 {
-		attributes = append(attributes, semconv.HTTPRequestResendCount(r.attempts))
+	if attempts > 0 {
+		attributes = append(attributes, semconv.HTTPRequestResendCount(attempts))
 	}
 	return attributes
 }

@@ -1,0 +1,33 @@
+package actuate
+
+import (
+	"context"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// takeoverWait is how long the events of an actuator that died wait for the next one.
+	takeoverWait = 10 * time.Second
+	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
+	// keep the others from coming.
+	maxInFlight = 20000
+)
+
+// consumeOptions are those of the consumer of CHANGES.
+func consumeOptions(options Options, onReject func(context.Context, string)) events.ConsumeOptions {
+	return events.ConsumeOptions{
+		Durable: durable(options), StoresFrom: options.StoresFrom, MaxAckPending: maxInFlight, AckWait: takeoverWait, OnReject: onReject,
+	}
+}
+
+// durable returns the name of the consumer of CHANGES.
+func durable(options Options) string {
+	name := "actuator-" + options.Cluster
+	if options.DryRun {
+		// A dry run must not advance the real consumer.
+		return name + "-dry-run"
+	}
+	return name
+}
