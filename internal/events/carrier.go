@@ -57,6 +57,12 @@ func TraceFrom(ctx context.Context) TraceContext {
 	return TraceContext{Parent: c[traceparentKey], State: c[tracestateKey]}
 }
 
+// remote returns a new context whose remote parent is t. The propagator parses into contexts only.
+func (t TraceContext) remote() context.Context { return t.Context(context.Background()) }
+
+// Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject an event.
+func (t TraceContext) Valid() TraceContext { return TraceFrom(t.remote()) }
+
 // Context returns a context whose remote parent is t, or ctx if t is empty or invalid.
 func (t TraceContext) Context(ctx context.Context) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparentKey: t.Parent, tracestateKey: t.State})

@@ -30,7 +30,7 @@ func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (
 	}
 	var last atomic.Pointer[error]
 	var user nkeyUser
-	options, err := opts.options(logger, shown, &last, &user)
+	options, err := opts.options(context.WithoutCancel(ctx), logger, shown, &last, &user)
 	if err != nil {
 		return nil, err
 	}

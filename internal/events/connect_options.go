@@ -46,9 +46,10 @@ func (o *ConnectOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "nats-key", "", "`file` with the private key of --nats-cert (PEM)")
 }
 
-// options returns the options of the connection. The last error of a connection attempt is stored in last.
+// options returns the options of the connection. The handlers log with ctx, and store the last error of a connection
+// attempt in last.
 func (o ConnectOptions) options(
-	logger *slog.Logger, shown string, last *atomic.Pointer[error], user *nkeyUser,
+	ctx context.Context, logger *slog.Logger, shown string, last *atomic.Pointer[error], user *nkeyUser,
 ) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(o.Name),
@@ -61,18 +62,18 @@ func (o ConnectOptions) options(
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { last.Store(&err) }),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() && err != nil {
-				logger.WarnContext(context.Background(), "nats disconnected", "url", shown, "err", err)
+				logger.WarnContext(ctx, "nats disconnected", "url", shown, "err", err)
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			logger.InfoContext(context.Background(), "nats reconnected", "url", shown, "server", nc.ConnectedServerName())
+			logger.InfoContext(ctx, "nats reconnected", "url", shown, "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			var subject string
 			if sub != nil {
 				subject = sub.Subject
 			}
-			logger.WarnContext(context.Background(), "nats reports an error", "subject", subject, "err", err)
+			logger.WarnContext(ctx, "nats reports an error", "subject", subject, "err", err)
 		}),
 	}
 	if o.CAFile != "" {

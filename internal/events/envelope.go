@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,9 +158,6 @@ func (v envelope) matches(want envelope) error {
 }
 
 func sourceURI(cluster, component string) string { return "k8s://" + cluster + "/" + component }
-
-// Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject a change.
-func (t TraceContext) Valid() TraceContext { return TraceFrom(t.Context(context.Background())) }
 
 // decodeJSON decodes one JSON value. Its errors have the position of a fault but quote no data.
 func decodeJSON(data []byte, payload any) error {

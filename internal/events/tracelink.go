@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,7 +14,7 @@ const traceIDPlaceholder = "{traceID}"
 
 // ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
-	id := trace.SpanContextFromContext(t.Context(context.Background())).TraceID()
+	id := trace.SpanContextFromContext(t.remote()).TraceID()
 	if !id.IsValid() {
 		return ""
 	}

@@ -129,6 +129,13 @@ func (s *sinkConfig) resolve() []error {
 	if _, err := newTemplate(s.Template); err != nil {
 		refuse("template: %w", err)
 	}
+	return append(problems, s.checkHeaders()...)
+}
+
+// checkHeaders checks the further headers.
+func (s *sinkConfig) checkHeaders() []error {
+	var problems []error
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if len(s.Headers) > 0 && s.Type != typeWebhook {
 		refuse("headers: are for the type %s, want none with %q", typeWebhook, s.Type)
 	}

@@ -31,7 +31,8 @@ type Options struct {
 
 // AddFlags adds the flag of ConfigFile.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ConfigFile, "notify-config", "", "`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
+	flags.StringVar(&o.ConfigFile, "notify-config", "",
+		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
 }
 
 // Notifier sends outcomes to sinks.
