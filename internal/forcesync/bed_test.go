@@ -183,22 +183,23 @@ func (b *bed) mustSettle(t *event) {
 // outcomes returns the outcomes since the last call: "db skipped no-change".
 func (b *bed) outcomes() []string {
 	b.Helper()
-	var told []string
-	for _, outcome := range b.published {
+	var published []events.Outcome
+	b.ask(func() { published, b.published = b.published, nil })
+	var lines []string
+	for _, outcome := range published {
 		if _, err := outcome.Event(); err != nil {
 			b.Errorf("an outcome cannot be published: %v", err)
 		}
-		told = append(told, outcome.Workload.Name+" "+string(outcome.Verb)+" "+outcome.Reason)
+		lines = append(lines, outcome.Workload.Name+" "+string(outcome.Verb)+" "+outcome.Reason)
 	}
-	b.published = nil
-	return told
+	return lines
 }
 
 // warnings returns the Kubernetes Events since the last call.
 func (b *bed) warnings() []string {
-	told := b.warned
-	b.warned = nil
-	return told
+	var warned []string
+	b.ask(func() { warned, b.warned = b.warned, nil })
+	return warned
 }
 
 // taken returns the patches since the last call: "db main/root/secret/shop/db/2".
