@@ -1,5 +1,5 @@
-// Package plan decides what a change of a source means to a workload. It is pure: the same input gives the same decision, and it
-// knows no clock, no API server, no stream and no telemetry.
+// Package plan decides what a change of a source means for a workload. It is pure: equal inputs lead to equal decisions, and it uses
+// no clock, API server, stream or telemetry.
 package plan
 
 import (
@@ -14,18 +14,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// bornAfterMargin is by how much a workload must be younger than a write, by the clocks of the API servers, to be sure
-// that it was made after it. Their times have one second's precision, and several servers have several clocks.
+// bornAfterMargin is how much younger than a write a workload must be, by the API servers' timestamps, to count as created after
+// it. The timestamps have a precision of one second, and the clocks of several servers differ.
 const bornAfterMargin = 10 * time.Second
 
-// Decide decides what a change of a source does to a workload. It is a pure function of what is known:
+// Decide decides what a change of a source means for a workload:
 //
 //	w     the workload as last seen
 //	now   the last event of the source
-//	from  the content before the first change that is not decided yet; nil where it is not known
+//	from  the content before the first undecided change; nil if unknown
 //
-// It looks at states, not at steps: an event that comes twice, late, or in place of others that it superseded on the
-// stream, leads to the same end.
+// It compares states, not steps, so that an event that is redelivered, late, or supersedes others leads to the same result.
 func Decide(w *workload.Workload, now events.Change, from *events.Change) Decision {
 	ref := w.Reference(now.Source)
 	want := w.OptIn.Wants(now.Source, ref, now.Match)
@@ -64,7 +63,8 @@ func reason(w *workload.Workload, ref *workload.Reference, seen glimpse, now eve
 	}
 	last, rolledBefore := w.Rolled[now.Source.String()]
 	if rolledBefore {
-		// The resourceVersions of another object of this name may be of another cluster, as after a restore from a backup.
+		// An object of this name with another UID may come from another cluster, as after a restore from a backup. Its
+		// resourceVersions cannot be compared.
 		same := last.UID == now.UID
 		switch {
 		case same && workload.Newer(last.Version, seen.changedAt):
@@ -95,26 +95,25 @@ func reason(w *workload.Workload, ref *workload.Reference, seen glimpse, now eve
 	return Changed
 }
 
-// needs tells whether the pods cannot start without the source: they have read it as it was created.
+// needs reports whether the pods cannot start without the source. They can only have started after it was created.
 func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
 
-// lacks tells whether one of the keys is not there.
+// lacks reports whether one of the keys is missing.
 func lacks(change events.Change, keys []string) bool {
 	return slices.ContainsFunc(keys, func(name string) bool { return change.Keys[name].Fingerprint == "" })
 }
 
-// glimpse is what the pods of a workload see of a source.
+// glimpse is the part of a source that the pods of a workload read.
 type glimpse struct {
-	// fingerprint is over all that they see.
+	// fingerprint is the fingerprint of that part.
 	fingerprint string
-	// changedAt is the resourceVersion at which something of it last changed. Empty: not since the source was first seen.
+	// changedAt is the resourceVersion of its last change. Empty if it has not changed since the source was first seen.
 	changedAt string
-	// changed are the keys of it that the event itself is about.
+	// changed are its keys that changed with the event.
 	changed []string
 }
 
-// view gives what is seen of a source through some of its keys. With nil, or where the event does not list the keys, all
-// of it is seen.
+// view returns the part of a source that has the keys. It is the whole source if keys is nil, or if the event does not list them.
 func view(change events.Change, keys []string) glimpse {
 	if keys == nil || change.Truncated {
 		return glimpse{fingerprint: change.Fingerprint, changedAt: change.ChangedAt, changed: change.Changed}
@@ -136,7 +135,7 @@ func view(change events.Change, keys []string) glimpse {
 			digest.Write([]byte(part))
 		}
 	}
-	// What goes into the digest is keyed already. It has the form of a fingerprint, under the same key.
+	// The input of the digest is keyed already, so the result has the form of a fingerprint under the same key.
 	keyID, _, _ := strings.Cut(change.Fingerprint, ":")
 	seen.fingerprint = keyID + ":" + hex.EncodeToString(digest.Sum(nil)[:16])
 	return seen
