@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -19,19 +20,24 @@ import (
 // maxScrapes is how many scrapes are answered at once. More are refused, so that they cannot pile up.
 const maxScrapes = 4
 
-// setupMetrics makes the meter provider, with a reader for /metrics if that is scraped and one for the exporter that
+// meterProvider is a meter provider, with its handler and how to shut it down.
+type meterProvider struct {
+	metric.MeterProvider
+	handler  http.Handler // of /metrics
+	shutdown func(context.Context) error
+}
+
+// newMeterProvider returns a meter provider with a reader for /metrics if that is scraped and one for the exporter that
 // OTEL_METRICS_EXPORTER names. Without a reader it is a no-op.
-func (t *Telemetry) setupMetrics(ctx context.Context, res *resource.Resource, scraped bool) error {
-	t.MeterProvider = noop.NewMeterProvider()
+func newMeterProvider(ctx context.Context, res *resource.Resource, scraped bool) (*meterProvider, error) {
 	registry, err := newRegistry()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.Metrics = metricsHandler(registry)
+	m := &meterProvider{MeterProvider: noop.NewMeterProvider(), handler: metricsHandler(registry), shutdown: noShutdown}
 	if disabled() {
-		return nil
+		return m, nil
 	}
-
 	var readers []sdkmetric.Option
 	if scraped {
 		reader, err := promexporter.New(
@@ -41,26 +47,24 @@ func (t *Telemetry) setupMetrics(ctx context.Context, res *resource.Resource, sc
 			promexporter.WithoutScopeInfo(),
 		)
 		if err != nil {
-			return fmt.Errorf("registering: %w", err)
+			return nil, fmt.Errorf("registering: %w", err)
 		}
 		readers = append(readers, sdkmetric.WithReader(reader))
 	}
 	if env("OTEL_METRICS_EXPORTER") != "" {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !autoexport.IsNoneMetricReader(reader) {
 			readers = append(readers, sdkmetric.WithReader(reader))
 		}
 	}
-	if len(readers) == 0 {
-		return nil
+	if len(readers) > 0 {
+		provider := sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(res))...)
+		m.MeterProvider, m.shutdown = provider, provider.Shutdown
 	}
-	provider := sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(res))...)
-	t.MeterProvider = provider
-	t.flushes = append(t.flushes, flush{"metrics", provider.Shutdown})
-	return nil
+	return m, nil
 }
 
 // newRegistry returns a registry of our own, with the metrics of the Go runtime and the process. Any dependency may write to the global

@@ -24,9 +24,6 @@ func CountRequests(meters metric.MeterProvider) error {
 	return nil
 }
 
-// scope is the name of this package's meter.
-const scope = "github.com/keyturn/keyturn/internal/telemetry"
-
 // requests measures requests to the API server. Host and path are not labels: the host never changes, and there are as many paths as
 // objects.
 type requests struct {

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -36,8 +33,6 @@ type Telemetry struct {
 	TracerProvider trace.TracerProvider
 	// MeterProvider is a no-op if nothing reads it.
 	MeterProvider metric.MeterProvider
-	// Propagator carries W3C trace context and baggage, whether traces are on or off.
-	Propagator propagation.TextMapPropagator
 	// Metrics serves /metrics and nothing else.
 	Metrics http.Handler
 
@@ -55,29 +50,26 @@ type flush struct {
 // An error is about the environment: an unknown exporter or protocol, or an attribute list that does not parse. OTEL_SDK_DISABLED=true
 // makes both providers no-ops.
 func Setup(ctx context.Context, service Service) (*Telemetry, error) {
-	t := &Telemetry{
-		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
-		flushLimit: flushLimit,
-	}
-	if err := t.setup(ctx, service); err != nil {
-		return nil, errors.Join(err, t.Shutdown(ctx))
-	}
-	return t, nil
-}
-
-func (t *Telemetry) setup(ctx context.Context, service Service) error {
 	res, err := newResource(ctx, service)
 	if err != nil {
-		return fmt.Errorf("describing this process to telemetry: %w", err)
+		return nil, fmt.Errorf("describing this process to telemetry: %w", err)
 	}
-	if err := t.setupMetrics(ctx, res, service.Scraped); err != nil {
-		return fmt.Errorf("setting up metrics: %w", err)
+	meters, err := newMeterProvider(ctx, res, service.Scraped)
+	if err != nil {
+		return nil, fmt.Errorf("setting up metrics: %w", err)
+	}
+	t := &Telemetry{
+		MeterProvider: meters.MeterProvider, Metrics: meters.handler, flushLimit: flushLimit,
+		flushes: []flush{{"metrics", meters.shutdown}},
 	}
 	// After metrics, because it counts its spans: Shutdown flushes them first.
-	if err := t.setupTraces(ctx, res); err != nil {
-		return fmt.Errorf("setting up traces: %w", err)
+	traces, err := newTracerProvider(ctx, res, t.MeterProvider)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("setting up traces: %w", err), t.Shutdown(ctx))
 	}
-	return nil
+	t.TracerProvider = traces.TracerProvider
+	t.flushes = append(t.flushes, flush{"traces", traces.shutdown})
+	return t, nil
 }
 
 // Shutdown flushes spans and metrics. If the receiver hangs it returns after some seconds, with an error that says what was lost; a
@@ -98,14 +90,4 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	}
 	t.flushes = nil
 	return errors.Join(errs...)
-}
-
-// disabled reports whether the environment turns OpenTelemetry off altogether.
-func disabled() bool {
-	return strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")
-}
-
-// env returns an OpenTelemetry environment variable, for which empty means unset.
-func env(name string) string {
-	return strings.TrimSpace(os.Getenv(name))
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -122,20 +120,6 @@ func TestSetupRefusesAnEnvironmentItDoesNotUnderstand(t *testing.T) {
 				t.Errorf("error is %q, want it to begin with %q", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestContextIsPropagatedAlsoWhereTracesAreOff(t *testing.T) {
-	clearEnvironment(t)
-	tel := setup(t, service())
-	in := propagation.MapCarrier{"traceparent": "00-" + testTrace + "-" + testSpan + "-01", "baggage": "team=shop"}
-	ctx := tel.Propagator.Extract(t.Context(), in)
-	ctx, span := tel.TracerProvider.Tracer("test").Start(ctx, "process")
-	defer span.End()
-	out := propagation.MapCarrier{}
-	tel.Propagator.Inject(ctx, out)
-	if diff := cmp.Diff(in, out); diff != "" {
-		t.Errorf("headers (-in +out):\n%s", diff)
 	}
 }
 

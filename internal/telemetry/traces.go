@@ -4,33 +4,39 @@ import (
 	"context"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// setupTraces makes the tracer provider: a no-op unless the environment names a receiver of spans. The SDK itself reads the sampler
+// tracerProvider is a tracer provider, with how to shut it down.
+type tracerProvider struct {
+	trace.TracerProvider
+	shutdown func(context.Context) error
+}
+
+// newTracerProvider returns a tracer provider: a no-op unless the environment names a receiver of spans. The SDK itself reads the sampler
 // (OTEL_TRACES_SAMPLER), limits and batching (OTEL_BSP_*) from the environment.
-func (t *Telemetry) setupTraces(ctx context.Context, res *resource.Resource) error {
-	t.TracerProvider = noop.NewTracerProvider()
+func newTracerProvider(ctx context.Context, res *resource.Resource, meters metric.MeterProvider) (*tracerProvider, error) {
+	off := &tracerProvider{noop.NewTracerProvider(), noShutdown}
 	if !tracesWanted() {
-		return nil
+		return off, nil
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if autoexport.IsNoneSpanExporter(exporter) {
-		return nil
+		return off, nil
 	}
-	processor, err := newSpanQueue(exporter, t.MeterProvider)
+	processor, err := newSpanQueue(exporter, meters)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
-	t.TracerProvider = provider
-	t.flushes = append(t.flushes, flush{"traces", provider.Shutdown})
-	return nil
+	return &tracerProvider{provider, provider.Shutdown}, nil
 }
 
 // tracesWanted reports whether the environment names a receiver of spans.
