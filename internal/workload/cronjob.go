@@ -5,8 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cronJobs: the template is changed, so that it can be seen what the next job runs with. No job is run, and none that runs
-// is touched.
+// cronJobs: the patch only marks the template for the next job. It starts no job and affects no running one.
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},

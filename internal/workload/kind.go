@@ -13,22 +13,22 @@ import (
 
 // Kind is a kind of workload. A new one is one more file with one more of these, and a line in kinds.
 type Kind struct {
-	// Name is the lower-case singular, as kubectl takes it and as outcomes and annotations say it.
+	// Name is the lower-case singular, as in kubectl, outcomes and annotations.
 	Name string
-	// APIVersion and title are those of the object, for Kubernetes Events.
+	// APIVersion and title are the apiVersion and kind of the object, for Kubernetes Events.
 	APIVersion, Title string
-	// Resource is the plural in the API, for messages about rights.
+	// Resource is the plural in the API, for messages about permissions.
 	Resource string
 	Example  runtime.Object
 	client   func(Clients, string) Objects
-	// read gives what is common to all workloads of an object of this kind; false for an object of another.
+	// read returns the parts of an object of this kind, and false for an object of another kind.
 	read func(runtime.Object) (parts, bool)
 	// template wraps a change of the pod template for a merge patch of the object's spec.
 	template func(podTemplate map[string]any) map[string]any
 	strategy strategy
 }
 
-// Clients are what the kinds talk to the API server with.
+// Clients are the clients of the API server that the kinds use.
 type Clients struct {
 	Typed kubernetes.Interface
 }
@@ -36,7 +36,7 @@ type Clients struct {
 // Objects returns the client of the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
-// parts are what is common to all workloads.
+// parts are the parts that all kinds of workloads have.
 type parts struct {
 	meta     *metav1.ObjectMeta
 	template *corev1.PodTemplateSpec
@@ -46,10 +46,10 @@ type parts struct {
 // Kinds is a list of kinds.
 type Kinds []Kind
 
-// BuiltIn returns the kinds that Kubernetes itself has.
+// BuiltIn returns the kinds that are part of Kubernetes.
 func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
 
-// Names lists the names of the kinds.
+// Names returns the names of the kinds.
 func (t Kinds) Names() []string {
 	names := make([]string, 0, len(t))
 	for _, k := range t {
@@ -72,22 +72,22 @@ func (t Kinds) Named(name string) (Kind, bool) {
 type State int
 
 const (
-	// Progressing: pods are still to be replaced.
+	// Progressing means that pods still have to be replaced.
 	Progressing State = iota
-	// Complete: all pods are of the current template, and ready.
+	// Complete means that all pods have the current template and are ready.
 	Complete
-	// Failed: the workload's controller has given up.
+	// Failed means that the workload's controller has given up.
 	Failed
-	// Waiting: somebody has told the workload's controller to wait, and nothing happens until it is told otherwise.
+	// Waiting means that the rollout is paused, and continues only when somebody resumes it.
 	Waiting
 )
 
-// Progress is how far the rollout of a workload's current template is, by its own status.
+// Progress is how far the rollout of a workload's current template is, according to its status.
 type Progress struct {
 	State State
-	// Message says more, for people.
+	// Message has details for people.
 	Message string
-	// Pods is how many pods the workload is to have. A rollout of none takes no place among the rollouts in progress.
+	// Pods is the desired number of pods. A rollout without pods does not count against the limit of rollouts.
 	Pods int32
 }
 
@@ -99,7 +99,7 @@ type Objects interface {
 	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
 }
 
-// typedClient is what the clients of client-go have in common.
+// typedClient is the common part of client-go's clients.
 type typedClient[Object, List runtime.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
 	List(ctx context.Context, options metav1.ListOptions) (List, error)
@@ -107,14 +107,14 @@ type typedClient[Object, List runtime.Object] interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (Object, error)
 }
 
-// FieldManager is the name under which the actuator's annotations stand in managedFields.
+// FieldManager is the actuator's name in managedFields.
 const FieldManager = "keyturn"
 
 type typedObjects[Object, List runtime.Object] struct {
 	client typedClient[Object, List]
 }
 
-// typed makes objects of a client of client-go.
+// typed returns Objects for a client of client-go.
 func typed[Object, List runtime.Object](client typedClient[Object, List]) Objects {
 	return typedObjects[Object, List]{client: client}
 }
@@ -135,7 +135,7 @@ func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Pa
 	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
 }
 
-// specTemplate is the place of the pod template in most kinds.
+// specTemplate wraps a pod template at spec.template, where most kinds have it.
 func specTemplate(podTemplate map[string]any) map[string]any {
 	return map[string]any{"template": podTemplate}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationRollOn is the annotation, of a workload or of its pod template, that lists what the workload rolls on.
+// AnnotationRollOn, on a workload or its pod template, lists the sources that the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
-// maxAnnotation is how long an annotation may be, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
+// maxAnnotation is the maximum size of an annotation, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
 const maxAnnotation = 16 << 10
 
 // OptIn is what a workload rolls on. The zero value rolls on nothing.
@@ -20,10 +20,10 @@ type OptIn struct {
 	exclude []rule
 }
 
-// parseOptIn reads the annotations of a workload and of its pod template. All is the operator's --roll-all: what the pod
-// spec references counts, unless the workload says otherwise.
+// parseOptIn parses the annotations of a workload and of its pod template. all is the operator's --roll-all: the workload rolls on
+// what its pod spec references, unless its annotations say otherwise.
 //
-// Each item that cannot be read is one *ItemError, and takes nothing away from the others.
+// Each invalid item causes one *itemError, and does not affect the others.
 func parseOptIn(workload, template map[string]string, all bool) (OptIn, []error) {
 	var p optInParser
 	own := p.rollOn(workload, template)
@@ -35,7 +35,7 @@ func parseOptIn(workload, template map[string]string, all bool) (OptIn, []error)
 	return OptIn{include: p.include, exclude: p.exclude}, p.errs
 }
 
-// optInParser gathers rules and errors from annotations.
+// optInParser collects rules and errors from annotations.
 type optInParser struct {
 	include []rule
 	exclude []rule
@@ -46,7 +46,7 @@ func (p *optInParser) fail(annotation, item, problem string) {
 	p.errs = append(p.errs, &itemError{Annotation: annotation, Item: item, Problem: problem})
 }
 
-// fits reports an annotation that is too long. Nothing of it is read.
+// fits reports whether an annotation is short enough. One that is not is an error, and is ignored.
 func (p *optInParser) fits(annotation, text string) bool {
 	if len(text) <= maxAnnotation {
 		return true
@@ -58,13 +58,13 @@ func (p *optInParser) fits(annotation, text string) bool {
 	return false
 }
 
-// itemError says what is wrong with one item of an annotation, and what is allowed there.
+// itemError is the error of one item of an annotation.
 type itemError struct {
 	// Annotation is the key of the annotation.
 	Annotation string
-	// Item is the item as it was written. Empty: it is about the whole annotation.
+	// Item is the item as written. Empty if the error is about the whole annotation.
 	Item string
-	// Problem says what is wrong and what is allowed.
+	// Problem says what is wrong, and what is allowed.
 	Problem string
 }
 
@@ -75,7 +75,7 @@ func (e *itemError) Error() string {
 	return fmt.Sprintf("%s: item %.100q: %s", e.Annotation, e.Item, e.Problem)
 }
 
-// rule is one item of an annotation, read.
+// rule is a parsed item of an annotation.
 type rule struct {
 	reason     WantReason
 	annotation string
@@ -88,12 +88,12 @@ type rule struct {
 	key string
 }
 
-// matcher says which names of sources an item means.
+// matcher reports whether an item means the source of a name.
 type matcher interface {
 	match(name string) bool
 }
 
-// exactly is the matcher of one name.
+// exactly returns the matcher of one name.
 type exactly string
 
 func (e exactly) match(name string) bool { return name == string(e) }
@@ -102,10 +102,10 @@ func (r *rule) covers(source events.Source) bool {
 	return (r.kind == "" || r.kind == source.Kind) && (r.name == nil || isCalled(source, r.name))
 }
 
-// Empty says that the workload can never roll, whatever changes.
+// Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
-// names lists the sources that are named exactly, in order. The workload may want them without referencing them.
+// names returns the sources that are named exactly, in order. The workload rolls on them even if it does not reference them.
 func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
 	for i := range o.include {
@@ -119,8 +119,8 @@ func (o OptIn) names(namespace string) []events.Source {
 	return slices.Compact(list)
 }
 
-// HasPatterns says that sources of the kind are named by a pattern: the workload may want any that is in its namespace,
-// without referencing it.
+// HasPatterns reports whether a pattern names sources of the kind: the workload can then roll on any in its namespace, even if it
+// does not reference it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool {
 		if r.name == nil || r.kind != kind {

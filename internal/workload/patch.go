@@ -12,26 +12,26 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Write is what one patch writes on a workload.
+// Write is the content of one patch of a workload.
 type Write struct {
-	// rolled is what is new in the workload's record, by source.
+	// rolled has the new entries of the workload's record, by source.
 	Rolled map[string]RolledFor
-	// rolls has the pods replaced. Else the patch only records.
+	// rolls means that the patch replaces the pods. Otherwise it only records.
 	Rolls bool
-	// cause and traceparent are those of mark, for a patch that rolls.
+	// cause and traceparent are those of the mark, for a patch that rolls.
 	Cause, Traceparent string
 }
 
-// Patch is a patch of one workload, ready to be sent.
+// Patch is a patch of one workload.
 type Patch struct {
 	Type types.PatchType
 	Body []byte
-	// Revision is the one that the patch gives the pod template. Empty where it only records.
+	// Revision is the pod template's new revision. Empty if the patch only records.
 	Revision string
 }
 
-// Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or
-// another, it is the same to the byte, and the API server then changes nothing.
+// Patch returns the patch. It is deterministic: any actuator makes the same bytes of the same state, and the API server changes
+// nothing if it is sent again.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	rolled := w.relevant()
 	maps.Copy(rolled, write.Rolled)
@@ -40,7 +40,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		return Patch{}, err
 	}
 	object := map[string]any{"metadata": map[string]any{
-		// The UID is a precondition: a workload of the same name that was made in the meantime is another.
+		// The UID is a precondition, in case the workload was deleted and created again meanwhile.
 		"uid":         w.ID.UID,
 		"annotations": map[string]any{annotationRolled: record},
 	}}
@@ -56,7 +56,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	return p, nil
 }
 
-// relevant is the workload's record without the sources that no longer concern it.
+// relevant returns the workload's record without sources that no longer concern it.
 func (w *Workload) relevant() map[string]RolledFor {
 	rolled := maps.Clone(w.Rolled)
 	if rolled == nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Reference is the use that a pod spec makes of one source: all of its uses, merged.
+// Reference merges all uses of one source in a pod spec.
 type Reference struct {
 	Kind events.Kind
 	Name string
-	// Keys are the data keys that the pods read, sorted and without duplicates. Nil: all of them, also those that come later.
+	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all, including future ones.
 	Keys []string
-	// Required are the data keys without which the pods do not start, sorted and without duplicates: those that a use names
-	// which is not optional. A subPath is none, nor is a key that comes with the whole source.
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: those named by a use that is
+	// not optional. Neither a subPath nor a key that is part of a whole source is required.
 	Required []string
-	// Optional says that pods start without the source. One use that needs it makes it false: the pods waited for the source,
-	// and have read it as it was created.
+	// Optional means that pods start without the source. It is false if any use needs the source: the pods then started after it was
+	// created.
 	Optional bool
-	// ByPull says that the source is used to pull images and for nothing else. Each pull reads it afresh.
+	// ByPull means that the source is used for image pulls only. Each pull reads it afresh.
 	ByPull bool
 }
 
-// references lists what the pods of a template read, by kind and name. It looks at all containers (also init and ephemeral
-// ones), at volumes of every type and at imagePullSecrets, and at the annotations by which pods read a secret store.
+// references returns what the pods of a template read, by kind and name. It covers all containers, including init and ephemeral
+// ones, volumes of every type, imagePullSecrets, and the annotations by which pods read a secret store.
 //
-// It errs on the side of reading: a volume that no container mounts is read like one that is mounted as a whole. An
-// image pull adds nothing to a source that has another use.
+// If in doubt it assumes a read: a volume that no container mounts counts as mounted completely. An image pull adds nothing to a
+// source that has another use.
 func references(template *corev1.PodTemplateSpec) []Reference {
 	spec := &template.Spec
 	found := make(uses)
@@ -57,7 +57,7 @@ func references(template *corev1.PodTemplateSpec) []Reference {
 	return found.sorted()
 }
 
-// uses gathers references by what they refer to.
+// uses collects references by source.
 type uses map[useKey]*Reference
 
 type useKey struct {
@@ -65,7 +65,7 @@ type useKey struct {
 	name string
 }
 
-// add merges one use, which is optional or not.
+// add merges one use.
 func (u uses) add(use Reference, optional *bool) {
 	if use.Name == "" {
 		return
@@ -111,7 +111,7 @@ func (u uses) container(c *corev1.Container) {
 		}
 	}
 	for i := range c.EnvFrom {
-		// A prefix is put before the names of the variables; it selects no keys.
+		// A prefix is added to the names of the variables. It does not select keys.
 		if ref := c.EnvFrom[i].SecretRef; ref != nil {
 			u.add(Reference{Kind: events.KindSecret, Name: ref.Name}, ref.Optional)
 		}
@@ -145,7 +145,7 @@ func (u uses) volume(v *corev1.VolumeSource, read mount) {
 	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
 }
 
-// driverSecret names the Secret with which the driver of a volume signs in, or is empty.
+// driverSecret returns the name of the Secret with which the volume's driver authenticates, or "".
 func driverSecret(v *corev1.VolumeSource) string {
 	if v.AzureFile != nil {
 		return v.AzureFile.SecretName

@@ -11,13 +11,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Annotations of Stakater's Reloader that are not of one kind of source.
+// Annotations of Stakater's Reloader that are not specific to a kind of source.
 const (
 	reloaderAuto   = "reloader.stakater.com/auto"
 	reloaderSearch = "reloader.stakater.com/search"
 )
 
-// reloaderKinds are the annotations of Reloader by the kind of source that they are about.
+// reloaderKinds has the annotations of Reloader for each kind of source.
 var reloaderKinds = []reloaderKind{
 	{
 		kind:    events.KindSecret,
@@ -38,8 +38,7 @@ type reloaderKind struct {
 	named, auto, exclude string
 }
 
-// reloader reads the annotations of Reloader with its meaning, kind by kind. All is what Reloader calls
-// --auto-reload-all.
+// reloader parses the annotations of Reloader as Reloader does, kind by kind. all corresponds to Reloader's --auto-reload-all.
 func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 	badAuto := ""
 	for _, k := range reloaderKinds {
@@ -49,7 +48,7 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 			from = template
 		}
 		p.reloaderNamed(k, from[k.named])
-		// Reloader takes no other spelling here, though it does for auto.
+		// Unlike for auto, Reloader accepts no other spelling here.
 		if text := from[reloaderSearch]; text == "true" {
 			p.include = append(p.include, rule{reason: bySearch, annotation: reloaderSearch, item: text, kind: k.kind})
 		}
@@ -68,12 +67,12 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 		p.fail(reloaderAuto, badAuto, reloaderBool)
 	}
 	if all && workload[reloaderAuto] == "" && template[reloaderAuto] == "" {
-		// Reloader knows no secret stores, so that nothing else of its annotations is about them.
+		// Reloader does not support secret stores, so none of its other annotations concern them.
 		p.include = append(p.include, rule{reason: byAll, kind: events.KindOpenBao})
 	}
 }
 
-// mentioned says that the annotations speak of the kind, which is what decides whether the pod template's are read.
+// mentioned reports whether the annotations concern the kind. If the workload's do not, those of the pod template apply.
 func (k reloaderKind) mentioned(annotations map[string]string) bool {
 	for _, key := range []string{k.named, k.auto, reloaderAuto, reloaderSearch} {
 		if _, ok := annotations[key]; ok {
@@ -85,7 +84,7 @@ func (k reloaderKind) mentioned(annotations map[string]string) bool {
 
 const reloaderBool = `read as "false": allowed are "true" and "false"`
 
-// reloaderAuto says whether the text could be read.
+// reloaderAuto adds the rule for an auto annotation, and reports whether its text is valid.
 func (p *optInParser) reloaderAuto(k reloaderKind, annotation, text string) bool {
 	on, err := strconv.ParseBool(text)
 	if on {
@@ -132,17 +131,16 @@ func (p *optInParser) reloaderNamed(k reloaderKind, text string) {
 	}
 }
 
-// pattern is the matcher of a regular expression.
+// pattern returns the matcher of a regular expression.
 type pattern struct{ *regexp.Regexp }
 
 func (e pattern) match(name string) bool { return e.MatchString(name) }
 
-// reloaderName reads one item of a list of names. It returns how large the expression is, and an error where that is more
-// than limit.
+// reloaderName parses one item of a list of names. It returns the size of the expression, and an error if that exceeds limit.
 //
-// The expression must match all of the name. Reloader compiles "^"+item+"$", in which "foo|bar" matches foobaz.
+// The expression must match the whole name. Reloader compiles "^"+item+"$", in which "foo|bar" also matches foobaz.
 func reloaderName(item string, limit int) (matcher, int, error) {
-	// The item is parsed by itself, as "a)|(b" is no expression until it is put in parentheses.
+	// The item is parsed alone, because "a)|(b" is valid only within parentheses.
 	tree, err := syntax.Parse(item, syntax.Perl)
 	if err != nil {
 		return nil, 0, shorter(err)
@@ -161,7 +159,7 @@ func reloaderName(item string, limit int) (matcher, int, error) {
 	return pattern{whole}, size, nil
 }
 
-// shorter leaves out the expression, which may be very long: the item is in the error already.
+// shorter returns the error without the expression, which may be very long and is in the item already.
 func shorter(err error) error {
 	if syntaxErr, ok := errors.AsType[*syntax.Error](err); ok {
 		return errors.New(syntaxErr.Code.String())
@@ -169,8 +167,7 @@ func shorter(err error) error {
 	return err
 }
 
-// expanded is about how many steps and ranges of characters an expression has once its repetitions are written out:
-// "x{1000}" is seven bytes long, and a thousand steps.
+// expanded estimates the size of an expression with its repetitions expanded: "x{1000}" has seven bytes, but a thousand steps.
 func expanded(tree *syntax.Regexp) int {
 	size := max(1, len(tree.Rune))
 	for _, sub := range tree.Sub {

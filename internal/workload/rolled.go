@@ -10,16 +10,16 @@ import (
 const (
 	// annotationRolled, on the workload itself, maps each source to what the workload was last rolled for.
 	annotationRolled = "keyturn.dev/rolled"
-	// annotationRevision, on the pod template, is a digest of annotationRolled. Its change is what rolls.
+	// annotationRevision, on the pod template, is a digest of annotationRolled. Its change triggers the rollout.
 	annotationRevision = "keyturn.dev/revision"
-	// AnnotationCause, on the pod template, says for people what the last roll was for.
+	// AnnotationCause, on the pod template, is the cause of the last roll, for people.
 	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent, on the pod template, is the trace of the last roll.
+	// AnnotationTraceparent, on the pod template, is the trace context of the last roll.
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
-// RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the
-// resourceVersion at which that came to be, and the UID of the source. Its text form is
+// RolledFor records the content of one source that a workload was last rolled for: the fingerprint of the part that its pods read,
+// the resourceVersion of the last change of that part, and the UID of the source. Its text form is
 // "<fingerprint>@<resourceVersion>/<uid>".
 type RolledFor struct {
 	Fingerprint string
@@ -27,10 +27,10 @@ type RolledFor struct {
 	UID         string
 }
 
-// String gives the text form.
+// String returns the text form.
 func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
 
-// SameChange reports whether both are of the same change, whichever keys of the source they are about.
+// SameChange reports whether both are for the same change, possibly of different keys.
 func (r RolledFor) SameChange(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
@@ -44,8 +44,7 @@ func parseRolledFor(text string) (RolledFor, error) {
 	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}, nil
 }
 
-// parseRolled reads the annotation. What somebody has broken by hand is passed over, entry by entry: the workload is then
-// treated as one that was never rolled for that source.
+// parseRolled parses the annotation. It skips invalid entries, so that the workload counts as never rolled for those sources.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -63,7 +62,7 @@ func parseRolled(annotation string) map[string]RolledFor {
 	return rolled
 }
 
-// formatRolled writes the annotation. It is deterministic: encoding/json orders the keys of a map.
+// formatRolled encodes the annotation. It is deterministic, because encoding/json sorts the keys of a map.
 func formatRolled(rolled map[string]RolledFor) (string, error) {
 	texts := make(map[string]string, len(rolled))
 	for source, entry := range rolled {

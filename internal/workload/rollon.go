@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// rollOnKinds are the kinds that roll-on takes, and the word for whatever of that kind the pod spec references. A new kind
+// rollOnKinds are the kinds that roll-on accepts, and the word for everything of that kind that the pod spec references. A new kind
 // of source is a line here.
 var rollOnKinds = []struct {
 	kind events.Kind
@@ -21,22 +21,22 @@ var rollOnKinds = []struct {
 	{events.KindOpenBao, "openbao"},
 }
 
-// openBaoItem begins an item that is a path in a secret store: openbao:<path>.
+// openBaoItem is the prefix of a path in a secret store: openbao:<path>.
 const openBaoItem = "openbao:"
 
-// rollOnSays is what keyturn.dev/roll-on has to say on what the operator's --roll-all includes.
+// rollOnSays is what keyturn.dev/roll-on means for the sources that the operator's --roll-all includes.
 type rollOnSays int
 
 const (
-	// rollOnSilent: it is not there, or excludes and does nothing else.
+	// rollOnSilent: the annotation is missing, or only excludes. --roll-all applies.
 	rollOnSilent rollOnSays = iota
-	// rollOnList: it lists what to roll on, and nothing else does.
+	// rollOnList: it lists what to roll on. --roll-all does not apply.
 	rollOnList
 	// rollOnNone: the workload never rolls.
 	rollOnNone
 )
 
-// rollOn reads keyturn.dev/roll-on: the workload's, else its pod template's.
+// rollOn parses keyturn.dev/roll-on of the workload, or else of its pod template.
 func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
 	text, ok := workload[AnnotationRollOn]
 	if !ok {
@@ -59,7 +59,7 @@ func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
 		}
 		empty = false
 		if !strings.HasPrefix(item, "!") {
-			// Also where it cannot be read: who wrote it meant a list.
+			// Even if the item is invalid: the author meant a list.
 			says = rollOnList
 		}
 		p.rollOnItem(item)
@@ -101,7 +101,7 @@ func (p *optInParser) rollOnItem(item string) {
 	}
 }
 
-// source reads <kind>/<name>#<key> and returns what is wrong with it.
+// source parses <kind>/<name>#<key> and returns what is wrong with it.
 func (r *rule) source(text string) string {
 	if text == "none" {
 		return "none must be the only item"
@@ -131,8 +131,7 @@ func (r *rule) source(text string) string {
 	return ""
 }
 
-// storePath reads <path>#<key>. Which keys of a secret have changed is not known of a store, so that a key says for people
-// what is read of it, and no more.
+// storePath parses <path>#<key>. The key has no effect, because a store does not reveal which keys of a secret have changed.
 func (r *rule) storePath(text string) string {
 	path, key, keyed := strings.Cut(text, "#")
 	switch {
@@ -148,10 +147,10 @@ func (r *rule) storePath(text string) string {
 	return ""
 }
 
-// maxStorePath is how long a path in a secret store may be, in bytes.
+// maxStorePath is the maximum size of a path in a secret store, in bytes.
 const maxStorePath = 1024
 
-// rollOnKind is empty where there is no such kind.
+// rollOnKind returns the kind of the word, or "".
 func rollOnKind(text string) events.Kind {
 	for _, k := range rollOnKinds {
 		if text == string(k.kind) {
@@ -175,8 +174,8 @@ func rollOnAllowed() string {
 		", and openbao:<mount>/<path>; <name> and <path> may have * and ?"
 }
 
-// glob is the matcher of a name with * for any characters and ? for any one. It has no other special characters, and a
-// name has no slash, so that path.Match knows no error here.
+// glob returns the matcher of a name with * for any characters and ? for one. There are no other special characters and no slashes,
+// so path.Match cannot fail.
 type glob string
 
 func (g glob) match(name string) bool {
@@ -184,12 +183,12 @@ func (g glob) match(name string) bool {
 	return ok
 }
 
-// pathGlob is the matcher of a path with * for any characters, slashes too, as in the policies of a secret store, and ? for
-// any one.
+// pathGlob returns the matcher of a path with * for any characters including slashes, as in the policies of a secret store, and ?
+// for one.
 type pathGlob string
 
 func (g pathGlob) match(name string) bool {
-	// A slash is what path.Match stops at, and the name of a secret has no character of its own that could stand for it.
+	// path.Match stops at a slash, and every other character can occur in the path of a secret.
 	const slash = "\x00"
 	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
 	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))

@@ -10,15 +10,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// A workload can read a secret store itself: by an agent that its annotations have injected, or by variables that a
-// wrapper of its command replaces. The references that this makes are of events.KindOpenBao. Their names are paths as
-// they are written there: <mount>/<path>, or with the data/ that the API of a KV v2 engine has behind the mount, each with
-// the namespace in front where it is not the root. Which store is meant is not written anywhere, so any is.
+// A workload can read a secret store directly: through an injected agent, or through variables that a wrapper of its command
+// resolves. Such references have the kind events.KindOpenBao. Their names are the paths as written: <mount>/<path>, or
+// <mount>/data/<path> as in the API of KV v2, after the namespace if it is not the root. The store is not named, so any store
+// matches.
 
-// injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
+// injectors are the prefixes of the annotations of the agent injectors of Vault and OpenBao.
 var injectors = []string{"vault.hashicorp.com/", "openbao.org/"}
 
-// Annotations of injectors, behind the prefix.
+// Annotations of injectors, without the prefix.
 const (
 	agentInject    = "agent-inject"
 	agentSecret    = "agent-inject-secret-"
@@ -26,20 +26,20 @@ const (
 	agentNamespace = "namespace"
 )
 
-// fromPath are the annotations by which the webhook of Bank-Vaults puts all keys of paths into the environment.
+// fromPath are the annotations by which the Bank-Vaults webhook adds all keys of paths to the environment.
 var fromPath = []string{"vault.security.banzaicloud.io/vault-from-path", "secrets-webhook.security.bank-vaults.io/vault-from-path"}
 
-// fromPathNamespace are the annotations by which it is told the namespace.
+// fromPathNamespace are the annotations with the namespace for those paths.
 var fromPathNamespace = []string{"vault.security.banzaicloud.io/vault-namespace", "secrets-webhook.security.bank-vaults.io/vault-namespace"}
 
-// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. What else is asked
-// for besides the path is an argument of its own, behind another pair of quotes.
+// templateSecret finds the paths that an agent template reads: {{ with secret "secret/data/db" }}. Further arguments are in their
+// own quotes.
 var templateSecret = regexp.MustCompile(`\b(?:secret|pkiCert)\s+"([^"\s]+)"`)
 
-// inlineSecret finds the references within a variable that is more than one: ${vault:secret/data/db#password}.
+// inlineSecret finds the references within the text of a variable: ${vault:secret/data/db#password}.
 var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 
-// storePaths adds what a pod reads from a secret store itself.
+// storePaths adds what a pod reads from a secret store directly.
 func (u uses) storePaths(annotations map[string]string, spec *corev1.PodSpec) {
 	for _, prefix := range injectors {
 		if annotations[prefix+agentInject] != "true" {
@@ -82,8 +82,8 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds vault:<path>#<key> or bao:<path>#<key>, also with >> in front. One that names a version,
-// vault:<path>#<key>#<version>, stays as it is whatever changes.
+// variable adds vault:<path>#<key> or bao:<path>#<key>, also after >>. It ignores a pinned version,
+// vault:<path>#<key>#<version>, which never changes.
 func (u uses) variable(namespace, text string) {
 	text = strings.TrimPrefix(text, ">>")
 	path, ok := strings.CutPrefix(text, "vault:")
@@ -99,8 +99,7 @@ func (u uses) variable(namespace, text string) {
 	u.storePath(namespace, path)
 }
 
-// storePath adds a path as it is given to the API of the store. What follows a question mark can be a version, which stays
-// as it is.
+// storePath adds a path as used in the store's API. It ignores a path whose query pins a version.
 func (u uses) storePath(namespace, text string) {
 	path, query, _ := strings.Cut(strings.TrimSpace(text), "?")
 	if strings.Contains(query, "version=") {
@@ -113,7 +112,7 @@ func (u uses) storePath(namespace, text string) {
 	u.add(Reference{Kind: events.KindOpenBao, Name: full}, nil)
 }
 
-// Spellings gives the names under which workloads refer to a source. It is one, but for a secret in a store.
+// Spellings returns the names by which workloads refer to a source: one, except for a secret in a store.
 func Spellings(source events.Source) []string {
 	if source.Kind != events.KindOpenBao {
 		return []string{source.Name}
@@ -127,13 +126,13 @@ func Spellings(source events.Source) []string {
 	return []string{full, mount + "data/" + path.Path}
 }
 
-// RefersTo tells whether a reference, or the name in an annotation, means the source.
+// RefersTo reports whether a reference, or a name in an annotation, means the source.
 func RefersTo(kind events.Kind, name string, source events.Source) bool {
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
-// isCalled tells whether one of the names of a source is meant. It is asked for each reference of each dependent of each
-// event, so that what has one name is not asked for a list of them.
+// isCalled reports whether a name means the source. It runs for each reference of each dependent of each event, so it avoids the
+// list of names for sources that have only one.
 func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
 		return name.match(source.Name)
@@ -141,7 +140,7 @@ func isCalled(source events.Source, name matcher) bool {
 	return slices.ContainsFunc(Spellings(source), name.match)
 }
 
-// SourceNamed gives the source that stands in the index for a name in a workload of the namespace.
+// SourceNamed returns the source by which the index finds a name in a workload of the namespace.
 func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
 		namespace = ""

@@ -4,19 +4,19 @@ import corev1 "k8s.io/api/core/v1"
 
 // strategy is how the pods of a kind are replaced.
 type strategy struct {
-	// change returns the change of the pod template that has them replaced, for a merge patch.
+	// change returns the change of the pod template that replaces them, for a merge patch.
 	change func(w *Workload, m mark) map[string]any
-	// revision returns the revision that the last such change wrote, empty where there was none.
+	// revision returns the revision of the last such change, or "".
 	revision func(*corev1.PodTemplateSpec) string
 }
 
-// mark is what a change of the pod template says of itself.
+// mark is what a roll writes on the pod template.
 type mark struct {
-	// revision is a digest of the record. It differs from roll to roll, and so has the pods replaced.
+	// revision is a digest of the record. Its change replaces the pods.
 	revision string
-	// cause says for people what the roll is for.
+	// cause is the cause of the roll, for people.
 	cause string
-	// traceparent is the trace context of the change. Empty: there is none.
+	// traceparent is the trace context of the change. It may be empty.
 	traceparent string
 }
 

@@ -9,23 +9,23 @@ import (
 // WantReason says why a workload rolls on a source, or why not. Its String feeds logs, labels and explanations.
 type WantReason int
 
-// The reasons, those that roll last and in the order in which they are asked.
+// The reasons in the order of the checks, those that roll last.
 const (
-	// NotWanted: nothing that the workload says is about the source.
+	// NotWanted: no annotation concerns the source.
 	NotWanted WantReason = iota
-	// Excluded: the workload says that it does not roll on the source.
+	// Excluded: an annotation excludes the source.
 	Excluded
 	// OnlyPulled: only image pulls use the source, and nothing names it.
 	OnlyPulled
-	// KeyNotRead: only keys of the source are named, and the pod spec reads others.
+	// KeyNotRead: annotations name keys of the source that the pod spec does not read.
 	KeyNotRead
 	// byName: the workload names the source, exactly or by a pattern.
 	byName
-	// bySearch: the workload searches for sources that say match, and references this one, which does.
+	// bySearch: the workload searches for sources with the match annotation, and references this one, which has it.
 	bySearch
 	// byAuto: the workload rolls on what its pod spec references.
 	byAuto
-	// byAll: the operator has every workload roll on what its pod spec references.
+	// byAll: with --roll-all, every workload rolls on what its pod spec references.
 	byAll
 )
 
@@ -54,18 +54,18 @@ func (r WantReason) String() string {
 // Want is whether a workload rolls on a source, and why.
 type Want struct {
 	Reason WantReason
-	// Keys are the data keys that count, sorted. Nil: all of them. Never empty where the source is wanted.
+	// Keys are the selected data keys, sorted. Nil means all. Never empty if the source is wanted.
 	Keys []string
-	// Annotation and Item decided. Empty for NotWanted and ByAll.
+	// Annotation and Item are those that decided. Empty for NotWanted and byAll.
 	Annotation string
 	Item       string
 }
 
-// Wanted says that the workload rolls on the source.
+// Wanted reports whether the workload rolls on the source.
 func (w Want) Wanted() bool { return w.Reason >= byName }
 
-// Wants says whether the workload rolls on a source. Ref is the pod spec's reference to it, nil where there is none. Match
-// says that the source carries Reloader's match annotation.
+// Wants returns whether and why the workload rolls on a source. ref is the pod spec's reference to it, or nil. match means that the
+// source has Reloader's match annotation.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	for i := range o.exclude {
 		if r := &o.exclude[i]; r.covers(source) {
@@ -87,7 +87,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 			want.Reason = OnlyPulled
 			passed = want
 		case r.key == "":
-			// A rule for the whole source says as much as all rules can: what is read counts.
+			// A rule for the whole source includes all others: every key that is read counts.
 			if ref != nil {
 				want.Keys = ref.Keys
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationWave, on a workload, is a whole number: for one change, the workloads of a lower wave are rolled first.
+// annotationWave, on a workload, is an integer: workloads of a lower wave roll first for the same change.
 const annotationWave = "keyturn.dev/wave"
 
-// Workload is what is kept of a workload. It is immutable: a later state of it is another one.
+// Workload is a snapshot of the parts of a workload that matter here. It is immutable.
 type Workload struct {
 	ID       events.Workload
 	Version  string
@@ -25,17 +25,17 @@ type Workload struct {
 	Refs     []Reference
 	Rolled   map[string]RolledFor
 	Wave     int
-	// Revision is the annotation of the pod template.
+	// Revision is the revision annotation of the pod template.
 	Revision   string
 	Generation int64
 	Progress   Progress
 
 	template [sha256.Size]byte
-	// TemplateVersion is the resourceVersion at which the pod template became what it is. Empty where that is not known.
+	// TemplateVersion is the resourceVersion of the last change of the pod template. Empty if unknown.
 	TemplateVersion string
 }
 
-// Key is the identity of a workload in the index.
+// Key identifies a workload in the index.
 type Key struct {
 	Kind, Namespace, Name string
 }
@@ -46,7 +46,7 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
 
-// Read makes a workload of what the API server sent. It keeps nothing of the object itself.
+// Read returns the workload of an object. It keeps no reference to the object.
 func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 	parts, ok := k.read(obj)
 	if !ok {
@@ -75,9 +75,9 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 	return w, true
 }
 
-// digest tells templates apart.
+// digest returns a digest of the template.
 func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
-	// The encoding of the API is deterministic, and of a template that was decoded it cannot fail.
+	// The encoding is deterministic, and cannot fail for a template that was decoded.
 	encoded, err := template.Marshal()
 	if err != nil {
 		return [sha256.Size]byte{}
@@ -85,7 +85,7 @@ func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 	return sha256.Sum256(encoded)
 }
 
-// Reference gives the pod spec's reference to the source, nil where there is none.
+// Reference returns the pod spec's reference to the source, or nil.
 func (w *Workload) Reference(source events.Source) *Reference {
 	for i := range w.Refs {
 		if ref := &w.Refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, w.ID.Namespace, "").Namespace == source.Namespace {
@@ -95,7 +95,7 @@ func (w *Workload) Reference(source events.Source) *Reference {
 	return nil
 }
 
-// Sources lists the sources that are known by name to concern the workload: those it references and those it names.
+// Sources returns the sources that the workload references or names in an annotation. It does not resolve patterns.
 func (w *Workload) Sources() []events.Source {
 	list := w.OptIn.names(w.ID.Namespace)
 	for _, ref := range w.Refs {
@@ -104,15 +104,15 @@ func (w *Workload) Sources() []events.Source {
 	return list
 }
 
-// concerns tells whether a source may concern the workload.
+// concerns reports whether a source can concern the workload.
 func (w *Workload) concerns(source events.Source) bool {
 	return w.OptIn.HasPatterns(source.Kind) || slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
 		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
 	})
 }
 
-// After tells what is known of w by having seen an earlier state of the same workload. Exact says that w came as one watch
-// event of one write.
+// After sets what w alone does not show, given the state seen before, and returns w. exact means that w came as the watch event of
+// a single write, and not from a list.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	switch {
 	case earlier != nil && earlier.ID.UID == w.ID.UID && earlier.template == w.template:
