@@ -27,6 +27,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // cluster is a namespace with Deployments, an API server that takes patches of them, and a stream of changes.
@@ -168,33 +169,14 @@ func (c *cluster) start(options Options) (*Actuator, func()) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(c.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, c.bus) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.Errorf("the actuator ended with %v", err)
-		}
-	})
-	c.Cleanup(stop)
+	stop := testkit.Run(c.T, "actuator", func(ctx context.Context) error { return a.Run(ctx, c.bus) })
 	c.eventually("the actuator is ready", func() bool { return a.Ready() == nil })
 	return a, stop
 }
 
 func (c *cluster) eventually(what string, holds func() bool) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			c.Fatalf("in vain: %s; the log:\n%s", what, c.logged())
-		}
-	}
+	testkit.Eventually(c.T, what, holds, c.logged)
 }
 
 // publish publishes a change of db and gives its sequence. Expected is that of the one before.

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // flagged compares the fields of Options that are flags or are checked.
@@ -77,13 +79,7 @@ func TestOptionsValidate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options := testOptions()
 			test.change(&options)
-			got := ""
-			if err := options.Validate(); err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantError(t, options.Validate(), test.want)
 			if _, err := New(options); (err == nil) != (test.want == "") {
 				t.Errorf("making an actuator: %v", err)
 			}

@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // logBuffer is a log for concurrent use.
@@ -73,7 +75,7 @@ func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 			}
 			connected <- err
 		}()
-		eventually(t, "the log says that nats is unreachable", func() bool { return strings.Contains(log.String(), "nats unreachable") })
+		testkit.Eventually(t, "the log says that nats is unreachable", func() bool { return strings.Contains(log.String(), "nats unreachable") })
 	})
 	if err := <-connected; err != nil {
 		t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // consumeOutcomes runs ConsumeOutcomes. It returns when the consumer exists, so that what is published next is delivered.
@@ -21,7 +23,7 @@ func consumeOutcomes(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 		c.result <- b.ConsumeOutcomes(ctx, opts, func(_ context.Context, d *Delivery) { c.deliveries <- d })
 	}()
 	t.Cleanup(c.stop)
-	eventually(t, "the consumer is there", func() bool {
+	testkit.Eventually(t, "the consumer is there", func() bool {
 		_, err := b.history.Consumer(t.Context(), opts.Durable)
 		return err == nil
 	})
@@ -107,7 +109,7 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 	if reason := <-reasons; reason != ReasonMalformed {
 		t.Errorf("the reason is %q", reason)
 	}
-	eventually(t, "every event is acknowledged", func() bool {
+	testkit.Eventually(t, "every event is acknowledged", func() bool {
 		consumer, err := b.history.Consumer(t.Context(), "notify")
 		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
 	})

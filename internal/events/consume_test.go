@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // consumer runs Consume and collects its deliveries.
@@ -77,7 +79,7 @@ func declareWith(ctx context.Context, nc *nats.Conn) error {
 // drained waits until the consumer has nothing pending and nothing in flight.
 func drained(t *testing.T, b *Bus) {
 	t.Helper()
-	eventually(t, "every event is acknowledged", func() bool {
+	testkit.Eventually(t, "every event is acknowledged", func() bool {
 		lag, err := b.Lag(t.Context(), "actuator")
 		return err == nil && lag == Lag{}
 	})
@@ -276,7 +278,7 @@ func TestADeadLetterObeysNoServerHeader(t *testing.T) {
 	if _, err := s.jetstream().PublishMsg(t.Context(), msg, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgID("1")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is a dead letter", func() bool {
+	testkit.Eventually(t, "it is a dead letter", func() bool {
 		letters, err := b.DeadLetters(t.Context(), 10)
 		return err == nil && len(letters) == 1
 	})
@@ -398,7 +400,7 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 	for i := range sources {
 		change := version(fmt.Sprintf("after%d", i), "1")
 		want[change.Source.Name] = true
-		eventually(t, change.Source.Name+" is published", func() bool {
+		testkit.Eventually(t, change.Source.Name+" is published", func() bool {
 			_, err := b.PublishChange(t.Context(), change, 0)
 			return err == nil
 		})
@@ -410,7 +412,7 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 	}
 	finish(under[10:])
 	// What was finished without a server may be redelivered.
-	eventually(t, "every event is acknowledged", func() bool {
+	testkit.Eventually(t, "every event is acknowledged", func() bool {
 		select {
 		case d := <-c.deliveries:
 			d.Done(t.Context(), nil)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // openFleet declares a stream that sources CHANGES of each cluster, as a hub does, and returns its reader.
@@ -49,11 +51,11 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		}
 		return got
 	}
-	eventually(t, "the fleet has all of both", func() bool { return len(read(HistoryQuery{})) == 3 })
+	testkit.Eventually(t, "the fleet has all of both", func() bool { return len(read(HistoryQuery{})) == 3 })
 	// It is superseded on CHANGES, but not on the fleet's stream.
 	mustPublish(t, east, second, seq)
 	line := func(c Change) string { return Subject(c.Cluster, c.Source) + " " + c.ID() }
-	eventually(t, "the fleet has the change and the one before", func() bool {
+	testkit.Eventually(t, "the fleet has the change and the one before", func() bool {
 		return cmp.Equal(read(HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret}), []string{line(first), line(second)})
 	})
 	if diff := cmp.Diff([]string{line(other)}, read(HistoryQuery{Clusters: []string{"prod-us"}})); diff != "" {
@@ -87,7 +89,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	arrived := func() {
 		t.Helper()
 		stored++
-		eventually(t, "it is in the fleet, before it is superseded", func() bool {
+		testkit.Eventually(t, "it is in the fleet, before it is superseded", func() bool {
 			info, err := r.history.Info(t.Context())
 			return err == nil && info.State.Msgs == stored
 		})
@@ -119,7 +121,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 		{Cluster: "prod-us", Last: testTime, UIDs: []string{"uid-three", "uid-four"}, Sourced: true, Reached: true},
 		{Cluster: "silent", Sourced: true, Reached: true},
 	}
-	eventually(t, "each source has been heard of", func() bool {
+	testkit.Eventually(t, "each source has been heard of", func() bool {
 		info, err := r.history.Info(t.Context())
 		return err == nil && !slices.ContainsFunc(info.Sources, func(source *jetstream.StreamSourceInfo) bool { return source.Active < 0 })
 	})

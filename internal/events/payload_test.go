@@ -11,6 +11,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestChangeSurvivesTheWire(t *testing.T) {
@@ -131,7 +133,7 @@ func compareWire(t *testing.T, e event.Event, subject string) {
 		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
 	}
 	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
-	golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
+	testkit.Golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
 }
 
 func TestSelfLinks(t *testing.T) {

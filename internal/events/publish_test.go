@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestPublishChangeIsOnBothStreams(t *testing.T) {
@@ -475,7 +477,7 @@ func TestRepublishLosesExpectations(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "origin.end", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the last message is republished", func() bool {
+	testkit.Eventually(t, "the last message is republished", func() bool {
 		list := messages(t, js, "TARGET")
 		return len(list) > 0 && list[len(list)-1].Subject == "target.end"
 	})

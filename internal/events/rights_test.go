@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestEmbeddedWithoutAListener(t *testing.T) {
@@ -53,22 +53,9 @@ func TestRights(t *testing.T) {
 		"$JS.API.CONSUMER.MSG.NEXT.HISTORY.>", "$JS.ACK.>",
 	}, watcherRights...)
 	for name, rights := range map[string][]string{"operator": {">"}, "watcher": watcherRights, "actuator": actuatorRights} {
-		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed, err := pair.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := pair.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seeds[name] = filepath.Join(t.TempDir(), name+".nk")
-		if err := os.WriteFile(seeds[name], seed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		dir := t.TempDir()
+		public := testkit.NewNATSUser(t, dir, name)
+		seeds[name] = filepath.Join(dir, name+".nk")
 		quoted := make([]string, len(rights))
 		for i, right := range rights {
 			quoted[i] = fmt.Sprintf("%q", right)
@@ -123,7 +110,7 @@ func TestRights(t *testing.T) {
 	outcomes.stop()
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
 	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
-	eventually(t, "the refused event is a dead letter", func() bool {
+	testkit.Eventually(t, "the refused event is a dead letter", func() bool {
 		letters, err := b.DeadLetters(t.Context(), 1)
 		return err == nil && len(letters) == 1
 	})
@@ -138,5 +125,5 @@ func TestRights(t *testing.T) {
 	if err := nc.Publish("keyturn.v1.prod-us.secret.shop.db", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another cluster's subject is refused", func() bool { return strings.Contains(actuatorLog.String(), "prod-us") })
+	testkit.Eventually(t, "another cluster's subject is refused", func() bool { return strings.Contains(actuatorLog.String(), "prod-us") })
 }

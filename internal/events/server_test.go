@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"net/url"
 	"strings"
 	"testing"
@@ -122,20 +121,4 @@ func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.
 		}
 	}
 	return list
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("in vain: %s", what)
-		}
-	}
 }

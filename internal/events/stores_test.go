@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // hubCluster is the cluster whose watcher watches a store for others.
@@ -71,7 +72,7 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 			got = append(got, d.Change.Cluster+" "+d.Change.Source.String())
 			d.Done(t.Context(), nil)
 		}
-		eventually(t, "nothing is left", func() bool {
+		testkit.Eventually(t, "nothing is left", func() bool {
 			lag, err := own.Lag(t.Context(), opts.Durable)
 			return err == nil && lag == Lag{}
 		})

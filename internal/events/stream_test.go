@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestStreamManifests keeps the files for `nats stream add --config` equal to what Declare declares.
@@ -24,7 +26,7 @@ func TestStreamManifests(t *testing.T) {
 		if err := encoder.Encode(config); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "../../deploy/nats/"+strings.ToLower(config.Name)+".json", manifest.Bytes())
+		testkit.Golden(t, "../../deploy/nats/"+strings.ToLower(config.Name)+".json", manifest.Bytes())
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // stream is a NATS server with the streams declared.
@@ -181,7 +182,7 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	}()
 	s.t.Cleanup(r.stop)
 	for _, sink := range n.sinks {
-		eventually(s.t, "the sink has its consumer", func() bool { return s.open(sink.name) >= 0 })
+		testkit.Eventually(s.t, "the sink has its consumer", func() bool { return s.open(sink.name) >= 0 })
 	}
 	return r
 }
@@ -203,7 +204,7 @@ func TestSinksAreToldWhatTheyWantInOrderAndNothingOfThePast(t *testing.T) {
 		outcome(events.VerbStarted, "shop", "r1"), outcome(events.VerbCompleted, "shop", "r1"), outcome(events.VerbCompleted, "bank", "r2"),
 		outcome(events.VerbFailed, "shop", "r3"), outcome(events.VerbHeld, "bank", "r4"), outcome(events.VerbHeld, "shop", "r5"),
 	)
-	eventually(t, "every outcome is acknowledged", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
+	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
 	if diff := cmp.Diff([]string{"r3", "r4", "r5"}, all.messages()); diff != "" {
 		t.Errorf("messages to all (-want +got):\n%s", diff)
 	}
@@ -228,7 +229,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	// More than a sink has in flight.
 	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
-	eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })
+	testkit.Eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })
 	if diff := cmp.Diff(want, well.messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
@@ -248,9 +249,9 @@ func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
 	s.start(c.Client().Transport, sinkOf("team", c, ""))
 	outcomes, want := numbered(1, 5)
 	s.tell(outcomes...)
-	eventually(t, "it was tried a few times", func() bool { return c.requests() > 3 })
+	testkit.Eventually(t, "it was tried a few times", func() bool { return c.requests() > 3 })
 	c.set(0, nil)
-	eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
+	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
 	if diff := cmp.Diff(want, c.messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
@@ -264,7 +265,7 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
 	before, want := numbered(1, maxInFlight+10)
 	s.tell(before...)
-	eventually(t, "a message is under way", func() bool { return c.requests() == 1 })
+	testkit.Eventually(t, "a message is under way", func() bool { return c.requests() == 1 })
 	r.stop()
 	c.set(0, nil)
 	between, further := numbered(maxInFlight+11, maxInFlight+20)
@@ -272,7 +273,7 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	want = append(want, further...)
 
 	s.start(c.Client().Transport, sinkOf("team", c, ""))
-	eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
+	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
 	got := map[string]bool{}
 	for _, message := range c.messages() {
 		got[message] = true
@@ -289,10 +290,10 @@ func TestAMessageThatIsRefusedIsNotInTheWayOfTheNext(t *testing.T) {
 	c.set(http.StatusNotFound, nil)
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
 	s.tell(outcome(events.VerbFailed, "shop", "r1"))
-	eventually(t, "it is acknowledged", func() bool { return s.open("team") == 0 && c.requests() == 1 })
+	testkit.Eventually(t, "it is acknowledged", func() bool { return s.open("team") == 0 && c.requests() == 1 })
 	c.set(0, nil)
 	s.tell(outcome(events.VerbFailed, "shop", "r2"))
-	eventually(t, "the next is sent", func() bool { return len(c.messages()) == 1 && s.open("team") == 0 })
+	testkit.Eventually(t, "the next is sent", func() bool { return len(c.messages()) == 1 && s.open("team") == 0 })
 	r.stop()
 	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1, "team/slack/sent": 1}, r.counters.results(t)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"sync"
 	"testing"
@@ -94,20 +93,4 @@ func (c *counters) results(t *testing.T) map[string]int64 {
 		}
 	}
 	return got
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("in vain: %s", what)
-		}
-	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestOptionsValidate(t *testing.T) {
@@ -34,13 +36,7 @@ func TestOptionsValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := DefaultOptions("watcher", "1")
 			tt.change(&opts)
-			var got string
-			if err := opts.Validate(); err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantError(t, opts.Validate(), tt.want)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func validOptions() Options {
@@ -85,13 +87,7 @@ func TestOptionsValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			options := validOptions()
 			tt.change(&options)
-			got := ""
-			if err := options.Validate(); err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantError(t, options.Validate(), tt.want)
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const testCluster = "prod-eu"
@@ -112,16 +112,7 @@ func (b *bench) start(options Options) (*Watcher, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx, b.bus) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			b.Errorf("the watcher ended with %v", err)
-		}
-	})
-	b.Cleanup(stop)
+	stop := testkit.Run(b.T, "watcher", func(ctx context.Context) error { return w.Run(ctx, b.bus) })
 	return w, stop
 }
 
@@ -141,17 +132,7 @@ func (b *bench) startReady(options Options) (*Watcher, func()) {
 
 func (b *bench) eventually(what string, holds func() bool) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			b.Fatalf("in vain: %s; the log:\n%s", what, b.log)
-		}
-	}
+	testkit.Eventually(b.T, what, holds, b.log.String)
 }
 
 // history is every event that was ever published, in order, without the namespace.

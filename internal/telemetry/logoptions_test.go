@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestLogOptionsValidate(t *testing.T) {
@@ -31,13 +33,7 @@ func TestLogOptionsValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := DefaultLogOptions()
 			tt.change(&opts)
-			var got string
-			if err := opts.Validate(); err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantError(t, opts.Validate(), tt.want)
 		})
 	}
 }
