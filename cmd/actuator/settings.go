@@ -28,7 +28,8 @@ func newSettings() *settings {
 func (s *settings) addCommonFlags(flags *pflag.FlagSet) {
 	s.process.AddClusterFlags(flags)
 	flags.StringSliceVar(&s.actuator.Namespaces, "namespaces", nil, "`namespaces` whose workloads to roll, separated by commas; empty means all")
-	flags.StringSliceVar(&s.actuator.StoresFrom, "stores-from", nil, "other `clusters` whose watchers watch secret stores for this one, separated by commas")
+	flags.StringSliceVar(&s.actuator.StoresFrom, "stores-from", nil,
+		"other `clusters` whose watchers watch secret stores for this one, separated by commas")
 }
 
 // addRunFlags adds the flags that only the program itself has.

@@ -93,7 +93,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
 	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
-	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics, "also serve metrics under the names of Reloader, for existing dashboards")
+	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
+		"also serve metrics under the names of Reloader, for existing dashboards")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace, "`namespace` of the Lease")
 }

@@ -22,6 +22,7 @@ func identify(es *externalsecret.ExternalSecret) events.Workload {
 // identityAttributes returns the span attributes of an ExternalSecret or a ClusterExternalSecret.
 func identityAttributes(id events.Workload) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		semconv.K8SNamespaceName(id.Namespace), attribute.String("keyturn.workload.kind", id.Kind), attribute.String("keyturn."+id.Kind+".name", id.Name),
+		semconv.K8SNamespaceName(id.Namespace),
+		attribute.String("keyturn.workload.kind", id.Kind), attribute.String("keyturn."+id.Kind+".name", id.Name),
 	}
 }

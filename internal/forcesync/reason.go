@@ -34,18 +34,36 @@ type verdict struct {
 
 // verdicts define for each reason its name and who hears of it.
 var verdicts = map[reason]verdict{
-	unknown:       {"unknown", events.VerbSkipped, "", "nothing is known about the ExternalSecret"},
-	done:          {"synced", events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange:      {"no-change", events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	createdOnce:   {"created-once", events.VerbSkipped, eventNotSynced, "the secret in the store changed, but refreshPolicy CreatedOnce prevents another sync"},
-	noInterval:    {"no-refresh-interval", events.VerbSkipped, eventNotSynced, "the secret in the store changed, but refreshInterval 0 prevents another sync"},
-	generates:     {"generator", events.VerbSkipped, eventNotSynced, "the secret in the store changed, but a sync would also generate a new value"},
+	unknown:  {"unknown", events.VerbSkipped, "", "nothing is known about the ExternalSecret"},
+	done:     {"synced", events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange: {"no-change", events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	createdOnce: {
+		"created-once", events.VerbSkipped, eventNotSynced,
+		"the secret in the store changed, but refreshPolicy CreatedOnce prevents another sync",
+	},
+	noInterval: {
+		"no-refresh-interval", events.VerbSkipped, eventNotSynced,
+		"the secret in the store changed, but refreshInterval 0 prevents another sync",
+	},
+	generates: {
+		"generator", events.VerbSkipped, eventNotSynced,
+		"the secret in the store changed, but a sync would also generate a new value",
+	},
 	dryRun:        {"dry-run", events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
 	sourceDeleted: {"source-deleted", events.VerbSkipped, "", "the secret in the store was deleted and cannot be read"},
 	gone:          {"externalsecret-gone", events.VerbSkipped, "", "the ExternalSecret was deleted"},
-	refused:       {"sync-error", events.VerbFailed, eventSyncFailed, "the secret in the store changed, but External Secrets Operator cannot sync it"},
-	timedOut:      {"timed-out", events.VerbFailed, eventSyncFailed, "the secret in the store changed, but External Secrets Operator did not sync it in time"},
-	denied:        {events.ReasonPatchDenied, events.VerbFailed, eventSyncFailed, "the secret in the store changed, but the API server denies the force-sync annotation"},
+	refused: {
+		"sync-error", events.VerbFailed, eventSyncFailed,
+		"the secret in the store changed, but External Secrets Operator cannot sync it",
+	},
+	timedOut: {
+		"timed-out", events.VerbFailed, eventSyncFailed,
+		"the secret in the store changed, but External Secrets Operator did not sync it in time",
+	},
+	denied: {
+		events.ReasonPatchDenied, events.VerbFailed, eventSyncFailed,
+		"the secret in the store changed, but the API server denies the force-sync annotation",
+	},
 }
 
 // The reasons of Kubernetes Events about ExternalSecrets.

@@ -18,10 +18,12 @@ const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s\n"
 func writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
 	at := stored.Event.Time().UTC().Format(time.RFC3339)
 	if o, err := stored.Outcome(); err == nil {
-		return writeLine(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored), aboutOutcome(o), aboutTrace(o.Trace, traceURL))
+		return writeLine(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored),
+			aboutOutcome(o), aboutTrace(o.Trace, traceURL))
 	}
 	if c, err := stored.Change(); err == nil {
-		return writeLine(out, at, c.Cluster, c.Source.Namespace, c.Source.String(), verbOf(stored), aboutChange(c), aboutTrace(c.Trace, traceURL))
+		return writeLine(out, at, c.Cluster, c.Source.Namespace, c.Source.String(), verbOf(stored),
+			aboutChange(c), aboutTrace(c.Trace, traceURL))
 	}
 	if c, err := stored.Claim(); err == nil {
 		return writeLine(out, at, c.Cluster, "", "cluster", verbOf(stored), "uid "+c.UID, aboutClaim(c))

@@ -39,11 +39,14 @@ type HistoryOptions struct {
 
 // AddFlags adds the flags, but for those that other commands have too.
 func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Source, "source", "", "only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
+	flags.StringVar(&o.Source, "source", "",
+		"only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
 	flags.StringVar(&o.Workload, "workload", "", "only outcomes of this `workload`, such as deployment/web")
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "only events in this `namespace`; empty means all")
-	flags.StringVar(&o.Since, "since", "24h", "start of the list: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
-	flags.StringSliceVar(&o.Verbs, "verb", nil, "only events with one of these `verbs`: changed, rotated, started, completed, failed, skipped, held, ...")
+	flags.StringVar(&o.Since, "since", "24h",
+		"start of the list: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
+	flags.StringSliceVar(&o.Verbs, "verb", nil,
+		"only events with one of these `verbs`: changed, rotated, started, completed, failed, skipped, held, ...")
 	flags.StringSliceVar(&o.Clusters, "clusters", nil, "only events of these `clusters`; empty means --cluster")
 	flags.BoolVar(&o.AllClusters, "all-clusters", false, "events of all clusters in the stream")
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
