@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cronJobs: the patch only marks the template for the next job. It starts no job and affects no running one.
+// cronJobs are CronJobs. Their template is changed, so that it shows what the next job runs with. No job is started, and no running one is
+// touched.
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},

@@ -23,7 +23,7 @@ var daemonSets = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// daemonSetProgress asks what `kubectl rollout status` asks. A DaemonSet has no deadline of its own.
+// daemonSetProgress follows the rules of `kubectl rollout status`. A DaemonSet has no deadline of its own.
 func daemonSetProgress(set *appsv1.DaemonSet) Progress {
 	status, pods := set.Status, set.Status.DesiredNumberScheduled
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType && status.UpdatedNumberScheduled < pods {
@@ -31,7 +31,7 @@ func daemonSetProgress(set *appsv1.DaemonSet) Progress {
 	}
 	switch {
 	case status.ObservedGeneration < set.Generation:
-		return Progress{Progressing, "the controller has not seen the change yet", pods}
+		return Progress{Progressing, "the controller has not observed the change yet", pods}
 	case status.UpdatedNumberScheduled < pods:
 		return Progress{Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedNumberScheduled, pods), pods}
 	case status.NumberAvailable < pods:

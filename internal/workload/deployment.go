@@ -24,14 +24,14 @@ var deployments = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// deploymentProgress asks what `kubectl rollout status` asks.
+// deploymentProgress follows the rules of `kubectl rollout status`.
 func deploymentProgress(deployment *appsv1.Deployment) Progress {
 	status, pods := deployment.Status, replicas(deployment.Spec.Replicas)
 	if deployment.Spec.Paused {
 		return Progress{Waiting, "the Deployment is paused", pods}
 	}
 	if status.ObservedGeneration < deployment.Generation {
-		return Progress{Progressing, "the controller has not seen the change yet", pods}
+		return Progress{Progressing, "the controller has not observed the change yet", pods}
 	}
 	for _, condition := range status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse &&

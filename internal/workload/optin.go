@@ -2,17 +2,10 @@ package workload
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// AnnotationRollOn, on a workload or its pod template, lists the sources that the workload rolls on.
-const AnnotationRollOn = "keyturn.dev/roll-on"
-
-// maxAnnotation is the maximum size of an annotation, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
-const maxAnnotation = 16 << 10
 
 // OptIn is what a workload rolls on. The zero value rolls on nothing.
 type OptIn struct {
@@ -20,92 +13,71 @@ type OptIn struct {
 	exclude []rule
 }
 
-// parseOptIn parses the annotations of a workload and of its pod template. all is the operator's --roll-all: the workload rolls on
-// what its pod spec references, unless its annotations say otherwise.
+// parseOptIn reads the annotations of a workload and of its pod template. All is --roll-all: whatever the pod spec references is included,
+// unless the annotations say otherwise.
 //
-// Each invalid item causes one *itemError, and does not affect the others.
+// Each item that is not valid is one *itemError. The other items are read nevertheless.
 func parseOptIn(workload, template map[string]string, all bool) (OptIn, []error) {
-	var p optInParser
-	own := p.rollOn(workload, template)
+	var r rules
+	own := rollOnReader{&r}.read(workload, template)
 	if own == rollOnNone {
-		return OptIn{}, p.errs
+		return OptIn{}, r.errs
 	}
-	p.reloader(workload, template, all && own == rollOnSilent)
-	slices.SortStableFunc(p.include, func(a, b rule) int { return cmp.Compare(a.reason, b.reason) })
-	return OptIn{include: p.include, exclude: p.exclude}, p.errs
+	reloaderReader{&r}.read(workload, template, all && own == rollOnSilent)
+	slices.SortStableFunc(r.include, func(a, b rule) int { return cmp.Compare(a.reason, b.reason) })
+	return OptIn{include: r.include, exclude: r.exclude}, r.errs
 }
 
-// optInParser collects rules and errors from annotations.
-type optInParser struct {
-	include []rule
-	exclude []rule
-	errs    []error
-}
-
-func (p *optInParser) fail(annotation, item, problem string) {
-	p.errs = append(p.errs, &itemError{Annotation: annotation, Item: item, Problem: problem})
-}
-
-// fits reports whether an annotation is short enough. One that is not is an error, and is ignored.
-func (p *optInParser) fits(annotation, text string) bool {
-	if len(text) <= maxAnnotation {
-		return true
+// Wants returns whether the workload rolls on a source. Ref is the pod spec's reference to it, nil if there is none. Match means that the
+// source has Reloader's match annotation.
+func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
+	for i := range o.exclude {
+		if r := &o.exclude[i]; r.covers(source) {
+			return Want{Reason: Excluded, Annotation: r.annotation, Item: r.item}
+		}
 	}
-	p.errs = append(p.errs, &itemError{
-		Annotation: annotation,
-		Problem:    fmt.Sprintf("is %d bytes long: at most %d are read", len(text), maxAnnotation),
-	})
-	return false
-}
-
-// itemError is the error of one item of an annotation.
-type itemError struct {
-	// Annotation is the key of the annotation.
-	Annotation string
-	// Item is the item as written. Empty if the error is about the whole annotation.
-	Item string
-	// Problem says what is wrong, and what is allowed.
-	Problem string
-}
-
-func (e *itemError) Error() string {
-	if e.Item == "" {
-		return e.Annotation + ": " + e.Problem
+	var named, passed Want
+	var keys []string
+	for i := range o.include {
+		r := &o.include[i]
+		if !r.covers(source) {
+			continue
+		}
+		want := Want{Reason: r.reason, Annotation: r.annotation, Item: r.item}
+		switch {
+		case r.reason == bySearch && !match:
+		case r.reason != byName && ref == nil:
+		case r.reason != byName && ref.ByPull:
+			want.Reason = OnlyPulled
+			passed = want
+		case r.key == "":
+			// A rule for the whole source includes what any other could: all that is read.
+			if ref != nil {
+				want.Keys = ref.Keys
+			}
+			return want
+		case ref != nil && ref.Keys != nil && !slices.Contains(ref.Keys, r.key):
+			want.Reason = KeyNotRead
+			passed = want
+		default:
+			keys = append(keys, r.key)
+			if named.Reason == NotWanted {
+				named = want
+			}
+		}
 	}
-	return fmt.Sprintf("%s: item %.100q: %s", e.Annotation, e.Item, e.Problem)
-}
-
-// rule is a parsed item of an annotation.
-type rule struct {
-	reason     WantReason
-	annotation string
-	item       string
-	// Kind is empty where the rule is for every kind.
-	kind events.Kind
-	// name is nil where the rule is for every name.
-	name matcher
-	// key is empty where the rule is for the whole source.
-	key string
-}
-
-// matcher reports whether an item means the source of a name.
-type matcher interface {
-	match(name string) bool
-}
-
-// exactly returns the matcher of one name.
-type exactly string
-
-func (e exactly) match(name string) bool { return name == string(e) }
-
-func (r *rule) covers(source events.Source) bool {
-	return (r.kind == "" || r.kind == source.Kind) && (r.name == nil || isCalled(source, r.name))
+	if named.Reason == NotWanted {
+		return passed
+	}
+	slices.Sort(keys)
+	named.Keys = slices.Compact(keys)
+	return named
 }
 
 // Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
-// names returns the sources that are named exactly, in order. The workload rolls on them even if it does not reference them.
+// names lists the sources that are named exactly, in order. The workload may want them without a reference to them.
 func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
 	for i := range o.include {
@@ -119,8 +91,8 @@ func (o OptIn) names(namespace string) []events.Source {
 	return slices.Compact(list)
 }
 
-// HasPatterns reports whether a pattern names sources of the kind: the workload can then roll on any in its namespace, even if it
-// does not reference it.
+// HasPatterns reports whether sources of the kind are named by a pattern: the workload may want any of its namespace without a reference
+// to it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool {
 		if r.name == nil || r.kind != kind {

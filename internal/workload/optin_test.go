@@ -253,7 +253,7 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 				t.Errorf("of %d bytes: errors %v", len(list), errs)
 			}
 			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
-			want := []string{annotation + ": is 16385 bytes long: at most 16384 are read"}
+			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
 			if diff := cmp.Diff(want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}

@@ -9,27 +9,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Reference merges all uses of one source in a pod spec.
-type Reference struct {
-	Kind events.Kind
-	Name string
-	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all, including future ones.
-	Keys []string
-	// Required are the data keys without which the pods do not start, sorted and without duplicates: those named by a use that is
-	// not optional. Neither a subPath nor a key that is part of a whole source is required.
-	Required []string
-	// Optional means that pods start without the source. It is false if any use needs the source: the pods then started after it was
-	// created.
-	Optional bool
-	// ByPull means that the source is used for image pulls only. Each pull reads it afresh.
-	ByPull bool
-}
-
-// references returns what the pods of a template read, by kind and name. It covers all containers, including init and ephemeral
-// ones, volumes of every type, imagePullSecrets, and the annotations by which pods read a secret store.
+// references lists what the pods of a template read, by kind and name. It looks at all containers, init and ephemeral ones included, at
+// volumes of every type, at imagePullSecrets, and at the annotations by which pods read a secret store.
 //
-// If in doubt it assumes a read: a volume that no container mounts counts as mounted completely. An image pull adds nothing to a
-// source that has another use.
+// It errs on the side of reading: a volume that no container mounts counts as mounted as a whole. An image pull adds nothing to a source
+// that has another use.
 func references(template *corev1.PodTemplateSpec) []Reference {
 	spec := &template.Spec
 	found := make(uses)
@@ -50,14 +34,16 @@ func references(template *corev1.PodTemplateSpec) []Reference {
 	for i := range spec.Volumes {
 		found.volume(&spec.Volumes[i].VolumeSource, mounted[spec.Volumes[i].Name])
 	}
-	found.storePaths(template.Annotations, spec)
+	for _, path := range storePathsOf(template.Annotations, spec) {
+		found.add(Reference{Kind: events.KindOpenBao, Name: path}, nil)
+	}
 	for _, pull := range spec.ImagePullSecrets {
 		found.pull(pull.Name)
 	}
 	return found.sorted()
 }
 
-// uses collects references by source.
+// uses collects references by what they refer to.
 type uses map[useKey]*Reference
 
 type useKey struct {
@@ -88,7 +74,7 @@ func (u uses) add(use Reference, optional *bool) {
 	ref.Keys = append(ref.Keys, use.Keys...)
 }
 
-// pull must come after every other use.
+// pull adds an image pull. Call it after every other use was added.
 func (u uses) pull(name string) {
 	key := useKey{events.KindSecret, name}
 	if _, known := u[key]; known || name == "" {
@@ -111,7 +97,7 @@ func (u uses) container(c *corev1.Container) {
 		}
 	}
 	for i := range c.EnvFrom {
-		// A prefix is added to the names of the variables. It does not select keys.
+		// A prefix is prepended to the names of the variables; it selects no keys.
 		if ref := c.EnvFrom[i].SecretRef; ref != nil {
 			u.add(Reference{Kind: events.KindSecret, Name: ref.Name}, ref.Optional)
 		}
@@ -145,7 +131,7 @@ func (u uses) volume(v *corev1.VolumeSource, read mount) {
 	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
 }
 
-// driverSecret returns the name of the Secret with which the volume's driver authenticates, or "".
+// driverSecret returns the name of the Secret with which the driver of a volume authenticates, empty if there is none.
 func driverSecret(v *corev1.VolumeSource) string {
 	if v.AzureFile != nil {
 		return v.AzureFile.SecretName

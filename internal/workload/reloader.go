@@ -11,13 +11,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Annotations of Stakater's Reloader that are not specific to a kind of source.
+// Annotations of Stakater's Reloader that are not about one kind of source.
 const (
 	reloaderAuto   = "reloader.stakater.com/auto"
 	reloaderSearch = "reloader.stakater.com/search"
 )
 
-// reloaderKinds has the annotations of Reloader for each kind of source.
+// reloaderKinds are the annotations of Reloader about one kind of source.
 var reloaderKinds = []reloaderKind{
 	{
 		kind:    events.KindSecret,
@@ -38,25 +38,28 @@ type reloaderKind struct {
 	named, auto, exclude string
 }
 
-// reloader parses the annotations of Reloader as Reloader does, kind by kind. all corresponds to Reloader's --auto-reload-all.
-func (p *optInParser) reloader(workload, template map[string]string, all bool) {
+// reloaderReader reads the annotations of Reloader, which mean what they mean to Reloader.
+type reloaderReader struct{ *rules }
+
+// read reads all of them, kind by kind. All is what Reloader calls --auto-reload-all.
+func (p reloaderReader) read(workload, template map[string]string, all bool) {
 	badAuto := ""
 	for _, k := range reloaderKinds {
-		p.reloaderExclude(k, workload[k.exclude])
+		p.excluded(k, workload[k.exclude])
 		from := workload
 		if !k.mentioned(workload) {
 			from = template
 		}
-		p.reloaderNamed(k, from[k.named])
-		// Unlike for auto, Reloader accepts no other spelling here.
+		p.named(k, from[k.named])
+		// Reloader accepts no other spelling here, unlike for auto.
 		if text := from[reloaderSearch]; text == "true" {
 			p.include = append(p.include, rule{reason: bySearch, annotation: reloaderSearch, item: text, kind: k.kind})
 		}
 		auto, typed := from[reloaderAuto], from[k.auto]
-		if !p.reloaderAuto(k, reloaderAuto, auto) {
+		if !p.auto(k, reloaderAuto, auto) {
 			badAuto = auto
 		}
-		if !p.reloaderAuto(k, k.auto, typed) {
+		if !p.auto(k, k.auto, typed) {
 			p.fail(k.auto, typed, reloaderBool)
 		}
 		if all && auto == "" && typed == "" {
@@ -67,12 +70,12 @@ func (p *optInParser) reloader(workload, template map[string]string, all bool) {
 		p.fail(reloaderAuto, badAuto, reloaderBool)
 	}
 	if all && workload[reloaderAuto] == "" && template[reloaderAuto] == "" {
-		// Reloader does not support secret stores, so none of its other annotations concern them.
+		// Reloader knows no secret stores: none of its annotations is about them.
 		p.include = append(p.include, rule{reason: byAll, kind: events.KindOpenBao})
 	}
 }
 
-// mentioned reports whether the annotations concern the kind. If the workload's do not, those of the pod template apply.
+// mentioned reports whether annotations are about the kind. If those of the workload are not, those of the pod template are read.
 func (k reloaderKind) mentioned(annotations map[string]string) bool {
 	for _, key := range []string{k.named, k.auto, reloaderAuto, reloaderSearch} {
 		if _, ok := annotations[key]; ok {
@@ -84,8 +87,8 @@ func (k reloaderKind) mentioned(annotations map[string]string) bool {
 
 const reloaderBool = `read as "false": allowed are "true" and "false"`
 
-// reloaderAuto adds the rule for an auto annotation, and reports whether its text is valid.
-func (p *optInParser) reloaderAuto(k reloaderKind, annotation, text string) bool {
+// auto reports whether the text is valid.
+func (p reloaderReader) auto(k reloaderKind, annotation, text string) bool {
 	on, err := strconv.ParseBool(text)
 	if on {
 		p.include = append(p.include, rule{reason: byAuto, annotation: annotation, item: text, kind: k.kind})
@@ -93,7 +96,7 @@ func (p *optInParser) reloaderAuto(k reloaderKind, annotation, text string) bool
 	return err == nil || text == ""
 }
 
-func (p *optInParser) reloaderExclude(k reloaderKind, text string) {
+func (p reloaderReader) excluded(k reloaderKind, text string) {
 	if !p.fits(k.exclude, text) {
 		return
 	}
@@ -111,7 +114,7 @@ func (p *optInParser) reloaderExclude(k reloaderKind, text string) {
 	}
 }
 
-func (p *optInParser) reloaderNamed(k reloaderKind, text string) {
+func (p reloaderReader) named(k reloaderKind, text string) {
 	if !p.fits(k.named, text) {
 		return
 	}
@@ -131,16 +134,11 @@ func (p *optInParser) reloaderNamed(k reloaderKind, text string) {
 	}
 }
 
-// pattern returns the matcher of a regular expression.
-type pattern struct{ *regexp.Regexp }
-
-func (e pattern) match(name string) bool { return e.MatchString(name) }
-
-// reloaderName parses one item of a list of names. It returns the size of the expression, and an error if that exceeds limit.
+// reloaderName reads one item of a list of names. It returns the size of the expression, and an error if that is more than limit.
 //
-// The expression must match the whole name. Reloader compiles "^"+item+"$", in which "foo|bar" also matches foobaz.
+// The expression must match all of the name. Reloader compiles "^"+item+"$", in which "foo|bar" matches foobaz.
 func reloaderName(item string, limit int) (matcher, int, error) {
-	// The item is parsed alone, because "a)|(b" is valid only within parentheses.
+	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
 	tree, err := syntax.Parse(item, syntax.Perl)
 	if err != nil {
 		return nil, 0, shorter(err)
@@ -159,7 +157,7 @@ func reloaderName(item string, limit int) (matcher, int, error) {
 	return pattern{whole}, size, nil
 }
 
-// shorter returns the error without the expression, which may be very long and is in the item already.
+// shorter drops the expression, which may be very long, from an error: the item is in it already.
 func shorter(err error) error {
 	if syntaxErr, ok := errors.AsType[*syntax.Error](err); ok {
 		return errors.New(syntaxErr.Code.String())
@@ -167,7 +165,8 @@ func shorter(err error) error {
 	return err
 }
 
-// expanded estimates the size of an expression with its repetitions expanded: "x{1000}" has seven bytes, but a thousand steps.
+// expanded returns about how many steps and character ranges an expression has with its repetitions written out: "x{1000}" is seven bytes
+// long and has a thousand steps.
 func expanded(tree *syntax.Regexp) int {
 	size := max(1, len(tree.Rune))
 	for _, sub := range tree.Sub {

@@ -8,19 +8,18 @@ import (
 
 // The annotations that the actuator writes.
 const (
-	// annotationRolled, on the workload itself, maps each source to what the workload was last rolled for.
+	// annotationRolled, on the workload itself, is its record: what it was last rolled for, by source.
 	annotationRolled = "keyturn.dev/rolled"
-	// annotationRevision, on the pod template, is a digest of annotationRolled. Its change triggers the rollout.
+	// annotationRevision, on the pod template, is a digest of annotationRolled. A change of it has the pods replaced.
 	annotationRevision = "keyturn.dev/revision"
-	// AnnotationCause, on the pod template, is the cause of the last roll, for people.
+	// AnnotationCause, on the pod template, is what the last roll was for, for people.
 	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent, on the pod template, is the trace context of the last roll.
+	// AnnotationTraceparent, on the pod template, is the trace of the last roll.
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
-// RolledFor records the content of one source that a workload was last rolled for: the fingerprint of the part that its pods read,
-// the resourceVersion of the last change of that part, and the UID of the source. Its text form is
-// "<fingerprint>@<resourceVersion>/<uid>".
+// RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the resourceVersion since which
+// that has been so, and the UID of the source. Its text form is "<fingerprint>@<resourceVersion>/<uid>".
 type RolledFor struct {
 	Fingerprint string
 	Version     string
@@ -30,7 +29,7 @@ type RolledFor struct {
 // String returns the text form.
 func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
 
-// SameChange reports whether both are for the same change, possibly of different keys.
+// SameChange reports whether both are of the same change, whichever keys of the source they are about.
 func (r RolledFor) SameChange(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
@@ -44,7 +43,8 @@ func parseRolledFor(text string) (RolledFor, error) {
 	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}, nil
 }
 
-// parseRolled parses the annotation. It skips invalid entries, so that the workload counts as never rolled for those sources.
+// parseRolled reads the annotation. It skips every entry that is not valid, as after an edit by hand: the workload then counts as never rolled
+// for that source.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -62,7 +62,7 @@ func parseRolled(annotation string) map[string]RolledFor {
 	return rolled
 }
 
-// formatRolled encodes the annotation. It is deterministic, because encoding/json sorts the keys of a map.
+// formatRolled returns the annotation. It is deterministic: encoding/json sorts the keys of a map.
 func formatRolled(rolled map[string]RolledFor) (string, error) {
 	texts := make(map[string]string, len(rolled))
 	for source, entry := range rolled {
@@ -70,7 +70,7 @@ func formatRolled(rolled map[string]RolledFor) (string, error) {
 	}
 	text, err := json.Marshal(texts)
 	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", annotationRolled, err)
+		return "", fmt.Errorf("encoding %s: %w", annotationRolled, err)
 	}
 	return string(text), nil
 }

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"path"
 	"strings"
 	"unicode"
 
@@ -10,8 +9,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// rollOnKinds are the kinds that roll-on accepts, and the word for everything of that kind that the pod spec references. A new kind
-// of source is a line here.
+// AnnotationRollOn, on a workload or its pod template, lists what the workload rolls on.
+const AnnotationRollOn = "keyturn.dev/roll-on"
+
+// rollOnKinds are the kinds that roll-on accepts, and the word for everything of that kind that the pod spec references. A new kind of
+// source is a line here.
 var rollOnKinds = []struct {
 	kind events.Kind
 	word string
@@ -21,23 +23,26 @@ var rollOnKinds = []struct {
 	{events.KindOpenBao, "openbao"},
 }
 
-// openBaoItem is the prefix of a path in a secret store: openbao:<path>.
+// openBaoItem starts an item that is a path in a secret store: openbao:<path>.
 const openBaoItem = "openbao:"
 
-// rollOnSays is what keyturn.dev/roll-on means for the sources that the operator's --roll-all includes.
+// rollOnSays is what keyturn.dev/roll-on means for --roll-all.
 type rollOnSays int
 
 const (
-	// rollOnSilent: the annotation is missing, or only excludes. --roll-all applies.
+	// rollOnSilent: the annotation is missing, or only excludes.
 	rollOnSilent rollOnSays = iota
-	// rollOnList: it lists what to roll on. --roll-all does not apply.
+	// rollOnList: it lists what to roll on, and --roll-all adds nothing.
 	rollOnList
 	// rollOnNone: the workload never rolls.
 	rollOnNone
 )
 
-// rollOn parses keyturn.dev/roll-on of the workload, or else of its pod template.
-func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
+// rollOnReader reads keyturn.dev/roll-on.
+type rollOnReader struct{ *rules }
+
+// read reads the annotation of the workload, or that of its pod template if the workload has none.
+func (p rollOnReader) read(workload, template map[string]string) rollOnSays {
 	text, ok := workload[AnnotationRollOn]
 	if !ok {
 		text, ok = template[AnnotationRollOn]
@@ -59,10 +64,10 @@ func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
 		}
 		empty = false
 		if !strings.HasPrefix(item, "!") {
-			// Even if the item is invalid: the author meant a list.
+			// Even if the item is not valid: its author meant a list.
 			says = rollOnList
 		}
-		p.rollOnItem(item)
+		p.item(item)
 	}
 	if empty {
 		p.fail(AnnotationRollOn, "", "is empty: "+rollOnAllowed())
@@ -71,7 +76,7 @@ func (p *optInParser) rollOn(workload, template map[string]string) rollOnSays {
 	return says
 }
 
-func (p *optInParser) rollOnItem(item string) {
+func (p rollOnReader) item(item string) {
 	r := rule{reason: byName, annotation: AnnotationRollOn, item: item}
 	if item == "auto" {
 		r.reason = byAuto
@@ -101,7 +106,7 @@ func (p *optInParser) rollOnItem(item string) {
 	}
 }
 
-// source parses <kind>/<name>#<key> and returns what is wrong with it.
+// source reads <kind>/<name>#<key>, and returns what is wrong with it.
 func (r *rule) source(text string) string {
 	if text == "none" {
 		return "none must be the only item"
@@ -131,7 +136,8 @@ func (r *rule) source(text string) string {
 	return ""
 }
 
-// storePath parses <path>#<key>. The key has no effect, because a store does not reveal which keys of a secret have changed.
+// storePath reads <path>#<key>, and returns what is wrong with it. The key is for people only: events do not say which keys of a secret in
+// a store have changed.
 func (r *rule) storePath(text string) string {
 	path, key, keyed := strings.Cut(text, "#")
 	switch {
@@ -147,10 +153,10 @@ func (r *rule) storePath(text string) string {
 	return ""
 }
 
-// maxStorePath is the maximum size of a path in a secret store, in bytes.
+// maxStorePath is how long a path in a secret store may be, in bytes.
 const maxStorePath = 1024
 
-// rollOnKind returns the kind of the word, or "".
+// rollOnKind returns the kind of a name, empty if there is none.
 func rollOnKind(text string) events.Kind {
 	for _, k := range rollOnKinds {
 		if text == string(k.kind) {
@@ -172,32 +178,4 @@ func rollOnAllowed() string {
 	return "allowed are none, or any of auto, " + strings.Join(words, ", ") +
 		", <kind>/<name>, <kind>/<name>#<key> and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
 		", and openbao:<mount>/<path>; <name> and <path> may have * and ?"
-}
-
-// glob returns the matcher of a name with * for any characters and ? for one. There are no other special characters and no slashes,
-// so path.Match cannot fail.
-type glob string
-
-func (g glob) match(name string) bool {
-	ok, _ := path.Match(string(g), name)
-	return ok
-}
-
-// pathGlob returns the matcher of a path with * for any characters including slashes, as in the policies of a secret store, and ?
-// for one.
-type pathGlob string
-
-func (g pathGlob) match(name string) bool {
-	// path.Match stops at a slash, and every other character can occur in the path of a secret.
-	const slash = "\x00"
-	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
-	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))
-	return ok
-}
-
-func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
-
-func validGlob(text string) bool {
-	return len(text) <= validation.DNS1123SubdomainMaxLength && strings.ContainsAny(text, "*?") &&
-		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789.-*?") == ""
 }

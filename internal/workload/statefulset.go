@@ -23,14 +23,14 @@ var statefulSets = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// statefulSetProgress asks what `kubectl rollout status` asks. A StatefulSet has no deadline of its own.
+// statefulSetProgress follows the rules of `kubectl rollout status`. A StatefulSet has no deadline of its own.
 func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	status, pods := set.Status, replicas(set.Spec.Replicas)
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType && status.UpdatedReplicas < pods {
 		return Progress{Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted", pods}
 	}
 	if status.ObservedGeneration < set.Generation {
-		return Progress{Progressing, "the controller has not seen the change yet", pods}
+		return Progress{Progressing, "the controller has not observed the change yet", pods}
 	}
 	var kept int32
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {

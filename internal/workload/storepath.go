@@ -2,23 +2,20 @@ package workload
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
-// A workload can read a secret store directly: through an injected agent, or through variables that a wrapper of its command
-// resolves. Such references have the kind events.KindOpenBao. Their names are the paths as written: <mount>/<path>, or
-// <mount>/data/<path> as in the API of KV v2, after the namespace if it is not the root. The store is not named, so any store
-// matches.
+// storePaths collects the paths that a pod reads from a secret store without a Secret: by an agent that annotations inject, or by variables
+// that a wrapper of its command replaces. They are paths as written there: <mount>/<path>, or with the data/ of the API of a KV v2 engine
+// after the mount, each after the namespace if that is not the root. They do not say which store is meant, so any is.
+type storePaths []string
 
-// injectors are the prefixes of the annotations of the agent injectors of Vault and OpenBao.
+// injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
 var injectors = []string{"vault.hashicorp.com/", "openbao.org/"}
 
-// Annotations of injectors, without the prefix.
+// Annotations of injectors, after the prefix.
 const (
 	agentInject    = "agent-inject"
 	agentSecret    = "agent-inject-secret-"
@@ -26,21 +23,22 @@ const (
 	agentNamespace = "namespace"
 )
 
-// fromPath are the annotations by which the Bank-Vaults webhook adds all keys of paths to the environment.
+// fromPath are the annotations that have the webhook of Bank-Vaults put all keys of paths into the environment.
 var fromPath = []string{"vault.security.banzaicloud.io/vault-from-path", "secrets-webhook.security.bank-vaults.io/vault-from-path"}
 
-// fromPathNamespace are the annotations with the namespace for those paths.
+// fromPathNamespace are the annotations with the namespace of those paths.
 var fromPathNamespace = []string{"vault.security.banzaicloud.io/vault-namespace", "secrets-webhook.security.bank-vaults.io/vault-namespace"}
 
-// templateSecret finds the paths that an agent template reads: {{ with secret "secret/data/db" }}. Further arguments are in their
-// own quotes.
+// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Further arguments are in quotes of
+// their own.
 var templateSecret = regexp.MustCompile(`\b(?:secret|pkiCert)\s+"([^"\s]+)"`)
 
-// inlineSecret finds the references within the text of a variable: ${vault:secret/data/db#password}.
+// inlineSecret finds the references within a variable that has more than one: ${vault:secret/data/db#password}.
 var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 
-// storePaths adds what a pod reads from a secret store directly.
-func (u uses) storePaths(annotations map[string]string, spec *corev1.PodSpec) {
+// storePathsOf returns the paths that the pods of a template read.
+func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePaths {
+	var u storePaths
 	for _, prefix := range injectors {
 		if annotations[prefix+agentInject] != "true" {
 			continue
@@ -49,10 +47,10 @@ func (u uses) storePaths(annotations map[string]string, spec *corev1.PodSpec) {
 		for key, text := range annotations {
 			switch {
 			case strings.HasPrefix(key, prefix+agentSecret):
-				u.storePath(namespace, text)
+				u.path(namespace, text)
 			case strings.HasPrefix(key, prefix+agentTemplate):
 				for _, found := range templateSecret.FindAllStringSubmatch(text, -1) {
-					u.storePath(namespace, found[1])
+					u.path(namespace, found[1])
 				}
 			}
 		}
@@ -71,6 +69,7 @@ func (u uses) storePaths(annotations map[string]string, spec *corev1.PodSpec) {
 			}
 		}
 	}
+	return u
 }
 
 func firstOf(annotations map[string]string, keys []string) string {
@@ -82,9 +81,9 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds vault:<path>#<key> or bao:<path>#<key>, also after >>. It ignores a pinned version,
-// vault:<path>#<key>#<version>, which never changes.
-func (u uses) variable(namespace, text string) {
+// variable adds vault:<path>#<key> or bao:<path>#<key>, also after >>. One with a version, vault:<path>#<key>#<version>, is pinned: no
+// change affects it.
+func (u *storePaths) variable(namespace, text string) {
 	text = strings.TrimPrefix(text, ">>")
 	path, ok := strings.CutPrefix(text, "vault:")
 	if !ok {
@@ -96,11 +95,11 @@ func (u uses) variable(namespace, text string) {
 	if _, version, pinned := strings.Cut(rest, "#"); pinned && version != "" {
 		return
 	}
-	u.storePath(namespace, path)
+	u.path(namespace, path)
 }
 
-// storePath adds a path as used in the store's API. It ignores a path whose query pins a version.
-func (u uses) storePath(namespace, text string) {
+// path adds a path as the API of the store takes it. A query with a version pins it.
+func (u *storePaths) path(namespace, text string) {
 	path, query, _ := strings.Cut(strings.TrimSpace(text), "?")
 	if strings.Contains(query, "version=") {
 		return
@@ -109,41 +108,5 @@ func (u uses) storePath(namespace, text string) {
 	if namespace = strings.Trim(namespace, "/"); namespace != "" && full != "" {
 		full = namespace + "/" + full
 	}
-	u.add(Reference{Kind: events.KindOpenBao, Name: full}, nil)
-}
-
-// Spellings returns the names by which workloads refer to a source: one, except for a secret in a store.
-func Spellings(source events.Source) []string {
-	if source.Kind != events.KindOpenBao {
-		return []string{source.Name}
-	}
-	path, err := source.StorePath()
-	if err != nil {
-		return nil
-	}
-	full := path.Full()
-	mount := strings.TrimSuffix(full, path.Path)
-	return []string{full, mount + "data/" + path.Path}
-}
-
-// RefersTo reports whether a reference, or a name in an annotation, means the source.
-func RefersTo(kind events.Kind, name string, source events.Source) bool {
-	return kind == source.Kind && isCalled(source, exactly(name))
-}
-
-// isCalled reports whether a name means the source. It runs for each reference of each dependent of each event, so it avoids the
-// list of names for sources that have only one.
-func isCalled(source events.Source, name matcher) bool {
-	if source.Kind != events.KindOpenBao {
-		return name.match(source.Name)
-	}
-	return slices.ContainsFunc(Spellings(source), name.match)
-}
-
-// SourceNamed returns the source by which the index finds a name in a workload of the namespace.
-func SourceNamed(kind events.Kind, namespace, name string) events.Source {
-	if kind == events.KindOpenBao {
-		namespace = ""
-	}
-	return events.Source{Kind: kind, Namespace: namespace, Name: name}
+	*u = append(*u, full)
 }

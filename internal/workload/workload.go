@@ -2,40 +2,38 @@ package workload
 
 import (
 	"crypto/sha256"
+	"maps"
 	"slices"
-	"strconv"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationWave, on a workload, is an integer: workloads of a lower wave roll first for the same change.
-const annotationWave = "keyturn.dev/wave"
-
-// Workload is a snapshot of the parts of a workload that matter here. It is immutable.
+// Workload is an immutable snapshot of a workload: a later state is another Workload.
 type Workload struct {
-	ID       events.Workload
-	Version  string
-	Created  time.Time
-	OptIn    OptIn
+	ID      events.Workload
+	Version string
+	Created time.Time
+	OptIn   OptIn
+	// Problems are the annotations, or items of them, that are not valid.
 	Problems []error
-	Refs     []Reference
-	Rolled   map[string]RolledFor
-	Wave     int
-	// Revision is the revision annotation of the pod template.
+	// Refs are what its pods read.
+	Refs []Reference
+	// Rolled is what it was last rolled for, by source.
+	Rolled map[string]RolledFor
+	// Wave orders workloads: for one change, those of a lower wave are rolled first.
+	Wave int
+	// Revision is that of the last roll, empty if there was none.
 	Revision   string
 	Generation int64
 	Progress   Progress
 
 	template [sha256.Size]byte
-	// TemplateVersion is the resourceVersion of the last change of the pod template. Empty if unknown.
+	// TemplateVersion is the resourceVersion of the write that last changed the pod template, empty if it is not known.
 	TemplateVersion string
 }
 
-// Key identifies a workload in the index.
+// Key is the identity of a workload in a cluster at one time. Its successor of the same name has the same Key.
 type Key struct {
 	Kind, Namespace, Name string
 }
@@ -46,46 +44,7 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
 
-// Read returns the workload of an object. It keeps no reference to the object.
-func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
-	parts, ok := k.read(obj)
-	if !ok {
-		return nil, false
-	}
-	meta, template := parts.meta, parts.template
-	w := &Workload{
-		ID:         events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)},
-		Version:    meta.ResourceVersion,
-		Created:    meta.CreationTimestamp.Time,
-		Refs:       references(template),
-		Rolled:     parseRolled(meta.Annotations[annotationRolled]),
-		Revision:   k.strategy.revision(template),
-		Generation: meta.Generation,
-		Progress:   parts.progress,
-		template:   digest(template),
-	}
-	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, rollAll)
-	if text, ok := meta.Annotations[annotationWave]; ok {
-		wave, err := strconv.Atoi(text)
-		if err != nil {
-			w.Problems = append(w.Problems, &itemError{Annotation: annotationWave, Item: text, Problem: "is not a whole number"})
-		}
-		w.Wave = wave
-	}
-	return w, true
-}
-
-// digest returns a digest of the template.
-func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
-	// The encoding is deterministic, and cannot fail for a template that was decoded.
-	encoded, err := template.Marshal()
-	if err != nil {
-		return [sha256.Size]byte{}
-	}
-	return sha256.Sum256(encoded)
-}
-
-// Reference returns the pod spec's reference to the source, or nil.
+// Reference returns the pod spec's reference to a source, nil if there is none.
 func (w *Workload) Reference(source events.Source) *Reference {
 	for i := range w.Refs {
 		if ref := &w.Refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, w.ID.Namespace, "").Namespace == source.Namespace {
@@ -95,7 +54,7 @@ func (w *Workload) Reference(source events.Source) *Reference {
 	return nil
 }
 
-// Sources returns the sources that the workload references or names in an annotation. It does not resolve patterns.
+// Sources lists the sources that may concern the workload by name: those that it references and those that it names.
 func (w *Workload) Sources() []events.Source {
 	list := w.OptIn.names(w.ID.Namespace)
 	for _, ref := range w.Refs {
@@ -104,15 +63,8 @@ func (w *Workload) Sources() []events.Source {
 	return list
 }
 
-// concerns reports whether a source can concern the workload.
-func (w *Workload) concerns(source events.Source) bool {
-	return w.OptIn.HasPatterns(source.Kind) || slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
-		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
-	})
-}
-
-// After sets what w alone does not show, given the state seen before, and returns w. exact means that w came as the watch event of
-// a single write, and not from a list.
+// After copies to w what is known from having seen an earlier state of the same workload, and returns w. Exact means that w is the result
+// of one write.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	switch {
 	case earlier != nil && earlier.ID.UID == w.ID.UID && earlier.template == w.template:
@@ -121,4 +73,27 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 		w.TemplateVersion = w.Version
 	}
 	return w
+}
+
+// concerns reports whether a source may concern the workload.
+func (w *Workload) concerns(source events.Source) bool {
+	return w.OptIn.HasPatterns(source.Kind) || slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
+		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
+	})
+}
+
+// relevantRecord returns a copy of the record without the sources that no longer concern the workload.
+func (w *Workload) relevantRecord() map[string]RolledFor {
+	rolled := maps.Clone(w.Rolled)
+	if rolled == nil {
+		rolled = make(map[string]RolledFor)
+	}
+	maps.DeleteFunc(rolled, func(text string, _ RolledFor) bool {
+		source, err := events.ParseSource(text)
+		if err != nil {
+			return true
+		}
+		return !w.concerns(SourceNamed(source.Kind, w.ID.Namespace, source.Name))
+	})
+	return rolled
 }

@@ -1,0 +1,26 @@
+package workload
+
+// Kinds is a table of kinds.
+type Kinds []Kind
+
+// BuiltIn returns the kinds of Kubernetes itself.
+func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
+
+// Names lists the names of the kinds.
+func (t Kinds) Names() []string {
+	names := make([]string, 0, len(t))
+	for _, k := range t {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Named returns the kind of a name, and false if there is none.
+func (t Kinds) Named(name string) (Kind, bool) {
+	for _, k := range t {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}

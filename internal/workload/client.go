@@ -1,0 +1,68 @@
+package workload
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// FieldManager is the field manager of the actuator's annotations in managedFields.
+const FieldManager = "keyturn"
+
+// Clients are what the kinds talk to the API server with.
+type Clients struct {
+	Typed kubernetes.Interface
+}
+
+// Objects reads and patches the workloads of one kind in one namespace.
+type Objects interface {
+	Get(ctx context.Context, name string) (runtime.Object, error)
+	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
+}
+
+// Patch is a patch of one workload, ready to be sent.
+type Patch struct {
+	Type types.PatchType
+	Body []byte
+	// Revision is the one that the patch gives the pods. Empty: it only records.
+	Revision string
+}
+
+// typedClient is what the clients of client-go have in common.
+type typedClient[Object, List runtime.Object] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
+	List(ctx context.Context, options metav1.ListOptions) (List, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (Object, error)
+}
+
+type typedObjects[Object, List runtime.Object] struct {
+	client typedClient[Object, List]
+}
+
+// typed makes Objects of a client of client-go.
+func typed[Object, List runtime.Object](client typedClient[Object, List]) Objects {
+	return typedObjects[Object, List]{client: client}
+}
+
+func (o typedObjects[Object, List]) Get(ctx context.Context, name string) (runtime.Object, error) {
+	return o.client.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (o typedObjects[Object, List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return o.client.List(ctx, options)
+}
+
+func (o typedObjects[Object, List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return o.client.Watch(ctx, options)
+}
+
+func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
+}

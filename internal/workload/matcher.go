@@ -1,0 +1,51 @@
+package workload
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// matcher reports which names of sources an item means.
+type matcher interface {
+	match(name string) bool
+}
+
+// exactly matches one name.
+type exactly string
+
+func (e exactly) match(name string) bool { return name == string(e) }
+
+// pattern matches a regular expression.
+type pattern struct{ *regexp.Regexp }
+
+func (e pattern) match(name string) bool { return e.MatchString(name) }
+
+// glob matches a name with * for any characters and ? for any one. It has no other special characters, and a name has no slash, so
+// that path.Match returns no error here.
+type glob string
+
+func (g glob) match(name string) bool {
+	ok, _ := path.Match(string(g), name)
+	return ok
+}
+
+// pathGlob matches a path with * for any characters, slashes included, as in the policies of a secret store, and ? for any one.
+type pathGlob string
+
+func (g pathGlob) match(name string) bool {
+	// path.Match stops at a slash, and the name of a secret has no other character that could stand for it.
+	const slash = "\x00"
+	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
+	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))
+	return ok
+}
+
+func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+func validGlob(text string) bool {
+	return len(text) <= validation.DNS1123SubdomainMaxLength && strings.ContainsAny(text, "*?") &&
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789.-*?") == ""
+}

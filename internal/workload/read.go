@@ -1,0 +1,54 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// annotationWave, on a workload, is its wave: a whole number, 0 by default.
+const annotationWave = "keyturn.dev/wave"
+
+// Read returns the snapshot of an object, and false if it is not of the kind. It keeps nothing of the object itself. RollAll is
+// --roll-all.
+func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
+	parts, ok := k.read(obj)
+	if !ok {
+		return nil, false
+	}
+	meta, template := parts.meta, parts.template
+	w := &Workload{
+		ID:         events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)},
+		Version:    meta.ResourceVersion,
+		Created:    meta.CreationTimestamp.Time,
+		Refs:       references(template),
+		Rolled:     parseRolled(meta.Annotations[annotationRolled]),
+		Revision:   k.strategy.revision(template),
+		Generation: meta.Generation,
+		Progress:   parts.progress,
+		template:   digest(template),
+	}
+	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, rollAll)
+	if text, ok := meta.Annotations[annotationWave]; ok {
+		wave, err := strconv.Atoi(text)
+		if err != nil {
+			w.Problems = append(w.Problems, &itemError{Annotation: annotationWave, Item: text, Problem: "is not a whole number"})
+		}
+		w.Wave = wave
+	}
+	return w, true
+}
+
+// digest returns what differs when pod templates differ.
+func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
+	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
+	encoded, err := template.Marshal()
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(encoded)
+}

@@ -1,0 +1,65 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// maxAnnotation is how long an annotation may be, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
+const maxAnnotation = 16 << 10
+
+// rule is one item of an annotation.
+type rule struct {
+	reason     WantReason
+	annotation string
+	item       string
+	// kind is empty for every kind.
+	kind events.Kind
+	// name is nil for every name.
+	name matcher
+	// key is empty for the whole source.
+	key string
+}
+
+// covers reports whether the rule is about a source.
+func (r *rule) covers(source events.Source) bool {
+	return (r.kind == "" || r.kind == source.Kind) && (r.name == nil || isCalled(source, r.name))
+}
+
+// rules collects what the annotations of a workload say.
+type rules struct {
+	include []rule
+	exclude []rule
+	errs    []error
+}
+
+func (r *rules) fail(annotation, item, problem string) {
+	r.errs = append(r.errs, &itemError{Annotation: annotation, Item: item, Problem: problem})
+}
+
+// fits reports whether an annotation is short enough to be read.
+func (r *rules) fits(annotation, text string) bool {
+	if len(text) <= maxAnnotation {
+		return true
+	}
+	r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation))
+	return false
+}
+
+// itemError reports what is wrong with one item of an annotation, and what is allowed.
+type itemError struct {
+	// Annotation is the key of the annotation.
+	Annotation string
+	// Item is the item as it was written. Empty: the whole annotation is wrong.
+	Item string
+	// Problem is what is wrong, and what is allowed.
+	Problem string
+}
+
+func (e *itemError) Error() string {
+	if e.Item == "" {
+		return e.Annotation + ": " + e.Problem
+	}
+	return fmt.Sprintf("%s: item %.100q: %s", e.Annotation, e.Item, e.Problem)
+}

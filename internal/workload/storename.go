@@ -1,0 +1,44 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Spellings returns the names by which workloads refer to a source: one, or two for a secret in a store.
+func Spellings(source events.Source) []string {
+	if source.Kind != events.KindOpenBao {
+		return []string{source.Name}
+	}
+	path, err := source.StorePath()
+	if err != nil {
+		return nil
+	}
+	full := path.Full()
+	mount := strings.TrimSuffix(full, path.Path)
+	return []string{full, mount + "data/" + path.Path}
+}
+
+// RefersTo reports whether a reference, or the name in an annotation, means the source.
+func RefersTo(kind events.Kind, name string, source events.Source) bool {
+	return kind == source.Kind && isCalled(source, exactly(name))
+}
+
+// isCalled reports whether one of the names of a source matches. It is called for each reference of each dependent of each event, so it
+// makes no list for a source with one name.
+func isCalled(source events.Source, name matcher) bool {
+	if source.Kind != events.KindOpenBao {
+		return name.match(source.Name)
+	}
+	return slices.ContainsFunc(Spellings(source), name.match)
+}
+
+// SourceNamed returns the source that a name in a workload of a namespace stands for, as it is in the index.
+func SourceNamed(kind events.Kind, namespace, name string) events.Source {
+	if kind == events.KindOpenBao {
+		namespace = ""
+	}
+	return events.Source{Kind: kind, Namespace: namespace, Name: name}
+}
