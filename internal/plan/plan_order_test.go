@@ -24,7 +24,7 @@ func TestPlanAsksInOrder(t *testing.T) {
 	young := func(w *workload.Workload) { w.Created = written.Add(time.Hour) }
 	record := func(version, uid string, of func(*events.Change)) func(*workload.Workload) {
 		return func(w *workload.Workload) {
-			print := view(changeOf(of), []string{"password"}).fingerprint
+			print := viewOf(changeOf(of), []string{"password"}).fingerprint
 			w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: print, Version: version, UID: uid}}
 		}
 	}

@@ -1,0 +1,18 @@
+package plan
+
+import (
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// Decision is what one workload needs because of one source.
+type Decision struct {
+	Source events.Source
+	Reason Reason
+	// Want is what the workload's annotations say about the source.
+	Want workload.Want
+	// Keys are the keys that have changed by the event and that the pods read.
+	Keys []string
+	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
+	Record workload.RolledFor
+}

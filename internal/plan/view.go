@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// view is what the pods of a workload read of a source.
+type view struct {
+	// fingerprint is that of all that they read.
+	fingerprint string
+	// changedAt is the resourceVersion at which some of it last changed. Empty: not since the source was first seen.
+	changedAt string
+	// changed are the keys among it that the event itself is about.
+	changed []string
+}
+
+// viewOf returns what is read of a source through some of its keys: all of it if they are nil, or if the event does not list keys.
+func viewOf(change events.Change, keys []string) view {
+	if keys == nil || change.Truncated {
+		return view{fingerprint: change.Fingerprint, changedAt: change.ChangedAt, changed: change.Changed}
+	}
+	seen := view{}
+	digest := sha256.New()
+	for _, name := range keys {
+		key := change.Keys[name]
+		if key.ChangedAt != "" && (seen.changedAt == "" || workload.Newer(key.ChangedAt, seen.changedAt)) {
+			seen.changedAt = key.ChangedAt
+		}
+		if key.ChangedAt == change.ResourceVersion {
+			seen.changed = append(seen.changed, name)
+		}
+		for _, part := range []string{name, key.Fingerprint} {
+			var length [8]byte
+			binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+			digest.Write(length[:])
+			digest.Write([]byte(part))
+		}
+	}
+	// What goes into the digest is keyed already, so the digest is a fingerprint under the same key.
+	keyID, _, _ := strings.Cut(change.Fingerprint, ":")
+	seen.fingerprint = keyID + ":" + hex.EncodeToString(digest.Sum(nil)[:16])
+	return seen
+}
