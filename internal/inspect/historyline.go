@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -75,13 +74,13 @@ func aboutClaim(claim events.Claim) string {
 	return "replaces " + claim.Replaces
 }
 
-// aboutTrace returns a link to the trace, or its id.
+// aboutTrace returns a link to the trace, or its ID.
 func aboutTrace(trace events.TraceContext, traceURL string) string {
-	id := trace.ID()
-	if id == "" {
+	link := traceLink(trace, traceURL)
+	if link == "" {
 		return ""
 	}
-	return "trace " + cmp.Or(trace.Link(traceURL), id)
+	return "trace " + link
 }
 
 func join(parts ...string) string {

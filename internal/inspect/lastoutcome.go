@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +37,8 @@ func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string
 		fmt.Fprintf(out, "It was last rolled at %s for %s: %s (%s)\n", outcome.StartedAt.Format(time.RFC3339),
 			strings.Join(causes, ", "), outcome.Verb, outcome.Reason)
 	}
-	if id := outcome.Trace.ID(); id != "" {
-		fmt.Fprintf(out, "Trace: %s\n", cmp.Or(outcome.Trace.Link(traceURL), id))
+	if link := traceLink(outcome.Trace, traceURL); link != "" {
+		fmt.Fprintf(out, "Trace: %s\n", link)
 	}
 	fmt.Fprintln(out)
 	return nil
