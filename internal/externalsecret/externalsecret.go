@@ -140,10 +140,5 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 
 // Reads reports whether a sync of the ExternalSecret would read what the rotation changed.
 func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
-	for _, place := range es.Places(stores) {
-		if r.concerns(place) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(es.Places(stores), r.concerns)
 }
