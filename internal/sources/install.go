@@ -2,7 +2,7 @@ package sources
 
 import "sync/atomic"
 
-// installState is what is known of whether the API server serves a custom kind.
+// installState tracks whether the API server serves a custom kind.
 type installState struct {
 	// absent reports that it does not. Nobody waits for the kind then.
 	absent atomic.Bool

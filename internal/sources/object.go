@@ -36,7 +36,7 @@ type object struct {
 	selected bool
 }
 
-// details holds what is known of an object besides its data.
+// details holds what only some objects have.
 type details struct {
 	// writer is who writes a Secret, as far as the Secret itself says so.
 	writer events.Cause

@@ -68,7 +68,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "fingerprint-key-file", o.KeyFile,
 		"`file` with the fingerprint keys: one a line, at least 32 bytes in base64, the current one first. Create one with: openssl rand -base64 32")
-	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds, "comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
+	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds,
+		"comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
@@ -84,7 +85,8 @@ func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Ena
 func (o *Options) Validate() error {
 	problems := []error{events.ValidateCluster(o.Cluster), o.OpenBao.Validate()}
 	if o.KeyFile == "" {
-		problems = append(problems, errors.New(`--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32`))
+		problems = append(problems,
+			errors.New("--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32"))
 	}
 	if len(o.Kinds) == 0 && !o.OpenBao.Enabled() {
 		problems = append(problems, errors.New("--sources: is empty, want at least one kind, or secret stores by --openbao-config"))

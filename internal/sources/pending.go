@@ -15,7 +15,7 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// queueEntry is what is known of a queued source besides its name.
+// queueEntry describes a queued source.
 type queueEntry struct {
 	// at is when a change was first noticed.
 	at time.Time
@@ -85,7 +85,7 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 	entry, ok := p.entries[source]
 	switch {
 	case !ok:
-		entry.at = p.now() // By addAfter, or a retry of what another worker has done since.
+		entry.at = p.now() // Queued by addAfter, or by a retry that came after another worker was done.
 	case !entry.retrying:
 		p.due--
 	}

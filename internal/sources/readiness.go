@@ -15,7 +15,7 @@ type readiness struct {
 // deny records that a resource may not be listed or watched.
 func (r *readiness) deny(resource string, err error) { r.denied.Store(resource, err) }
 
-// problem returns nil once every source has been seen, and otherwise what is missing.
+// problem returns nil once every source has been seen, and otherwise an error that names what is missing.
 func (r *readiness) problem() error {
 	if r.complete.Load() {
 		return nil

@@ -142,8 +142,8 @@ func (w *Watcher) Ready() error {
 	return w.stores.feed.Ready()
 }
 
-// Run publishes to the bus until ctx is done, and then finishes what is being published. It returns nil if ctx ended it. Call
-// it once.
+// Run publishes to the bus until ctx is done, and then finishes the events in work. It returns nil if ctx ended it. Call it
+// once.
 func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -17,7 +17,7 @@ type worker struct {
 	log       *slog.Logger
 }
 
-// run works until the queue is shut down. What has begun when ctx ends is finished: publishTimeout bounds it.
+// run works until the queue is shut down. It finishes the source in work when ctx ends; publishTimeout bounds that.
 func (w *worker) run(ctx context.Context) {
 	for {
 		source, entry, ok := w.pending.take()

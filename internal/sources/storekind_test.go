@@ -1,0 +1,99 @@
+package sources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+)
+
+// storesOf is the kind of the secrets in stores without a feed, with the sources that it has queued.
+func storesOf() (*storeKind, *[]events.Source) {
+	seen, queued := newSightings(), &[]events.Source{}
+	return &storeKind{
+		sightings: seen, ring: keyringOf(1),
+		ledger:  newLedger(map[events.Kind]func(events.Source, *lastEvent){events.KindOpenBao: seen.recorded}),
+		noticed: func(source events.Source) { *queued = append(*queued, source) },
+	}, queued
+}
+
+func TestWhatIsSeenInAStoreIsQueuedUntilItIsOnTheStream(t *testing.T) {
+	s, queued := storesOf()
+	source := storePath.Source()
+	if !s.sight(written(7, "update", 1)) {
+		t.Fatal("there is no room")
+	}
+	if diff := cmp.Diff([]events.Source{source}, *queued); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
+	change, ok := s.assess(source, nil, false)
+	if !ok || change.Verb != events.VerbRotated || change.Fingerprint == "" {
+		t.Fatalf("event %+v, %t", change, ok)
+	}
+	change.Time = minute(2)
+	s.ledger.set(source, mustLast(t, change))
+	if s.sightings.get(source) != nil {
+		t.Error("it is kept though it is on the stream")
+	}
+	if first := s.sightings.firstOf(storePath); !first.Equal(minute(2)) {
+		t.Errorf("the first secret of the mount was seen at %s", first)
+	}
+	if change, ok := s.assess(source, s.ledger.get(source), false); ok {
+		t.Errorf("event %+v though nothing was seen", change)
+	}
+
+	// What the stream has goes no further, and what is later does.
+	if !s.sight(written(7, "update", 1)) || len(*queued) != 1 {
+		t.Errorf("queued %v", *queued)
+	}
+	if !s.sight(written(8, "update", 3)) || len(*queued) != 2 {
+		t.Errorf("queued %v", *queued)
+	}
+	// What was seen since is kept when an earlier version is recorded.
+	s.ledger.set(source, mustLast(t, change))
+	if s.sightings.get(source) == nil {
+		t.Error("the later version is forgotten")
+	}
+}
+
+func TestWhatAnotherWatcherHasSaidOfAStoreIsForgotten(t *testing.T) {
+	s, _ := storesOf()
+	source := storePath.Source()
+	s.sight(written(7, "update", 1))
+	change, _ := s.assess(source, nil, false)
+	change.Time = minute(2)
+	before := mustLast(t, change)
+	if change, ok := s.assess(source, before, false); ok || s.sightings.get(source) != nil {
+		t.Errorf("event %+v, %t", change, ok)
+	}
+}
+
+func TestTheKnownPathsAreThoseOfTheMountThatExist(t *testing.T) {
+	s, _ := storesOf()
+	at := func(mount, path string) events.Source {
+		return events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: mount, Path: path}.Source()
+	}
+	s.ledger.set(at("secret", "a"), &lastEvent{verb: events.VerbRotated})
+	s.ledger.set(at("secret", "gone"), &lastEvent{verb: events.VerbDeleted})
+	s.ledger.set(at("kv", "b"), &lastEvent{verb: events.VerbRotated})
+	s.ledger.set(testSource, &lastEvent{verb: events.VerbObserved})
+	if diff := cmp.Diff([]string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret")); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+func TestThereIsRoomForSoManySightings(t *testing.T) {
+	s := newSightings()
+	for range maxSightings {
+		seen := written(7, "update", 1)
+		seen.Path.Path += string(rune('a' + len(s.seen)))
+		if !s.add(seen) {
+			t.Fatalf("no room after %d", len(s.seen))
+		}
+	}
+	if s.add(openbao.Observation{Path: storePath}) {
+		t.Error("there is room for one more")
+	}
+}
