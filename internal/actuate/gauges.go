@@ -15,10 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// lagTimeout is how long NATS may take to say how far the consumer is behind, while somebody waits for the metrics.
+// lagTimeout bounds how long a scrape waits for NATS.
 const lagTimeout = 2 * time.Second
 
-// gauges are what is observed whenever somebody reads the metrics.
+// gauges are the instruments that are observed at each scrape.
 type gauges struct {
 	leader     metric.Int64ObservableGauge
 	workloads  metric.Int64ObservableGauge
@@ -34,19 +34,19 @@ func (g *gauges) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
 			Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}",
-			About: "1 where this actuator is the one that acts, 0 where it stands by.",
+			About: "1 if this actuator is the leader, 0 if it is on standby.",
 		},
 		{
 			Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"},
-			About: "Workloads that are known.",
+			About: "Workloads in the index.",
 		},
 		{
 			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
-			About: "Workloads with a change that is not decided yet, those that are held among them. Of the leader only, like all that follows.",
+			About: "Workloads with a change that is not decided yet, held ones included. Reported by the leader only, like the following gauges.",
 		},
 		{
 			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
-			About: "Workloads that are to be rolled and must wait.",
+			About: "Workloads that are to be rolled and are held.",
 		},
 		{
 			Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"},
@@ -54,15 +54,15 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.failing, Name: "keyturn.rollouts.failing", Unit: "{rollout}", Labels: []string{"kind"},
-			About: "Workloads whose last rollout failed, and that have not recovered.",
+			About: "Workloads whose last rollout failed and that have not recovered.",
 		},
 		{
 			Gauge: &g.lag, Name: "keyturn.consumer.pending", Unit: "{event}",
-			About: "Events on the stream that were not delivered yet. Absent while NATS cannot be asked.",
+			About: "Events on the stream that are not delivered yet. Absent while NATS is unreachable.",
 		},
 		{
 			Gauge: &g.ackPending, Name: "keyturn.consumer.ack.pending", Unit: "{event}",
-			About: "Events that were delivered and are not done with. Absent while NATS cannot be asked.",
+			About: "Events that are delivered and not acked. Absent while NATS is unreachable.",
 		},
 	}
 }

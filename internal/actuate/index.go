@@ -10,19 +10,19 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// index knows the workloads, and for each source which of them it may concern, without asking anybody. It is fed by one
-// reflector for each kind and namespace, and is safe for use by several goroutines.
+// index holds the workloads, and finds those that a source may concern without a request. One reflector for each kind and namespace feeds it.
+// It is safe for concurrent use.
 type index struct {
 	rollAll bool
-	// changed is called after a workload has changed or gone, outside of the lock. It must not block.
+	// changed is called, without the lock, after a workload has changed or gone. It must not block.
 	changed func(workload.Key)
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
 	bySource  map[events.Source]map[workload.Key]struct{}
-	// byPattern holds, by namespace, the workloads that name sources by a pattern. Those of secret stores are in none.
+	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
-	// waves counts the workloads that have a wave.
+	// waves counts the workloads with a wave other than 0.
 	waves int
 }
 
@@ -35,12 +35,12 @@ func newIndex(rollAll bool, changed func(workload.Key)) *index {
 	}
 }
 
-// read makes a workload of an object, false if that is of another kind.
+// read returns the workload of an object, and false if that is of another kind.
 func (x *index) read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
 	return workload.Read(k, obj, x.rollAll)
 }
 
-// get gives a workload, nil where there is none.
+// get returns a workload, nil if there is none.
 func (x *index) get(key workload.Key) *workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -69,7 +69,7 @@ func (x *index) count() map[string]int {
 	return count
 }
 
-// hasWaves tells whether any workload has a wave.
+// hasWaves reports whether any workload has a wave.
 func (x *index) hasWaves() bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -109,8 +109,8 @@ func isIn(key workload.Key, sets []map[workload.Key]struct{}) bool {
 	})
 }
 
-// observe takes a state of a workload. Exact says that it is the result of one write, as an event of a watch is; what a list
-// shows may be the result of many. A state that is older than the one known is dropped.
+// observe takes a state of a workload. Exact means that it is the result of one write, like an event of a watch; what a list shows may be the
+// result of many. A state that is older than the known one is dropped.
 func (x *index) observe(w *workload.Workload, exact bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
@@ -124,8 +124,8 @@ func (x *index) observe(w *workload.Workload, exact bool) {
 	x.changed(w.Key())
 }
 
-// answer takes the state of a workload that a patch was answered with. A workload that is gone by then, or has a successor,
-// does not come back by it. Templated says that the patch changed the pod template: what it is, it is by that write.
+// answer takes the state of a workload in the response to a patch. A workload that was deleted meanwhile is not resurrected. Templated means that
+// this write set the pod template.
 func (x *index) answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]

@@ -21,24 +21,23 @@ import (
 )
 
 const (
-	// kubeEventQueue is how many Kubernetes Events wait to be written at most. The API server keeps them for an hour, to be
-	// read by people: when as many wait, a further one is dropped and counted.
+	// kubeEventQueue bounds the Kubernetes Events that wait to be written. The API server keeps them for an hour, for people: when the queue
+	// is full, a further one is dropped and counted.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long none must have come, before or after it, for one to be written: nearly all of them follow a patch, and
-	// while many patches are under way they would compete with them. None waits longer than kubeEventPatience for such a pause.
+	// kubeEventPause is how long no other one must have come, before or after it, for one to be written: nearly all follow a patch, and would
+	// compete with further patches. None waits longer than kubeEventPatience for such a pause.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
-	// kubeEventRate and kubeEventBurst bound how many are written in a second, after the pause too: pods are starting then.
+	// kubeEventRate and kubeEventBurst bound the writes per second, also after the pause: pods start then.
 	kubeEventRate  = 25
 	kubeEventBurst = 10
-	// kubeEventTimeout is how long one may take.
+	// kubeEventTimeout bounds one write.
 	kubeEventTimeout = 10 * time.Second
-	// maxKubeEventMessage is the longest message that the API server takes.
+	// maxKubeEventMessage is the longest message that the API server accepts, in bytes.
 	maxKubeEventMessage = 1024
 )
 
-// kubeEvents writes Kubernetes Events about workloads. (Not those of client-go: of these, a burst about many objects is
-// dropped without a trace.)
+// kubeEvents writes Kubernetes Events about workloads. The recorder of client-go is not used because it drops bursts about many objects.
 type kubeEvents struct {
 	client  kubernetes.Interface
 	kinds   workload.Kinds
@@ -46,15 +45,15 @@ type kubeEvents struct {
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
 	queue   chan waitingEvent
-	// latest is when the last one was put into the queue, in nanoseconds of Unix time.
+	// latest is when the last one was queued, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
 }
 
-// waitingEvent is one that is to be written. It came at its FirstTimestamp.
+// waitingEvent is one that is queued. It came at its FirstTimestamp.
 type waitingEvent struct {
 	*corev1.Event
-	// first tells that none had come for a while before it.
+	// first means that none had come for a while before it.
 	first bool
 }
 
@@ -66,7 +65,7 @@ func newKubeEvents(options Options, kinds workload.Kinds, log *slog.Logger, drop
 	}
 }
 
-// run writes until the queue is closed, or the context is done. Once hurry is done none waits any more, for a pause or for its turn: what the
+// run writes until the queue is closed, or the context is done. Once hurry is done none waits any more, for a pause or for the rate: what the
 // rate does not allow at once is dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for {
@@ -89,7 +88,7 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 	}
 }
 
-// awaitPause waits until none has come for a while, or one that came at a given time has waited long enough.
+// awaitPause waits until none has come for a while, or until one that came at the given time has waited long enough.
 func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 	for ctx.Err() == nil {
 		now := k.now()
@@ -109,12 +108,12 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	defer cancel()
 	_, err := k.client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
 	if err != nil && ctx.Err() == nil {
-		k.log.WarnContext(ctx, "a Kubernetes Event could not be written", "workload", event.InvolvedObject.Name,
+		k.log.WarnContext(ctx, "writing a kubernetes event failed", "workload", event.InvolvedObject.Name,
 			"namespace", event.Namespace, "err", err)
 	}
 }
 
-// eventReasons says what the Kubernetes Event of each outcome is called. Of other outcomes there is none.
+// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Other outcomes have none.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
@@ -122,7 +121,7 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbHeld:      {corev1.EventTypeNormal, "RolloutHeld"},
 }
 
-// tell writes the Kubernetes Event of an outcome.
+// tell queues the Kubernetes Event of an outcome, if it has one.
 func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	named, ok := eventReasons[outcome.Verb]
 	if !ok && plan.IsWarning(outcome.Reason) {
@@ -138,7 +137,7 @@ func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	k.write(ctx, outcome.Workload, named.kind, named.reason, message, tracedBy(outcome))
 }
 
-// tracedBy are the annotations that lead from a Kubernetes Event to the trace of an outcome.
+// tracedBy returns the annotations that lead from a Kubernetes Event to the trace of an outcome.
 func tracedBy(outcome events.Outcome) map[string]string {
 	annotations := map[string]string{}
 	if outcome.Trace.Parent != "" {
@@ -147,7 +146,7 @@ func tracedBy(outcome events.Outcome) map[string]string {
 	return annotations
 }
 
-// problem writes the Kubernetes Event of annotations that cannot be read.
+// problem queues the Kubernetes Event of annotations that are not valid.
 func (k *kubeEvents) problem(ctx context.Context, id events.Workload, message string) {
 	k.write(ctx, id, corev1.EventTypeWarning, "InvalidAnnotation", message, nil)
 }
@@ -163,7 +162,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		return
 	}
 	if len(message) > maxKubeEventMessage {
-		// A cut may go through a character, and the API server takes no half ones.
+		// The cut may go through a character, and the API server rejects half ones.
 		message = strings.ToValidUTF8(message[:maxKubeEventMessage-3], "") + "..."
 	}
 	now := metav1.NewTime(k.now())

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// metrics are what the actuator measures. Those that are observed rather than counted are in gauges.go.
+// metrics are the instruments of the actuator. Those that are observed rather than counted are in gauges.go.
 type metrics struct {
 	decisions    metric.Int64Counter
 	patches      metric.Int64Counter
@@ -35,17 +35,17 @@ type metrics struct {
 	sent     metric.Int64Counter
 
 	gauges gauges
-	// reloader is nil where Reloader's metrics are not wanted.
+	// reloader is nil without --reloader-metrics.
 	reloader *reloaderMetrics
 }
 
-// instruments is the one definition of what the actuator measures.
+// instruments defines them.
 func (m *metrics) instruments() []instrument.Instrument {
 	latency := instrument.Latency()
 	return append([]instrument.Instrument{
 		{
 			Counter: &m.decisions, Name: "keyturn.decisions", Unit: "{decision}", Labels: []string{"reason"},
-			About: "Decisions about a change at a workload.",
+			About: "Decisions about what a change means to a workload.",
 		},
 		{
 			Counter: &m.patches, Name: "keyturn.patches", Unit: "{patch}", Labels: []string{"kind", "rolls"},
@@ -53,7 +53,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.patchErrors, Name: "keyturn.patch.errors", Unit: "{error}", Labels: []string{"kind"},
-			About: "Patches that did not succeed. Nearly all are tried again.",
+			About: "Patches that failed. Nearly all are retried.",
 		},
 		{
 			Counter: &m.rollouts, Name: "keyturn.rollouts", Unit: "{rollout}", Labels: []string{"kind", "outcome", "reason"},
@@ -61,11 +61,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change to when a workload was patched for it.",
+			About: "Time from when the watcher saw a change until a workload was patched for it.",
 		},
 		{
 			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change to when the last pod of a workload was ready with it.",
+			About: "Time from when the watcher saw a change until all pods of a workload were ready with it.",
 		},
 		{
 			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,
@@ -73,40 +73,40 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"},
-			About: "Events that went to the dead letters.",
+			About: "Dead-lettered events.",
 		},
 		{
 			Counter: &m.eventDropped, Name: "keyturn.kubernetes.events.dropped", Unit: "{event}",
-			About: "Kubernetes Events that were not written because too many waited.",
+			About: "Kubernetes Events that were dropped because too many were queued.",
 		},
 		{
 			Counter: &m.syncs, Name: "keyturn.syncs", Unit: "{sync}", Labels: []string{"reason"},
-			About: "ExternalSecrets that were to be synced for a change in a secret store, by what became of them.",
+			About: "Syncs of ExternalSecrets for a change in a secret store, by result.",
 		},
 		{
 			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
-			About: "ExternalSecrets that are asked to sync and are not synced yet.",
+			About: "ExternalSecrets that were told to sync and are not synced yet.",
 		},
 		{
 			Histogram: &m.syncTime, Name: "keyturn.sync.duration", Unit: "s", Labels: []string{"reason"}, Buckets: latency,
-			About: "Time from when the watcher saw a change in a secret store to when an ExternalSecret was done with.",
+			About: "Time from when the watcher saw a change in a secret store until the sync of an ExternalSecret ended.",
 		},
 		{
 			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),
-			About: "Events that were delivered, again or for the first time.",
+			About: "Delivered events, redeliveries included.",
 		},
 		{
 			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: append(messagingLabels(), "error.type"),
-			About: "Time from when an event was delivered to when every workload was done with it. What waits for its turn counts.",
+			About: "Time from the delivery of an event until every workload was finished with it, including the time that rollouts were held.",
 		},
 		{
 			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}", Labels: append(messagingLabels(), "error.type"),
-			About: "Tries to publish an outcome. One that failed has an error.type, and is mostly tried again.",
+			About: "Attempts to publish an outcome. A failed one has an error.type, and is usually retried.",
 		},
 	}, m.gauges.instruments()...)
 }
 
-// Instruments lists what the actuator measures. Reloader's names, which are off by default, are in ReloaderInstruments.
+// Instruments lists the instruments of the actuator. ReloaderInstruments lists those of Reloader, which are off by default.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
@@ -119,17 +119,17 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	}
 	var err error
 	if m.reloader, err = newReloaderMetrics(options.Meter, kinds); err != nil {
-		return nil, fmt.Errorf("making those of Reloader: %w", err)
+		return nil, fmt.Errorf("making Reloader's metrics: %w", err)
 	}
 	return m, nil
 }
 
-// messagingLabels are those by which the messaging conventions describe an operation.
+// messagingLabels are the labels that the messaging conventions define for an operation.
 func messagingLabels() []string {
 	return []string{"messaging.system", "messaging.operation.name", "messaging.destination.template"}
 }
 
-// messaging are their values. The template has no more values than there are kinds.
+// messaging returns their values. There is one template for each kind.
 func messaging(operation string, kind events.Kind) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("messaging.system", "nats"),
@@ -138,12 +138,12 @@ func messaging(operation string, kind events.Kind) []attribute.KeyValue {
 	}
 }
 
-// errorType adds why an operation failed, where it did.
+// errorType adds why an operation failed, if it did.
 func errorType(attributes []attribute.KeyValue, err error) []attribute.KeyValue {
 	if err == nil {
 		return attributes
 	}
-	kind := "_OTHER" // the convention's word for what has no name
+	kind := "_OTHER" // the conventions' word for an error without a name
 	if reject, ok := errors.AsType[*events.RejectError](err); ok {
 		kind = reject.Reason
 	}
@@ -155,7 +155,7 @@ func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
 	m.reloader.decided(ctx, reason)
 }
 
-// received counts an event that was delivered.
+// received counts a delivered event.
 func (m *metrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
 	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", change.Source.Kind)...))
 	m.reloader.received(ctx, change, dependents)
@@ -173,7 +173,7 @@ func (m *metrics) finished(ctx context.Context, change events.Change, took time.
 	m.reloader.finished(ctx, change, took, err)
 }
 
-// published counts a try to publish an outcome.
+// published counts an attempt to publish an outcome.
 func (m *metrics) published(ctx context.Context, err error) {
 	m.sent.Add(ctx, 1, metric.WithAttributes(errorType(messaging("publish", events.KindRollout), err)...))
 }
@@ -193,7 +193,7 @@ func (m *metrics) rolledFor(ctx context.Context, id events.Workload, took time.D
 	m.reloader.rolledFor(ctx, id, took)
 }
 
-// patchFailed counts a patch that did not succeed.
+// patchFailed counts a patch that failed.
 func (m *metrics) patchFailed(ctx context.Context, kind string) {
 	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
 }
@@ -217,7 +217,7 @@ func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome
 	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind), attribute.String("outcome", string(outcome.Verb))))
 }
 
-// ready measures a change that the pods of a workload have.
+// ready measures the time from a change until the pods of a workload had it.
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
 	m.changeReady.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
 }
@@ -226,7 +226,7 @@ func (m *metrics) reject(ctx context.Context, reason string) {
 	m.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
-// syncing counts an ExternalSecret that is asked to sync, or with -1 one that is not any more.
+// syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.
 func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
 
 func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {

@@ -51,7 +51,7 @@ func newReflectors(options Options, kinds workload.Kinds, index *index, log *slo
 
 func place(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
-// expect has readiness wait for the first list of something else too. Call it before run.
+// expect has readiness wait for the first list of another resource too. Call it before run.
 func (r *reflectors) expect(where string) { r.waiting[where] = nil }
 
 // run reflects until the context is done.
@@ -110,7 +110,7 @@ func (r *reflectors) listed(where string) {
 	}
 }
 
-// ready is nil when everything was listed once; else it says what is missing.
+// ready returns nil when everything was listed once; else it says what is missing.
 func (r *reflectors) ready() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *reflectors) ready() error {
 	return nil
 }
 
-// wait returns when everything was listed once. It is false when the context ended first.
+// wait blocks until everything was listed once. It returns false if the context ended first.
 func (r *reflectors) wait(ctx context.Context) bool {
 	select {
 	case <-r.done:

@@ -14,9 +14,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMetrics are metrics by the names and labels of Reloader, for dashboards and alerts that were made for it. What
-// Reloader has and is not here is of something that there is none of: nothing is scanned, and no work waits in a queue of
-// its own. A nil one measures nothing.
+// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Those that are missing
+// are about what Keyturn does not have: scans, and a work queue. A nil one measures nothing.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 
@@ -39,10 +38,10 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
 			Counter: &m.reloads, Name: "reloader.reload.executed", Labels: []string{"success"},
-			About: "Patches that roll a workload, and those that did not succeed.",
+			About: "Patches that rolled a workload, and those that failed.",
 		},
 		{
-			// No name of a counter can go on after its total, so it is one that could go down too.
+			// The name of a counter cannot continue after its total, so this is an up-down counter.
 			UpDown: &m.byNamespace, Name: "reloader.reload.executed.total.by.namespace", Labels: []string{"success", "namespace"},
 			About: "The same, by the namespace of the workload.",
 		},
@@ -52,44 +51,44 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.latency, Name: "reloader.action.latency", Unit: "s", Labels: []string{"workload_kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change to when the workload was patched. In Reloader it begins later.",
+			About: "Time from when the watcher saw a change until the workload was patched. Reloader starts to measure later.",
 		},
 		{
 			Counter: &m.skips, Name: "reloader.skipped", Labels: []string{"reason"},
-			About: "Changes that roll nothing at a workload. The reasons are Keyturn's.",
+			About: "Changes for which a workload was not rolled. The reasons are Keyturn's.",
 		},
 		{
 			Counter: &m.reconciles, Name: "reloader.reconcile", Labels: []string{"result"},
-			About: "Events that every workload is done with: success or error.",
+			About: "Events that every workload is finished with: success or error.",
 		},
 		{
 			Histogram: &m.reconcile, Name: "reloader.reconcile.duration", Unit: "s", Labels: []string{"result"}, Buckets: latency,
-			About: "Time from when an event was delivered to then.",
+			About: "Time from the delivery of an event until then.",
 		},
 		{
 			Counter: &m.arrivals, Name: "reloader.events.received", Labels: []string{"event_type", "resource_type"},
-			About: "Events that were delivered: add, update or delete of configmaps, secrets or what else there is.",
+			About: "Delivered events: add, update or delete of configmaps, secrets or other sources.",
 		},
 		{
 			Counter: &m.processed, Name: "reloader.events.processed", Labels: []string{"event_type", "resource_type", "result"},
-			About: "Events that every workload is done with.",
+			About: "Events that every workload is finished with.",
 		},
 		{
 			Counter: &m.matched, Name: "reloader.workloads.matched", Labels: []string{"kind"},
-			About: "Workloads that a delivered event may concern.",
+			About: "Workloads that depend on the source of a delivered event.",
 		},
 		{
 			Counter: &m.failures, Name: "reloader.errors", Labels: []string{"type"},
-			About: "Patches that did not succeed, and events that went to the dead letters.",
+			About: "Failed patches, and dead-lettered events.",
 		},
 		{
 			Counter: &m.retries, Name: "reloader.retries",
-			About: "Patches that are tried again.",
+			About: "Patches that are retried.",
 		},
 	}
 }
 
-// ReloaderInstruments lists what is measured with --reloader-metrics.
+// ReloaderInstruments lists the instruments of --reloader-metrics.
 func ReloaderInstruments() []instrument.Instrument { return new(reloaderMetrics).instruments() }
 
 func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetrics, error) {
@@ -97,14 +96,14 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
-	// As in Reloader both are there from the start, so that a rate has something to begin with.
+	// As in Reloader, both exist from the start, so that a rate has a first value.
 	for _, success := range []string{"true", "false"} {
 		m.reloads.Add(context.Background(), 0, metric.WithAttributes(attribute.String("success", success)))
 	}
 	return m, nil
 }
 
-// received counts an event that was delivered, and the workloads that it may concern.
+// received counts a delivered event, and the workloads that depend on its source.
 func (m *reloaderMetrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
 	if m == nil {
 		return
@@ -159,7 +158,7 @@ func (m *reloaderMetrics) failed(ctx context.Context, id events.Workload) {
 	m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "patch")))
 }
 
-// retried counts a patch that is to be tried again.
+// retried counts a patch that is going to be retried.
 func (m *reloaderMetrics) retried(ctx context.Context) {
 	if m != nil {
 		m.retries.Add(ctx, 1)
@@ -176,13 +175,13 @@ func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, succeed
 	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", m.title(id.Kind)), result))
 }
 
-// title returns how Reloader writes a kind of workload: Deployment.
+// title returns the kind of a workload as Reloader writes it: Deployment.
 func (m *reloaderMetrics) title(name string) string {
 	k, _ := m.kinds.Named(name)
 	return k.Title
 }
 
-// reloaderEvent is how Reloader describes an event.
+// reloaderEvent returns the labels of an event.
 func reloaderEvent(change events.Change) []attribute.KeyValue {
 	eventType := "update"
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// kindStore is the index as the store of one reflector. It tells watch events, of which each is one write, from the
-// results of lists; informers do not.
+// kindStore is the index as the store of one reflector. It distinguishes events of a watch, each of which is one write, from the results of
+// lists; informers do not.
 type kindStore struct {
 	*index
 	kind      workload.Kind
@@ -29,7 +29,7 @@ func (s *kindStore) workload(obj any) (*workload.Workload, bool) {
 	return s.index.read(s.kind, object)
 }
 
-// Transformer has the reflector keep workloads, not whole objects, while it gathers a streamed list.
+// Transformer has the reflector keep workloads instead of whole objects while it collects a streamed list.
 func (s *kindStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if w, ok := s.workload(obj); ok {
@@ -39,10 +39,10 @@ func (s *kindStore) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add takes an object that a watch says was created.
+// Add is called with an object that was created, by a watch.
 func (s *kindStore) Add(obj any) error { return s.Update(obj) }
 
-// Update takes an object that a watch says was written.
+// Update is called with an object that was written, by a watch.
 func (s *kindStore) Update(obj any) error {
 	if w, ok := s.workload(obj); ok {
 		s.observe(w, true)
@@ -50,7 +50,7 @@ func (s *kindStore) Update(obj any) error {
 	return nil
 }
 
-// Delete takes an object that a watch says was deleted.
+// Delete is called with an object that was deleted, by a watch.
 func (s *kindStore) Delete(obj any) error {
 	if w, ok := s.workload(obj); ok {
 		s.forget(w.Key(), w.ID.UID)
@@ -58,7 +58,7 @@ func (s *kindStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes all objects that there are.
+// Replace is called with the result of a list.
 func (s *kindStore) Replace(list []any, _ string) error {
 	listed := make(map[workload.Key]struct{}, len(list))
 	for _, obj := range list {
@@ -80,5 +80,5 @@ func (s *kindStore) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: there is nothing that would have to be told twice.
+// Resync does nothing: the index keeps nothing that would have to be repeated.
 func (s *kindStore) Resync() error { return nil }

@@ -14,8 +14,8 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// startProcess starts the span of an event's processing. Its parent is the context in which the event was made, so that a person
-// sees one trace; and it is linked to it too, as the messaging conventions ask. An event that cannot change anything has none of its own.
+// startProcess starts the span of an event's processing. Its parent is the context in which the event was made, so that it is one trace; and it
+// is linked to that too, as the messaging conventions require. An event that cannot change anything has no span of its own.
 func startProcess(ctx context.Context, tracer trace.Tracer, consumer string, delivery *events.Delivery) trace.Span {
 	change := delivery.Change
 	if change.ChangedAt == "" {
@@ -36,8 +36,8 @@ func startProcess(ctx context.Context, tracer trace.Tracer, consumer string, del
 	return span
 }
 
-// linkToParent links a span to what is its parent as well. Jaeger makes one reference of the two, which would not be that of
-// a child if the link did not say so.
+// linkToParent returns a link to the span that is the parent as well. Jaeger merges the two into one reference, which would not be that of a
+// child if the link did not say so.
 func linkToParent(ctx context.Context) []trace.Link {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return nil
@@ -45,7 +45,7 @@ func linkToParent(ctx context.Context) []trace.Link {
 	return []trace.Link{trace.LinkFromContext(ctx, semconv.OpenTracingRefTypeChildOf)}
 }
 
-// workloadNames gives the attribute of each kind of workload.
+// workloadNames has the attribute for the name of each kind of workload.
 var workloadNames = map[string]attribute.Key{
 	"deployment":  semconv.K8SDeploymentNameKey,
 	"statefulset": semconv.K8SStatefulSetNameKey,
@@ -61,8 +61,7 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// requestAttributes are those of a patch as a request to the API server. Each attempt has a decision of its own, of what is known by
-// then, so that it is a span of its own as well.
+// requestAttributes are those of a patch as a request to the API server.
 func requestAttributes(attempts int) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{semconv.HTTPRequestMethodPatch}
 	if attempts > 0 {
@@ -74,8 +73,8 @@ func requestAttributes(attempts int) []attribute.KeyValue {
 // recordError marks the span of an event that is not acked.
 func recordError(span trace.Span, err error) { span.SetStatus(codes.Error, err.Error()) }
 
-// failRequest marks the span of a request that did not succeed. The message of the API server may say more than anybody
-// wants to have in a trace, for admission words it: the log has it.
+// failRequest marks the span of a request that failed. The message of the API server is in the log only: admission webhooks word it, and it may
+// contain what does not belong in a trace.
 func failRequest(span trace.Span, err error) {
 	kind := semconv.ErrorType(err)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
