@@ -33,12 +33,8 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "actuator", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
 		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			err := process.Environment(cmd.Flags())
-			s.actuator.Cluster = s.process.Cluster
-			return err
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.ErrOrStderr(), smallHeap) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.ErrOrStderr(), smallHeap) },
 	}
 	s.addCommonFlags(cmd.PersistentFlags())
 	s.addRunFlags(cmd.Flags())
@@ -47,6 +43,7 @@ func newCommand(smallHeap uint64) *cobra.Command {
 }
 
 func (s *settings) run(ctx context.Context, log io.Writer, smallHeap uint64) error {
+	s.actuator.Cluster = s.process.Cluster
 	if err := errors.Join(s.process.Validate(), s.actuator.Validate(), s.validateNATS()); err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ type Options struct {
 // DefaultOptions returns the defaults of a program, whose name is part of its user agent.
 func DefaultOptions(name, version string) Options {
 	return Options{
-		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version}, Log: telemetry.DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",
+		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version},
+		Log:  telemetry.DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",
 	}
 }
 
