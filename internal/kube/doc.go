@@ -1,5 +1,5 @@
-// Package kube is what the programs do against the API server, whatever they want of it: load a kubeconfig, build clients, wait for
-// a CRD to be installed, and name a missing permission.
+// Package kube is how both programs use the API server: kubeconfig and clients, waiting for a CRD to be installed, errors about missing
+// permissions, and when to retry a patch.
 //
 // It imports no other package of this module, so that sources and actuate can both use it.
 package kube
