@@ -1,222 +1,22 @@
 package sources
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-const testCluster = "prod-eu"
-
-// bench is a NATS server with the streams, and a cluster with objects, for watchers to run between.
-type bench struct {
-	*testing.T
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	bus     *events.Bus
-	client  *fake.Clientset
-	dynamic *dynamicfake.FakeDynamicClient
-	keyFile string
-	version int
-	log     *lockedBuffer
-}
-
-// lockedBuffer is a buffer that several goroutines may write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
-
-func newBench(t *testing.T, objects ...runtime.Object) *bench {
-	t.Helper()
-	b := &bench{T: t, client: fake.NewClientset(objects...), version: 100, log: &lockedBuffer{}}
-	b.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		externalSecretSource.custom: "ExternalSecretList", certificateSource.custom: "CertificateList",
-	})
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	if b.nc, err = nats.Connect("", server.ClientOption()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.nc.Close)
-	if b.js, err = jetstream.New(b.nc); err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), b.js, 1); err != nil {
-		t.Fatal(err)
-	}
-	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
-		t.Fatal(err)
-	}
-	b.keyFile = filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(b.keyFile, []byte(keyLine(1, minKeyBytes)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// options are those of a watcher of this bench.
-func (b *bench) options() Options {
-	options := DefaultOptions()
-	options.Cluster, options.KeyFile, options.Client, options.Dynamic = testCluster, b.keyFile, b.client, b.dynamic
-	options.Logger = slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	options.Tracer, options.Meter = tracenoop.NewTracerProvider().Tracer(""), metricnoop.NewMeterProvider().Meter("")
-	return options
-}
-
-// start runs a watcher until the returned function is called.
-func (b *bench) start(options Options) (*Watcher, func()) {
-	b.Helper()
-	w, err := New(options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	stop := testkit.Run(b.T, "watcher", func(ctx context.Context) error { return w.Run(ctx, b.bus) })
-	return w, stop
-}
-
-// ready runs a watcher and waits until it has seen every source.
-func (b *bench) ready(options Options) func() {
-	b.Helper()
-	_, stop := b.startReady(options)
-	return stop
-}
-
-func (b *bench) startReady(options Options) (*Watcher, func()) {
-	b.Helper()
-	w, stop := b.start(options)
-	b.eventually("the watcher is ready", func() bool { return w.Ready() == nil })
-	return w, stop
-}
-
-func (b *bench) eventually(what string, holds func() bool) {
-	b.Helper()
-	testkit.Eventually(b.T, what, holds, b.log.String)
-}
-
-// history is every event that was ever published, in order, without the namespace.
-func (b *bench) history() []string {
-	b.Helper()
-	var list []string
-	for _, change := range b.changes() {
-		if change.Status != nil {
-			list = append(list, change.Source.String()+" "+toldStanding(change))
-			continue
-		}
-		list = append(list, change.Source.String()+" "+told(change))
-	}
-	return list
-}
-
-func (b *bench) changes() []events.Change {
-	b.Helper()
-	stream, err := b.js.Stream(b.Context(), events.StreamHistory)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var list []events.Change
-	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
-		raw, err := stream.GetMsg(b.Context(), seq)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if bytes.Contains(raw.Data, []byte(canary)) || strings.Contains(raw.Header.Get("ce-subject"), canary) {
-			b.Errorf("the value was published: %s", raw.Data)
-		}
-		event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
-		if err != nil {
-			b.Fatal(err)
-		}
-		change, err := events.ParseChange(event)
-		if err != nil {
-			b.Fatal(err)
-		}
-		list = append(list, change)
-	}
-	return list
-}
-
-// want waits until as many events were published as are wanted, and compares them.
-func (b *bench) want(wanted ...string) {
-	b.Helper()
-	var got []string
-	b.eventually(strconv.Itoa(len(wanted))+" events are published", func() bool {
-		got = b.history()
-		return len(got) >= len(wanted)
-	})
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		b.Fatalf("events (-want +got):\n%s", diff)
-	}
-}
-
-func secretOf(namespace, name, uid, version, value string) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version},
-		Data:       map[string][]byte{"a": []byte(canary + value), "b": []byte(canary)},
-	}
-}
-
-func (b *bench) create(secret *corev1.Secret) {
-	b.Helper()
-	if _, err := b.client.CoreV1().Secrets(secret.Namespace).Create(b.Context(), secret, metav1.CreateOptions{}); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func (b *bench) update(secret *corev1.Secret) {
-	b.Helper()
-	if _, err := b.client.CoreV1().Secrets(secret.Namespace).Update(b.Context(), secret, metav1.UpdateOptions{}); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func (b *bench) delete(namespace, name string) {
-	b.Helper()
-	if err := b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}); err != nil {
-		b.Fatal(err)
-	}
-}
 
 func TestWatcherPublishesWhatHappens(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), &corev1.ConfigMap{
@@ -429,19 +229,6 @@ func TestNewRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-// last is the last event of the source of these tests.
-func (b *bench) lastEvent() string {
-	stored, err := b.bus.Last(b.Context(), events.Subject(testCluster, testSource))
-	if err != nil {
-		return err.Error()
-	}
-	change, err := stored.Change()
-	if err != nil {
-		return err.Error()
-	}
-	return told(change)
 }
 
 func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {

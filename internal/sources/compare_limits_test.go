@@ -1,0 +1,102 @@
+package sources
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// many is a content of so many keys, whose names have so many bytes.
+func many(keys, size int) content {
+	data := make(content, keys)
+	for i := range keys {
+		data[fmt.Sprintf("%0*d", size, i)] = "x"
+	}
+	return data
+}
+
+func TestCompareObjectsWithTooManyKeys(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name      string
+		data      content
+		truncated bool
+	}{
+		{"as many keys as fit are listed", many(events.MaxKeys, 8), false},
+		{"one more and none is", many(events.MaxKeys+1, 8), true},
+		{"names as long as fit are listed", many(events.MaxKeyNames/250, 250), false},
+		{"longer names and none is", many(events.MaxKeyNames/250+1, 250), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			c.see(objectOf(ring, "u", 5, content{"a": "1"}), false)
+			c.see(objectOf(ring, "u", 6, tt.data), false)
+			listed := len(tt.data) + 1 // with the one that was removed
+			if tt.truncated {
+				listed = 0
+			}
+			if c.change.Truncated != tt.truncated || len(c.change.Keys) != listed || len(c.change.Changed) != listed {
+				t.Errorf("%d keys listed, %d changed, truncated %t; want %d, %d and %t",
+					len(c.change.Keys), len(c.change.Changed), c.change.Truncated, listed, listed, tt.truncated)
+			}
+			if got := c.see(objectOf(ring, "u", 7, tt.data), false); got != nothing {
+				t.Errorf("the same content again is %s", got)
+			}
+			tt.data["another"] = "1"
+			c.see(objectOf(ring, "u", 8, tt.data), false)
+			if c.change.ChangedAt != "8" {
+				t.Errorf("after a change the content has changed at %q, want 8", c.change.ChangedAt)
+			}
+		})
+	}
+	t.Run("after such an object every key that is listed has changed", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		if got, want := c.see(objectOf(ring, "u", 6, content{"a": "1", "b": "2"}), false), "changed u/6@6 {a@6 b@6} [a b] previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+	t.Run("such an object is deleted and is there again like any other", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		c.see(objectOf(ring, "u", 6, many(events.MaxKeys+2, 8)), false)
+		if got, want := c.see(nil, false), "deleted u/6@6 {} [] truncated"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+		if got, want := c.see(objectOf(ring, "v", 9, many(events.MaxKeys+2, 8)), true), "observed v/9@6 {} [] truncated previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+}
+
+func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
+	ring := keyringOf(1)
+	c := chain{t: t}
+	version := 95 // so that the resourceVersions get longer on the way
+	c.see(objectOf(ring, "u", version, content{"stays": "1", "day-000": "x"}), false)
+	for day := range maxGone + 10 {
+		version++
+		c.see(objectOf(ring, "u", version, content{"stays": "1", fmt.Sprintf("day-%03d", day+1): "x"}), false)
+	}
+	var gone, want []string
+	for name, k := range c.change.Keys {
+		if k.Fingerprint == "" {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	// The event that removes one says so in any case.
+	for day := 9; day <= maxGone+9; day++ {
+		want = append(want, fmt.Sprintf("day-%03d", day))
+	}
+	if diff := cmp.Diff(want, gone); diff != "" {
+		t.Errorf("removed keys that are remembered (-want +got):\n%s", diff)
+	}
+	if k := c.change.Keys["stays"]; k.ChangedAt != "" {
+		t.Errorf("a key that never changed has changed at %s", k.ChangedAt)
+	}
+}
