@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,21 +40,15 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
-	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Shutdown()
-	connection, err := nats.Connect(server.ClientURL())
+	server := natstest.Start(t, natstest.Options{})
+	server.Declare()
+	connection, err := nats.Connect(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
 	js, err := jetstream.New(connection)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
 	bus, err := events.Open(t.Context(), connection, "prod-eu", nil)
@@ -89,7 +83,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, server.ClientURL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out)
+			ended <- run(ctx, server.URL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out)
 		}()
 		select {
 		case <-out.wrote:
