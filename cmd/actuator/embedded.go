@@ -45,7 +45,7 @@ func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 	if !s.embed {
 		return r.Connect(ctx)
 	}
-	server, err := embedded.Start(s.embedded, r.Logger)
+	server, err := embedded.Start(s.embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
 	if err != nil {
 		return nil, err
 	}
