@@ -57,7 +57,7 @@ func (s *informerSet) startWhenInstalled(ctx context.Context, kind *kindInformer
 	}
 }
 
-// waitForWriters blocks until it is known which ExternalSecrets exist, or that this cannot be known now: one of them may have
+// waitForWriters blocks until the ExternalSecrets are listed, or cannot be listed now: one of them may have
 // caused a change of a Secret that was made while the watcher was away.
 func (s *informerSet) waitForWriters(ctx context.Context) {
 	for _, kind := range s.kinds {

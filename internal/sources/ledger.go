@@ -51,8 +51,8 @@ func (l *ledger) supersede(source events.Source, seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var entry lastEvent
-	if known := l.entries[source]; known != nil {
-		entry = *known
+	if before := l.entries[source]; before != nil {
+		entry = *before
 	}
 	entry.seq = seq
 	l.entries[source] = &entry

@@ -57,14 +57,14 @@ func (m *metrics) instruments() []instrument.Instrument {
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 // newMetrics registers the metrics. The numbers of queued and known sources are observed on each collection.
-func newMetrics(meter metric.Meter, queued func() int, known *ledger) (*metrics, error) {
+func newMetrics(meter metric.Meter, queued func() int, lastEvents *ledger) (*metrics, error) {
 	m := &metrics{}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		observer.ObserveInt64(m.queue, int64(queued()))
-		for kind, count := range known.count() {
+		for kind, count := range lastEvents.count() {
 			label := metric.WithAttributes(attribute.String("kind", string(kind)))
 			observer.ObserveInt64(m.sources, count.existing, label)
 			if kind == events.KindCertificate || kind == events.KindExternalSecret {

@@ -38,7 +38,7 @@ type object struct {
 
 // details holds what only some objects have.
 type details struct {
-	// writer is who writes a Secret, as far as the Secret itself says so.
+	// writer is who writes a Secret, according to its own metadata and data.
 	writer events.Cause
 	asked  request
 	// temporary reports that a Secret holds a certificate that is used until the real one is issued.

@@ -40,7 +40,7 @@ var secretSource = sourceKind{
 	},
 }
 
-// secretDetails returns what a Secret says of who writes it, which is nil for most.
+// secretDetails returns who writes a Secret and what was requested of it, or nil for most Secrets.
 func secretDetails(secret *corev1.Secret) *details {
 	d := details{asked: requestOf(secret.Annotations)}
 	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret); {

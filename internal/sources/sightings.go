@@ -34,7 +34,7 @@ func (s *sightings) add(seen openbao.Observation) bool {
 	case waiting == nil && len(s.seen) >= maxSightings:
 		return false
 	case waiting != nil && waiting.Version == seen.Version && waiting.State == seen.State && seen.Operation == "":
-		// The audit has told more of it.
+		// The audit had more details.
 	case waiting == nil || !laterThan(waiting, &seen):
 		s.seen[source] = &seen
 	}
@@ -66,16 +66,16 @@ func (s *sightings) done(source events.Source, seen *openbao.Observation) {
 
 // recorded forgets what was seen of a secret once it is on the stream, and notes when the first secret of its mount was seen.
 func (s *sightings) recorded(source events.Source, entry *lastEvent) {
-	known := entry.inStore()
+	state := entry.inStore()
 	path, err := source.StorePath()
-	if known == nil || err != nil {
+	if state == nil || err != nil {
 		return
 	}
 	path.Path = ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first, ok := s.first[path]; !ok || known.seenAt.Before(first) {
-		s.first[path] = known.seenAt
+	if first, ok := s.first[path]; !ok || state.seenAt.Before(first) {
+		s.first[path] = state.seenAt
 	}
 	if seen := s.seen[source]; seen != nil && isKnown(entry, *seen) {
 		delete(s.seen, source)

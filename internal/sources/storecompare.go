@@ -23,7 +23,7 @@ import (
 // First is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was
 // watched.
 func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
-	known, live := before.inStore(), seen.State == openbao.Live
+	recorded, live := before.inStore(), seen.State == openbao.Live
 	change := events.Change{
 		Source: seen.Path.Source(), Verb: events.VerbRotated, UID: seen.Path.Store, Truncated: true, WrittenAt: seen.At.UTC(),
 		Store: &events.StoreState{
@@ -36,7 +36,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		at = seen.Received
 	}
 	switch {
-	case !before.isReadable() || known == nil:
+	case !before.isReadable() || recorded == nil:
 		switch {
 		case !live && seen.Operation == "":
 			return events.Change{}, false
@@ -52,7 +52,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	default:
 		change.ChangedAt, change.CreatedAt = before.changedAt, before.createdAt
 		change.Previous = before.all.text(before.keyID)
-		if !at.After(known.at) {
+		if !at.After(recorded.at) {
 			// The store reports no time for an undeletion, or for the removal of the metadata.
 			at = seen.Received
 		}
@@ -62,7 +62,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 			if seen.State == openbao.Gone && seen.Request == "" {
 				change.Store.Revision = "gone/" + before.version
 			}
-		case !wasLive && seen.Version > 0 && seen.Version == known.version:
+		case !wasLive && seen.Version > 0 && seen.Version == recorded.version:
 			change.Store.Revision += "/undeleted/" + before.version
 		}
 	}
@@ -78,26 +78,26 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 
 // isKnown reports whether the last event is about the observed state or a later one. It returns false if there is no event.
 func isKnown(before *lastEvent, seen openbao.Observation) bool {
-	known := before.inStore()
-	if known == nil {
+	recorded := before.inStore()
+	if recorded == nil {
 		return false
 	}
 	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
 	if !live && !wasLive {
-		return seen.Version <= known.version
+		return seen.Version <= recorded.version
 	}
-	if seen.Version > known.version && known.version > 0 {
+	if seen.Version > recorded.version && recorded.version > 0 {
 		return false
 	}
-	if live == wasLive && seen.Version == known.version && seen.At.Equal(known.writtenAt) {
+	if live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) {
 		return true
 	}
 	if seen.ReadAt.IsZero() {
-		return !seen.At.After(known.at)
+		return !seen.At.After(recorded.at)
 	}
 	// A state that was read before the last event was seen may be the one of that event. A lower version comes from a server
 	// that lags behind, unless it was written later: then the secret was created again.
-	return !seen.ReadAt.After(known.seenAt) || live && !seen.At.After(known.at) && (wasLive || seen.Version < known.version)
+	return !seen.ReadAt.After(recorded.seenAt) || live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 
 // storeRevision returns the last part of the event's id. It does not depend on how the state was observed.

@@ -28,23 +28,23 @@ func externalSecretOwner(meta *metav1.ObjectMeta) string {
 // writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes
 // first; if that was used before, the request on the ExternalSecret counts.
 func writerOf(cached objectCache, secret *object, used string) (events.Cause, request) {
-	var known details
+	var own details
 	if secret.details != nil {
-		known = *secret.details
+		own = *secret.details
 	}
-	if strings.HasPrefix(known.writer.Source, string(events.KindCertificate)+"/") {
-		return known.writer, request{}
+	if strings.HasPrefix(own.writer.Source, string(events.KindCertificate)+"/") {
+		return own.writer, request{}
 	}
-	if writer := externalSecretWriting(cached, secret.source, known.writer.Source, used); writer != nil {
-		known.writer.Source = writer.source.String()
-		if known.asked.event == "" || known.asked.event == used {
-			known.asked = writer.details.asked
+	if writer := externalSecretWriting(cached, secret.source, own.writer.Source, used); writer != nil {
+		own.writer.Source = writer.source.String()
+		if own.asked.event == "" || own.asked.event == used {
+			own.asked = writer.details.asked
 		}
 	}
-	if known.writer.Source == "" {
+	if own.writer.Source == "" {
 		return events.Cause{}, request{}
 	}
-	return known.writer, known.asked
+	return own.writer, own.asked
 }
 
 // externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>), or if the name is
