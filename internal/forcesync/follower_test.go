@@ -178,6 +178,7 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 		{name: "where polling found it", stale: 9, mutate: func(c *events.Change) { c.Store.Operation = "" }, patches: again, outcome: "db skipped no-change"},
 		{name: "not where no version was written", stale: 9, mutate: undeleted, patches: again[:1], outcome: "db completed synced"},
 		{name: "not where none are counted", stale: 9, mutate: uncounted, patches: again[:1], outcome: "db completed synced"},
+		{name: "not where it writes nothing", stale: 9, target: ", target: {creationPolicy: None}", patches: again[:1], outcome: "db completed synced"},
 		{name: "not where nobody watches what it writes", stale: 9, target: ", target: {manifest: {apiVersion: example.org/v1, kind: Thing}}", patches: again[:1], outcome: "db completed synced"},
 	}
 	for _, test := range tests {
