@@ -40,19 +40,8 @@ var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePaths {
 	var u storePaths
 	for _, prefix := range injectors {
-		if annotations[prefix+agentInject] != "true" {
-			continue
-		}
-		namespace := annotations[prefix+agentNamespace]
-		for key, text := range annotations {
-			switch {
-			case strings.HasPrefix(key, prefix+agentSecret):
-				u.path(namespace, text)
-			case strings.HasPrefix(key, prefix+agentTemplate):
-				for _, found := range templateSecret.FindAllStringSubmatch(text, -1) {
-					u.path(namespace, found[1])
-				}
-			}
+		if annotations[prefix+agentInject] == "true" {
+			u.agent(annotations, prefix)
 		}
 	}
 	namespace := firstOf(annotations, fromPathNamespace)
@@ -70,6 +59,21 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 		}
 	}
 	return u
+}
+
+// agent adds what the annotations of an injector with a prefix have its agent read.
+func (u *storePaths) agent(annotations map[string]string, prefix string) {
+	namespace := annotations[prefix+agentNamespace]
+	for key, text := range annotations {
+		switch {
+		case strings.HasPrefix(key, prefix+agentSecret):
+			u.path(namespace, text)
+		case strings.HasPrefix(key, prefix+agentTemplate):
+			for _, found := range templateSecret.FindAllStringSubmatch(text, -1) {
+				u.path(namespace, found[1])
+			}
+		}
+	}
 }
 
 func firstOf(annotations map[string]string, keys []string) string {

@@ -25,7 +25,8 @@ func TestJaegerGivesTheTracesThatItWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(resource.NewSchemaless(
-		attribute.String("service.name", "sender"), attribute.String("service.version", "7"))))
+		attribute.String("service.name", "sender"), attribute.String("service.version", "7"),
+	)))
 	tracer := provider.Tracer("test")
 	_, other := tracer.Start(t.Context(), "other")
 	other.End()
