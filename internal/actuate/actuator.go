@@ -22,8 +22,9 @@ type Actuator struct {
 	reflectors *reflectors
 	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
-	leading   atomic.Bool
-	newest    atomic.Pointer[snapshot]
+	// leading is set while this actuator is the leader.
+	leading atomic.Bool
+	newest  atomic.Pointer[snapshot]
 }
 
 // New returns an Actuator, or everything that is wrong with the options.
@@ -64,9 +65,6 @@ func New(options Options) (*Actuator, error) {
 
 // Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.
 func (a *Actuator) Ready() error { return a.reflectors.ready() }
-
-// Leading reports whether this actuator is the one that acts.
-func (a *Actuator) Leading() bool { return a.leading.Load() }
 
 // Run acts on the events of the bus, whenever this actuator is the leader, until the context is done. Patches that are under way
 // then are finished first. It returns nil when the context ended it. It may be called once.

@@ -331,11 +331,11 @@ func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
 	options := c.options()
 	options.LeaderElect, options.Identity = true, "me"
 	a, stop := c.start(options)
-	c.eventually("it leads", a.Leading)
+	c.eventually("it leads", a.leading.Load)
 	c.publish(0, nil)
 	c.wantLast("web", "started content-changed")
 	stop()
-	if a.Leading() {
+	if a.leading.Load() {
 		t.Error("it leads after it has ended")
 	}
 	lease, err := c.client.CoordinationV1().Leases(options.LeaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})

@@ -18,7 +18,7 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 		began <- bus
 		<-ctx.Done()
 		<-ready
-		ended <- a.Leading()
+		ended <- a.leading.Load()
 	}
 	a, stop := c.start(options)
 	close(ready)

@@ -214,8 +214,8 @@ func (m *metrics) gaveUp(ctx context.Context, id events.Workload) {
 func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome, took time.Duration) {
 	m.rollouts.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind),
 		attribute.String("outcome", string(outcome.Verb)), attribute.String("reason", outcome.Reason)))
-	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind),
-		attribute.String("outcome", string(outcome.Verb))))
+	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(
+		attribute.String("kind", kind), attribute.String("outcome", string(outcome.Verb))))
 }
 
 // ready measures the time from a change until the pods of a workload had it.

@@ -118,7 +118,7 @@ type told struct {
 	explained  plan.Reason
 }
 
-// decide has the engine take a change to its end, as its loop would.
+// decide takes a change to its end, as the loop would.
 func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	t.Helper()
 	got := &told{spans: tracetest.NewSpanRecorder(), metrics: sdkmetric.NewManualReader()}

@@ -32,7 +32,7 @@ type roll struct {
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
-	// span is that of the decision, which has ended. What comes of the decision is below it.
+	// span is that of the decision, which has ended. What comes of the decision is below it. Its caller sets it.
 	span trace.Span
 }
 
@@ -49,7 +49,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
 	r := &roll{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
-		pending: p, attempts: p.attempts, span: trace.SpanFromContext(context.Background()),
+		pending: p, attempts: p.attempts,
 	}
 	rolled := make(map[string]workload.RolledFor, len(decisions))
 	for _, decision := range decisions {

@@ -26,7 +26,7 @@ func (s *kindStore) workload(obj any) (*workload.Workload, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.index.read(s.kind, object)
+	return s.read(s.kind, object)
 }
 
 // Transformer has the reflector keep workloads instead of whole objects while it collects a streamed list.

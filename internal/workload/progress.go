@@ -4,13 +4,13 @@ package workload
 type State int
 
 const (
-	// Progressing: pods are still to be replaced.
+	// Progressing means that pods are still to be replaced.
 	Progressing State = iota
-	// Complete: all pods are of the current template, and ready.
+	// Complete means that all pods are of the current template, and ready.
 	Complete
-	// Failed: the workload's controller has given up.
+	// Failed means that the workload's controller has given up.
 	Failed
-	// Waiting: someone has told the workload's controller to wait, and nothing happens until they tell it to go on.
+	// Waiting means that someone has told the workload's controller to wait, and nothing happens until they tell it to go on.
 	Waiting
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationRollOn, on a workload or its pod template, lists what the workload rolls on.
+// AnnotationRollOn is the annotation, on a workload or its pod template, that lists what the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
 // rollOnKinds are the kinds that roll-on accepts, and the word for everything of that kind that the pod spec references. A new kind of

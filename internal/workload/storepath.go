@@ -41,7 +41,7 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 	var u storePaths
 	for _, prefix := range injectors {
 		if annotations[prefix+agentInject] == "true" {
-			u.agent(annotations, prefix)
+			u.agent(prefix, annotations)
 		}
 	}
 	namespace := firstOf(annotations, fromPathNamespace)
@@ -50,19 +50,14 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			for _, variable := range containers[i].Env {
-				u.variable(namespace, variable.Value)
-				for _, found := range inlineSecret.FindAllStringSubmatch(variable.Value, -1) {
-					u.variable(namespace, found[1])
-				}
-			}
+			u.environment(namespace, containers[i].Env)
 		}
 	}
 	return u
 }
 
-// agent adds what the annotations of an injector with a prefix have its agent read.
-func (u *storePaths) agent(annotations map[string]string, prefix string) {
+// agent adds what the annotations of an injector have its agent read.
+func (u *storePaths) agent(prefix string, annotations map[string]string) {
 	namespace := annotations[prefix+agentNamespace]
 	for key, text := range annotations {
 		switch {
@@ -72,6 +67,16 @@ func (u *storePaths) agent(annotations map[string]string, prefix string) {
 			for _, found := range templateSecret.FindAllStringSubmatch(text, -1) {
 				u.path(namespace, found[1])
 			}
+		}
+	}
+}
+
+// environment adds what the wrapper of a command replaces in variables.
+func (u *storePaths) environment(namespace string, env []corev1.EnvVar) {
+	for _, variable := range env {
+		u.variable(namespace, variable.Value)
+		for _, found := range inlineSecret.FindAllStringSubmatch(variable.Value, -1) {
+			u.variable(namespace, found[1])
 		}
 	}
 }

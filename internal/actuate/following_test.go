@@ -1,0 +1,101 @@
+package actuate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// rolledOut is the outcome of a rollout of a workload that has begun.
+func rolledOut(w *workload.Workload, revision string, generation int64) events.Outcome {
+	return events.Outcome{
+		Verb: events.VerbStarted, Workload: w.ID, Revision: revision, Generation: generation, StartedAt: written,
+		Sources: []events.OutcomeSource{{Source: "secret/db"}},
+	}
+}
+
+func TestARolloutIsFollowedToItsEnd(t *testing.T) {
+	at := func(revision string, generation int64, state workload.State) *workload.Workload {
+		return workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+			w.Revision, w.Generation, w.Progress = revision, generation, workload.Progress{State: state, Message: "m", Pods: 1}
+		})
+	}
+	successor := at("r1", 2, workload.Complete)
+	successor.ID.UID = "another"
+	tests := []struct {
+		name   string
+		state  *workload.Workload // nil: it is gone
+		verb   events.Verb        // empty: it goes on
+		reason string
+	}{
+		{"a state from before the patch says nothing", at("r0", 1, workload.Complete), "", ""},
+		{"pods are still replaced", at("r1", 2, workload.Progressing), "", ""},
+		{"someone has paused it", at("r1", 2, workload.Waiting), "", ""},
+		{"all pods are new", at("r1", 2, workload.Complete), events.VerbCompleted, "rolled-out"},
+		{"the controller has given up", at("r1", 2, workload.Failed), events.VerbFailed, "deadline-exceeded"},
+		{"someone else has changed the revision", at("r2", 3, workload.Progressing), events.VerbSkipped, "superseded"},
+		{"the workload is gone", nil, events.VerbFailed, "workload-gone"},
+		{"the workload has a successor", successor, events.VerbFailed, "workload-gone"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := at("r1", 2, workload.Progressing)
+			f := newFollowing(testOptions(), indexOf(w))
+			f.begin(t.Context(), rolledOut(w, "r1", 2))
+			end, ended := f.review(w.Key(), test.state)
+			if ended != (test.verb != "") || end.outcome.Verb != test.verb || end.outcome.Reason != test.reason {
+				t.Errorf("ended: %t, as %s, %s, want %s, %s", ended, end.outcome.Verb, end.outcome.Reason, test.verb, test.reason)
+			}
+			if f.follows(w.Key()) == ended || f.has(w.Key(), db) == ended {
+				t.Errorf("it is followed: %t, after it ended: %t", f.follows(w.Key()), ended)
+			}
+		})
+	}
+}
+
+func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Revision = "r2" })
+	f := newFollowing(testOptions(), indexOf(w))
+	f.begin(t.Context(), rolledOut(w, "r1", 2))
+	if !f.unreported(w) {
+		t.Error("the revision r2 counts as reported before it is")
+	}
+	if _, superseded := f.supersede(rolledOut(w, "r1", 2)); superseded {
+		t.Error("a rollout supersedes itself")
+	}
+	end, superseded := f.supersede(rolledOut(w, "r2", 3))
+	if !superseded || end.outcome.Verb != events.VerbSkipped || end.outcome.Reason != "superseded" {
+		t.Errorf("superseded: %t, as %s, %s", superseded, end.outcome.Verb, end.outcome.Reason)
+	}
+	f.begin(t.Context(), rolledOut(w, "r2", 3))
+	if f.unreported(w) {
+		t.Error("the revision r2 counts as not reported")
+	}
+}
+
+func TestARolloutThatTakesTooLongEnds(t *testing.T) {
+	options := testOptions()
+	now := written
+	options.Now = func() time.Time { return now }
+	slow := workloadOf(t, "auto", wholeDB, named("slow", func(w *workload.Workload) { w.Progress.Pods = 1 }))
+	paused := workloadOf(t, "auto", wholeDB, named("paused", func(w *workload.Workload) {
+		w.Progress = workload.Progress{State: workload.Waiting, Pods: 1}
+	}))
+	f := newFollowing(options, indexOf(slow, paused))
+	f.begin(t.Context(), rolledOut(slow, "r1", 2))
+	f.begin(t.Context(), rolledOut(paused, "r1", 2))
+	if f.replacing() != 1 {
+		t.Errorf("%d rollouts replace pods, want the one that is not paused", f.replacing())
+	}
+	now = written.Add(options.RolloutTimeout - time.Second)
+	if ended := f.overdue(); len(ended) != 0 {
+		t.Errorf("%d end before their time", len(ended))
+	}
+	now = written.Add(options.RolloutTimeout)
+	ended := f.overdue()
+	if len(ended) != 1 || ended[0].outcome.Workload.Name != "slow" || ended[0].outcome.Reason != "timed-out" || ended[0].took != options.RolloutTimeout {
+		t.Errorf("got %+v, want the end of slow", ended)
+	}
+}

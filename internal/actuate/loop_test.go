@@ -1,0 +1,52 @@
+package actuate
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	l := loopOf(t, testOptions(), w)
+	event := eventOf(changeOf(nil))
+	event.open = 1 // so that it is not finished: there is no message that it came with
+	p := newPending(w.Key(), written)
+	p.add(event, nil)
+	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := startedOutcome(l.completion.outcomes.started(t.Context(), r), w, written)
+	l.completion.finish(t.Context(), patchResult{roll: r, after: w, started: started})
+	if event.open != 2 || l.outbox.unpublished != 1 || len(l.outbox.waiting) == 0 || l.outbox.waiting[0].outcome.Verb != events.VerbStarted {
+		t.Fatalf("%d workloads are open and %d unpublished after the patch, with %+v", event.open, l.outbox.unpublished, l.outbox.waiting)
+	}
+	l.confirm(t.Context(), l.outbox.waiting)
+	if event.open != 1 || l.outbox.unpublished != 0 {
+		t.Errorf("%d workloads are open and %d unpublished after it was published", event.open, l.outbox.unpublished)
+	}
+}
+
+func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := loopOf(t, testOptions())
+		for range outboxSize {
+			l.outbox.add(report{outcome: outcomeOf("web")})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { l.work(ctx) })
+		l.deliveries <- &events.Delivery{Change: changeOf(nil)}
+		synctest.Wait()
+		if len(l.deliveries) != 1 {
+			t.Error("an event is taken although as many outcomes wait as there may")
+		}
+		cancel()
+		running.Wait()
+	})
+}

@@ -1,0 +1,46 @@
+package actuate
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
+	options := testOptions()
+	kube := newKubeEvents(options, workload.BuiltIn(), options.Logger, nil)
+	reported := newProblems(options.Logger, kube)
+	problem := func(texts ...string) *workload.Workload {
+		w := workloadOf(t, "auto", wholeDB, nil)
+		for _, text := range texts {
+			w.Problems = append(w.Problems, errors.New(text))
+		}
+		return w
+	}
+	for _, step := range []struct {
+		name string
+		w    *workload.Workload
+		want string // empty: nothing is told
+	}{
+		{"no problem", problem(), ""},
+		{"a problem", problem("a"), "a"},
+		{"the same problem", problem("a"), ""},
+		{"another one as well", problem("a", "b"), "a; b"},
+		{"none any more", problem(), ""},
+		{"the first one again", problem("a"), "a"},
+	} {
+		reported.report(t.Context(), step.w)
+		got := ""
+		if len(kube.queue) > 0 {
+			event := <-kube.queue
+			got = event.Message
+			if event.Reason != "InvalidAnnotation" || event.Type != "Warning" || event.InvolvedObject.Name != "web" {
+				t.Errorf("%s: told as %s %s of %s", step.name, event.Type, event.Reason, event.InvolvedObject.Name)
+			}
+		}
+		if got != step.want {
+			t.Errorf("%s: told %q, want %q", step.name, got, step.want)
+		}
+	}
+}
