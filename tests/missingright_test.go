@@ -151,8 +151,7 @@ func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
 	sentence := "list and watch " + resource + "; grant it as"
 	r.eventually("the log says what is missing", func(context.Context) bool {
 		log := program.Output()
-		said := strings.Contains(log, `"msg":"permission missing"`) || strings.Contains(log, `"msg":"a right is missing"`)
-		return said && strings.Contains(log, sentence)
+		return strings.Contains(log, `"msg":"permission missing"`) && strings.Contains(log, sentence)
 	})
 	status, why, err := program.Get(r.Context(), "health", "/readyz")
 	if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(why, sentence) {

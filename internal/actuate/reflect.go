@@ -95,7 +95,7 @@ func (r *reflectors) denied(ctx context.Context, where string, err error) {
 		r.waiting[where] = err
 	}
 	r.mu.Unlock()
-	r.log.ErrorContext(ctx, "a right is missing", "resource", where, "err", err)
+	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", err)
 }
 
 func (r *reflectors) listed(where string) {
