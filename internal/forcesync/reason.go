@@ -6,7 +6,7 @@ import (
 )
 
 // reason explains how a sync ended. Its String is the label of the metric, the attribute of the span and of the log line, and the reason
-// of the outcome and of the Kubernetes Event; Sentence is the same for people.
+// of the outcome and of the Kubernetes Event; sentence is the same for people.
 type reason int
 
 const (
@@ -75,8 +75,8 @@ const (
 // String returns the name in kebab-case.
 func (r reason) String() string { return verdicts[r].name }
 
-// Sentence returns the explanation for people, without a full stop.
-func (r reason) Sentence() string { return verdicts[r].sentence }
+// sentence returns the explanation for people, without a full stop.
+func (r reason) sentence() string { return verdicts[r].sentence }
 
 // obstacles are the reasons for which an ExternalSecret cannot be forced to sync.
 var obstacles = map[externalsecret.Obstacle]reason{

@@ -11,14 +11,14 @@ func TestEveryReasonOfASyncIsTold(t *testing.T) {
 	names, sentences := make(map[string]bool), make(map[string]bool)
 	for reason := unknown; reason <= denied; reason++ {
 		verdict, ok := verdicts[reason]
-		if !ok || reason.String() == "" || reason.Sentence() == "" {
+		if !ok || reason.String() == "" || reason.sentence() == "" {
 			t.Errorf("reason %d has no name or says nothing", reason)
 			continue
 		}
-		if names[reason.String()] || sentences[reason.Sentence()] {
+		if names[reason.String()] || sentences[reason.sentence()] {
 			t.Errorf("%s is called or says the same as another", reason)
 		}
-		names[reason.String()], sentences[reason.Sentence()] = true, true
+		names[reason.String()], sentences[reason.sentence()] = true, true
 		if failed := verdict.verb == events.VerbFailed; failed != (verdict.event == eventSyncFailed) {
 			t.Errorf("%s: the verb is %s, and the Kubernetes Event %q", reason, verdict.verb, verdict.event)
 		}

@@ -33,14 +33,14 @@ func (r *reporter) report(ctx context.Context, s *pendingSync, why reason) {
 	spanCtx := newest.context(ctx)
 	outcome := events.Outcome{
 		Cluster: r.cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion,
-		Time: now.UTC(), Cause: s.change.ID(), Trace: events.TraceFrom(spanCtx), Reason: why.String(), Message: why.Sentence(),
+		Time: now.UTC(), Cause: s.change.ID(), Trace: events.TraceFrom(spanCtx), Reason: why.String(), Message: why.sentence(),
 		Sources: []events.OutcomeSource{{
 			Source: s.change.Source.String(), Fingerprint: s.change.Fingerprint, ResourceVersion: s.change.ResourceVersion, Event: s.change.ID(),
 		}},
 	}
 	r.publish(outcome)
 	if verdict.event != "" {
-		r.warn(ctx, outcome, verdict.event, why.String()+": "+why.Sentence()+" ("+s.change.Source.String()+")")
+		r.warn(ctx, outcome, verdict.event, why.String()+": "+why.sentence()+" ("+s.change.Source.String()+")")
 	}
 	r.finished(ctx, why.String(), now.Sub(s.change.Time))
 	newest.span.AddEvent(why.String(), trace.WithAttributes(append(identityAttributes(outcome.Workload),
