@@ -179,7 +179,7 @@ func (c *cluster) eventually(what string, holds func() bool) {
 	testkit.Eventually(c.T, what, holds, c.logged)
 }
 
-// publish publishes a change of db and gives its sequence. Expected is that of the one before.
+// publish publishes a change of db and returns its sequence. Expected is that of the event before.
 func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
 	c.Helper()
 	change := changeOf(mutate)

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// at gives a state of the workload web: at a resourceVersion, with a template that differs with the letter.
+// at returns the workload web at a resourceVersion, with a template that differs with the letter.
 func at(t *testing.T, version string, template byte) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment(version, rollOn("auto"))

@@ -40,7 +40,7 @@ func sampled(t *testing.T) context.Context {
 	}))
 }
 
-// points gives the attributes and the value of each point; that of a histogram is how often it was recorded.
+// points returns the value of each point by its attributes; that of a histogram is its count.
 func points(data metricdata.Aggregation) map[attribute.Set]int64 {
 	values := make(map[attribute.Set]int64)
 	switch data := data.(type) {

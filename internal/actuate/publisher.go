@@ -25,7 +25,7 @@ type publisher struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	// batches is what run is given, and published what it gives back. Nobody reads that any more once closing is closed.
+	// batches go to run, and published come back from it. Nobody reads those any more once closing is closed.
 	batches   chan []report
 	published chan []report
 	closing   chan struct{}

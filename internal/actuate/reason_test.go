@@ -246,7 +246,7 @@ func (got *told) counted(t *testing.T, reason string) int64 {
 	return count
 }
 
-// outcome tells whether there is an outcome with the reason, and what it says to people.
+// outcome reports whether there is an outcome with the reason and a message.
 func (got *told) outcome(reason string) bool {
 	for _, outcome := range got.outcomes {
 		if outcome.Reason == reason && outcome.Message != "" {
@@ -256,12 +256,12 @@ func (got *told) outcome(reason string) bool {
 	return false
 }
 
-// kubeEvent tells whether there is a Kubernetes Event that begins with the reason.
+// kubeEvent reports whether there is a Kubernetes Event that begins with the reason.
 func (got *told) kubeEvent(reason string) bool {
 	return slices.ContainsFunc(got.kubeEvents, func(e *corev1.Event) bool { return strings.HasPrefix(e.Message, reason+": ") })
 }
 
-// collect gives what was measured, by the names of the instruments.
+// collect returns what was measured, by the names of the instruments.
 func collect(t *testing.T, reader sdkmetric.Reader) map[string]metricdata.Aggregation {
 	t.Helper()
 	var collected metricdata.ResourceMetrics

@@ -56,7 +56,7 @@ type simulatedSource struct {
 	contents    map[string]string
 	publishedAt map[string]int
 
-	// changedAt is when what is read of it last changed.
+	// changedAt is when the content that the pods read last changed.
 	changedAt int
 	// pods is what the pods read when they started.
 	pods string

@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"crypto/sha256"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -41,14 +39,4 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		w.Wave = wave
 	}
 	return w, true
-}
-
-// digest returns what differs when pod templates differ.
-func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
-	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
-	encoded, err := template.Marshal()
-	if err != nil {
-		return [sha256.Size]byte{}
-	}
-	return sha256.Sum256(encoded)
 }

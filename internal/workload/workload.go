@@ -63,18 +63,6 @@ func (w *Workload) Sources() []events.Source {
 	return list
 }
 
-// After copies to w what is known from having seen an earlier state of the same workload, and returns w. Exact means that w is the result
-// of one write.
-func (w *Workload) After(earlier *Workload, exact bool) *Workload {
-	switch {
-	case earlier != nil && earlier.ID.UID == w.ID.UID && earlier.template == w.template:
-		w.TemplateVersion = earlier.TemplateVersion
-	case exact:
-		w.TemplateVersion = w.Version
-	}
-	return w
-}
-
 // concerns reports whether a source may concern the workload.
 func (w *Workload) concerns(source events.Source) bool {
 	return w.OptIn.HasPatterns(source.Kind) || slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
