@@ -56,7 +56,7 @@ func Run(ctx context.Context, p Program) (err error) {
 			err = stopErr
 		}
 	}()
-	if err := p.ownProcess(r); err != nil {
+	if err := p.ownProcess(r); err != nil { //nolint:contextcheck // What it starts ends with the stack, not with the context.
 		return err
 	}
 	work, err := p.Prepare(r)
@@ -83,7 +83,7 @@ func Run(ctx context.Context, p Program) (err error) {
 func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 	logger := telemetry.NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
-		telemetry.Bridge(logger)
+		telemetry.Bridge(logger) //nolint:contextcheck // Lines of klog come without a context.
 	}
 	service := telemetry.Service{Name: "keyturn-" + p.Name, Version: p.Version, Cluster: p.Options.Cluster, Scraped: p.Options.MetricsAddr != ""}
 	observed, err := telemetry.Setup(ctx, service)
