@@ -45,7 +45,7 @@ func New(options Options) (*Actuator, error) {
 	}}
 	a.snapshots = &a.newest
 	a.index = newIndex(options.RollAll, a.dirty.add)
-	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
+	a.reflectors = newReflectors(options.Client, options.Namespaces, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
@@ -96,7 +96,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
-	kube := newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
+	kube := newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
 	l := newLoop(a.surroundings, kube)
 
 	leading, stop := context.WithCancel(ctx)

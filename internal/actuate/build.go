@@ -29,8 +29,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
-	patcher := newPatcher(o, s.index)
-	following := newFollowing(o, s.index)
+	patcher := newPatcher(workload.Clients{Typed: o.Client}, s.index, o.PatchWorkers, o.Tracer, now)
+	following := newFollowing(s.index, o.RolloutTimeout, o.Tracer, now)
 	peers := newFailedPeers(s.index)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
@@ -49,7 +49,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
-		stream:   newResumer(o, s.bus, s.log),
+		stream:   &resumer{bus: s.bus, origins: events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}, log: s.log},
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
 		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{

@@ -119,10 +119,13 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 // start sends the patch that carries the decisions out.
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
 	k, known := d.kinds.Named(w.ID.Kind)
+	if !known {
+		d.fail(ctx, span, p)
+		return
+	}
 	r, err := newRoll(k, w, doing, p)
-	if err != nil || !known {
-		span.SetStatus(codes.Error, "no patch")
-		d.concluder.releaseAll(ctx, p, plan.Unknown)
+	if err != nil {
+		d.fail(ctx, span, p)
 		return
 	}
 	r.span = span
@@ -130,6 +133,12 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		r.started = d.outcomes.started(r.context(ctx), r)
 	}
 	d.patcher.start(ctx, r)
+}
+
+// fail releases a workload that no patch can be made for.
+func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
+	span.SetStatus(codes.Error, "no patch")
+	d.concluder.releaseAll(ctx, p, plan.Unknown)
 }
 
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.

@@ -111,7 +111,7 @@ func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loo
 
 // unwritten are the Kubernetes Events of an actuator. Nothing writes them.
 func unwritten(a *Actuator) *kubeEvents {
-	return newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
+	return newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
 }
 
 // indexOf is an index that knows the workloads.
@@ -121,6 +121,21 @@ func indexOf(workloads ...*workload.Workload) *index {
 		x.observe(w, false)
 	}
 	return x
+}
+
+// patcherOf is a patcher with the options of an actuator.
+func patcherOf(options Options, x *index) *patcher {
+	return newPatcher(workload.Clients{Typed: options.Client}, x, options.PatchWorkers, options.Tracer, options.Now)
+}
+
+// followingOf follows rollouts with the options of an actuator.
+func followingOf(options Options, x *index) *following {
+	return newFollowing(x, options.RolloutTimeout, options.Tracer, options.Now)
+}
+
+// resumerOf is a resumer with the options of an actuator.
+func resumerOf(options Options, bus *events.Bus) *resumer {
+	return &resumer{bus: bus, origins: events.Origins{Cluster: options.Cluster, StoresFrom: options.StoresFrom}, log: options.Logger}
 }
 
 // eventOf is an event that was delivered.

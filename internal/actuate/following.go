@@ -56,9 +56,9 @@ type following struct {
 	reported map[workload.Key]string
 }
 
-func newFollowing(options Options, index *index) *following {
+func newFollowing(index *index, timeout time.Duration, tracer trace.Tracer, now func() time.Time) *following {
 	return &following{
-		tracer: options.Tracer, index: index, now: options.Now, timeout: options.RolloutTimeout,
+		index: index, timeout: timeout, tracer: tracer, now: now,
 		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
 	}
 }

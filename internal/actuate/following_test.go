@@ -42,7 +42,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := at("r1", 2, workload.Progressing)
-			f := newFollowing(testOptions(), indexOf(w))
+			f := followingOf(testOptions(), indexOf(w))
 			f.begin(t.Context(), rolledOut(w, "r1", 2))
 			end, ended := f.review(w.Key(), test.state)
 			if ended != (test.verb != "") || end.outcome.Verb != test.verb || end.outcome.Reason != test.reason {
@@ -57,7 +57,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 
 func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Revision = "r2" })
-	f := newFollowing(testOptions(), indexOf(w))
+	f := followingOf(testOptions(), indexOf(w))
 	f.begin(t.Context(), rolledOut(w, "r1", 2))
 	if !f.unreported(w) {
 		t.Error("the revision r2 counts as reported before it is")
@@ -83,7 +83,7 @@ func TestARolloutThatTakesTooLongEnds(t *testing.T) {
 	paused := workloadOf(t, "auto", wholeDB, named("paused", func(w *workload.Workload) {
 		w.Progress = workload.Progress{State: workload.Waiting, Pods: 1}
 	}))
-	f := newFollowing(options, indexOf(slow, paused))
+	f := followingOf(options, indexOf(slow, paused))
 	f.begin(t.Context(), rolledOut(slow, "r1", 2))
 	f.begin(t.Context(), rolledOut(paused, "r1", 2))
 	if f.replacing() != 1 {

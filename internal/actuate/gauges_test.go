@@ -72,7 +72,7 @@ func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 
 func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
 	bus := busOf(t)
-	stream := newResumer(testOptions(), bus, testOptions().Logger)
+	stream := resumerOf(testOptions(), bus)
 	change := changeOf(func(c *events.Change) { c.Time = written })
 	if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
 		t.Fatal(err)

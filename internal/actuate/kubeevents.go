@@ -57,9 +57,11 @@ type waitingEvent struct {
 	first bool
 }
 
-func newKubeEvents(options Options, kinds workload.Kinds, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
+func newKubeEvents(
+	client kubernetes.Interface, kinds workload.Kinds, log *slog.Logger, now func() time.Time, dropped func(context.Context),
+) *kubeEvents {
 	return &kubeEvents{
-		client: options.Client, kinds: kinds, log: log, now: options.Now, dropped: dropped,
+		client: client, kinds: kinds, log: log, now: now, dropped: dropped,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
 		queue:   make(chan waitingEvent, kubeEventQueue),
 	}

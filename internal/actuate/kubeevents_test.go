@@ -23,7 +23,7 @@ import (
 func kubeEventsOf(client *fake.Clientset, dropped func(context.Context)) *kubeEvents {
 	options := testOptions()
 	options.Client = client
-	return newKubeEvents(options, workload.BuiltIn(), options.Logger, dropped)
+	return newKubeEvents(options.Client, workload.BuiltIn(), options.Logger, options.Now, dropped)
 }
 
 func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {

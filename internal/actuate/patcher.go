@@ -37,10 +37,10 @@ type patchResult struct {
 	err     error
 }
 
-func newPatcher(options Options, index *index) *patcher {
+func newPatcher(clients workload.Clients, index *index, workers int, tracer trace.Tracer, now func() time.Time) *patcher {
 	return &patcher{
-		clients: workload.Clients{Typed: options.Client}, tracer: options.Tracer, now: options.Now, index: index,
-		workers: options.PatchWorkers, rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
+		clients: clients, index: index, workers: workers, tracer: tracer, now: now,
+		rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 	options.Client = client
 	r := recording(t)
 	x := indexOf(r.workload)
-	patcher := newPatcher(options, x)
+	patcher := patcherOf(options, x)
 	result := patcher.send(t.Context(), r)
 	if result.err != nil {
 		t.Fatal(result.err)
@@ -89,7 +89,7 @@ func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
 	options.Client = client
 	r := recording(t)
 	x := indexOf(r.workload)
-	patcher := newPatcher(options, x)
+	patcher := patcherOf(options, x)
 	result := patcher.send(t.Context(), r)
 	if !apierrors.IsNotFound(result.err) || kube.IsDenied(result.err) || result.after != nil {
 		t.Errorf("a workload that is gone: %+v", result)

@@ -9,7 +9,7 @@ import (
 
 func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	options := testOptions()
-	kube := newKubeEvents(options, workload.BuiltIn(), options.Logger, nil)
+	kube := newKubeEvents(options.Client, workload.BuiltIn(), options.Logger, options.Now, nil)
 	reported := newProblems(options.Logger, kube)
 	problem := func(texts ...string) *workload.Workload {
 		w := workloadOf(t, "auto", wholeDB, nil)

@@ -32,13 +32,14 @@ type reflectors struct {
 	done    chan struct{}
 }
 
-func newReflectors(options Options, kinds workload.Kinds, index *index, log *slog.Logger) *reflectors {
-	namespaces := options.Namespaces
+func newReflectors(
+	client kubernetes.Interface, namespaces []string, kinds workload.Kinds, index *index, log *slog.Logger,
+) *reflectors {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		client: options.Client, kinds: kinds, namespaces: namespaces, index: index, log: log,
+		client: client, kinds: kinds, namespaces: namespaces, index: index, log: log,
 		waiting: make(map[string]error), done: make(chan struct{}),
 	}
 	for _, kind := range kinds {

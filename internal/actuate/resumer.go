@@ -11,22 +11,14 @@ import (
 
 // resumer takes up, when this actuator becomes the leader, what the stream says that was in progress before.
 type resumer struct {
-	reader  *events.Reader
+	bus     *events.Bus
 	origins events.Origins
 	log     *slog.Logger
 }
 
-func newResumer(options Options, bus *events.Bus, log *slog.Logger) *resumer {
-	r := &resumer{origins: events.Origins{Cluster: options.Cluster, StoresFrom: options.StoresFrom}, log: log}
-	if bus != nil {
-		r.reader = &bus.Reader
-	}
-	return r
-}
-
 // outcomes hands over the last outcome of each workload that the stream has.
 func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) {
-	err := r.reader.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
+	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
 		outcome, err := events.ParseOutcome(stored.Event)
 		if err != nil {
 			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
@@ -50,7 +42,7 @@ func (r *resumer) changed(ctx context.Context, started events.Outcome) []time.Ti
 			continue
 		}
 		source = workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name)
-		stored, err := r.origins.Last(ctx, r.reader, source)
+		stored, err := r.origins.Last(ctx, &r.bus.Reader, source)
 		if err != nil {
 			continue // superseded by a deletion that has expired, or not answered: then it is not measured
 		}

@@ -57,7 +57,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if times := newResumer(options, c.bus, options.Logger).changed(t.Context(), started); len(times) != 1 {
+	if times := resumerOf(options, c.bus).changed(t.Context(), started); len(times) != 1 {
 		t.Errorf("the times of the changes that it is for: got %v, want one", times)
 	}
 }

@@ -57,5 +57,5 @@ type busyWorkloads struct {
 }
 
 func busyWorkloadsOf(x *index) *busyWorkloads {
-	return &busyWorkloads{newDebounce(time.Second, time.Minute), newPatcher(testOptions(), x), newFollowing(testOptions(), x)}
+	return &busyWorkloads{newDebounce(time.Second, time.Minute), patcherOf(testOptions(), x), followingOf(testOptions(), x)}
 }
