@@ -37,13 +37,14 @@ func (m *informerMaker) makeAll(kind sourceKind, namespaces []string) (*kindInfo
 		if err == nil {
 			err = informer.SetWatchErrorHandlerWithContext(onError)
 		}
+		var handled cache.ResourceEventHandlerRegistration
 		if err == nil {
-			_, err = informer.AddEventHandler(m.handler())
+			handled, err = informer.AddEventHandler(m.handler())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("making the informer of %s: %w", kind.resource, err)
 		}
-		made.each = append(made.each, informer)
+		made.each, made.handled = append(made.each, informer), append(made.handled, handled)
 	}
 	return made, nil
 }

@@ -11,6 +11,8 @@ import (
 type kindInformers struct {
 	source sourceKind
 	each   []cache.SharedIndexInformer
+	// handled are the registrations of the handler with each of them.
+	handled []cache.ResourceEventHandlerRegistration
 	// install is nil for a kind that every API server has.
 	install *installState
 }
@@ -21,10 +23,11 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// hasSynced reports whether the first list of every namespace was handed on.
+// hasSynced reports whether the handler has had the first list of every namespace. An informer has synced before that: its
+// cache is full, but the handler is still being called.
 func (k *kindInformers) hasSynced() bool {
-	for _, informer := range k.each {
-		if !informer.HasSynced() {
+	for _, handled := range k.handled {
+		if !handled.HasSynced() {
 			return false
 		}
 	}

@@ -20,7 +20,9 @@ const namespaceResource = "namespaces"
 type namespaceFilter struct {
 	selector labels.Selector
 	informer cache.SharedIndexInformer
-	entered  func(namespace string)
+	// handled is the registration of the handler, nil before start.
+	handled cache.ResourceEventHandlerRegistration
+	entered func(namespace string)
 }
 
 // newNamespaceFilter makes a filter that calls entered for each namespace that comes into scope.
@@ -50,7 +52,8 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	if err := f.informer.SetWatchErrorHandlerWithContext(onError); err != nil {
 		return fmt.Errorf("making the informer of namespaces: %w", err)
 	}
-	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	var err error
+	f.handled, err = f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { f.labelsChanged(nil, obj) },
 		UpdateFunc: func(before, after any) {
 			f.labelsChanged(before, after)
@@ -74,7 +77,10 @@ func (f *namespaceFilter) labelsChanged(before, after any) {
 	f.entered(now.Name)
 }
 
-func (f *namespaceFilter) hasSynced() bool { return f.informer == nil || f.informer.HasSynced() }
+// hasSynced reports whether entered has been called for every selected namespace of the first list.
+func (f *namespaceFilter) hasSynced() bool {
+	return f.informer == nil || f.handled != nil && f.handled.HasSynced()
+}
 
 func (f *namespaceFilter) matches(name string) bool {
 	if f.informer == nil {

@@ -114,3 +114,30 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		}
 	})
 }
+
+func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		selector, err := labels.Parse("team=a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue := make(chan struct{})
+		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string) { <-queue })
+		var running sync.WaitGroup
+		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
+			t.Fatal(err)
+		}
+		defer running.Wait()
+		defer stop()
+		synctest.Wait()
+		if !filter.matches("shop") || filter.hasSynced() {
+			t.Errorf("before the namespace has entered: matches %t, synced %t", filter.matches("shop"), filter.hasSynced())
+		}
+		close(queue)
+		synctest.Wait()
+		if !filter.hasSynced() {
+			t.Error("it has not synced though the namespace has entered")
+		}
+	})
+}
