@@ -93,7 +93,7 @@ func TestPendingSourcesMergeWhatIsNoticedWhileASourceIsInWork(t *testing.T) {
 		<-time.After(time.Millisecond)
 		p.add(testSource, true)
 		p.retry(testSource, entry)
-		if again := mustTake(t, p, testSource); again.at != entry.at || !again.created {
+		if again := mustTake(t, p, testSource); !again.at.Equal(entry.at) || !again.created {
 			t.Errorf("got %+v, want the time of %+v and created", again, entry)
 		}
 		p.done(testSource)

@@ -63,8 +63,8 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 		if diff := cmp.Diff([]string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters); diff != "" {
 			t.Errorf("filters (-want +got):\n%s", diff)
 		}
-		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
-			least := want * time.Second
+		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30, 30} {
+			least := time.Duration(seconds) * time.Second
 			if waited := bus.tries[i+1].Sub(bus.tries[i]); waited < least || waited > least+least/10 {
 				t.Errorf("try %d came after %s, want %s and at most a tenth more", i+1, waited, least)
 			}
@@ -100,7 +100,8 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 		{"nothing, where the stream has lost it", stateOf{last: events.ErrNotFound}, nil, false},
 		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},
 		{
-			"what it was with another sequence, where it cannot be read", stateOf{stored: []events.Stored{unreadable(testSource, 7)}},
+			"what it was with another sequence, where it cannot be read",
+			stateOf{stored: []events.Stored{unreadable(testSource, 7)}},
 			&lastEvent{seq: 7, verb: events.VerbObserved}, false,
 		},
 	} {
