@@ -2,6 +2,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,6 +30,8 @@ type Options struct {
 	// Logger and ErrorLevel are for errors of single connections, such as a TLS handshake that failed. The zero level is info.
 	Logger     *slog.Logger
 	ErrorLevel slog.Level
+	// WriteTimeout is how long an answer may take, from the end of the request's header. Default 30s.
+	WriteTimeout time.Duration
 	// Drain is how long requests in flight may take after the end; 0 cuts them off at once.
 	Drain time.Duration
 }
@@ -43,7 +46,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 		Handler:           o.Handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
+		WriteTimeout:      cmp.Or(o.WriteTimeout, writeTimeout),
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), o.ErrorLevel),

@@ -22,6 +22,8 @@ const (
 	maxBody     = 64 << 20
 	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
 	maxBodies = 64
+	// writeTimeout is how long a request may take from its header to the end of its answer.
+	writeTimeout = 10 * time.Second
 	// drainTimeout is how long requests in flight may take once the receiver ends.
 	drainTimeout = 5 * time.Second
 )
@@ -51,7 +53,9 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
-	o := httpserver.Options{Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, Drain: drainTimeout}
+	o := httpserver.Options{
+		Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, WriteTimeout: writeTimeout, Drain: drainTimeout,
+	}
 	if r.keys != nil {
 		o.TLS = &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
