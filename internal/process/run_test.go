@@ -140,6 +140,19 @@ func TestRunListensBeforeNATSIsReached(t *testing.T) {
 	}
 }
 
+func TestRunServesNothingWithoutAddresses(t *testing.T) {
+	log := &testkit.Log{}
+	p := program(t, log, nil)
+	p.Options.MetricsAddr, p.Options.HealthAddr = "", ""
+	p.Connect = func(context.Context, *Runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
+	if err := Run(t.Context(), p); err == nil || err.Error() != "no nats" {
+		t.Errorf("got %v, want the error of Connect", err)
+	}
+	if strings.Contains(log.String(), "listening") {
+		t.Errorf("a server listens: %s", log)
+	}
+}
+
 func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
 	p := program(t, io.Discard, nil)
 	p.Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
