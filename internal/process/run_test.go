@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
@@ -203,6 +205,31 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 				t.Errorf("stopped is %t, want %t", stopped, prepared)
 			}
 		})
+	}
+}
+
+func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
+	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
+	var running *Runtime
+	var order []string
+	p := program(t, io.Discard, func(context.Context, *events.Bus) error {
+		for _, step := range slices.Backward(running.stack.steps) {
+			order = append(order, step.name)
+		}
+		return nil
+	})
+	p.SmallHeap = 1 << 20
+	prepare := p.Prepare
+	p.Prepare = func(r *Runtime) (Work, error) {
+		running = r
+		return prepare(r)
+	}
+	if err := Run(t.Context(), p); err != nil {
+		t.Errorf("got %v", err)
+	}
+	want := []string{"nats", "embedded nats", "health server", "metrics server", "memory", "telemetry"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("steps of the end (-want +got):\n%s", diff)
 	}
 }
 
