@@ -140,7 +140,7 @@ func (l *loop) drain(ctx context.Context) {
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)
 	}
-	l.syncer.Stop()
+	l.syncer.Stop(ctx)
 	l.flush(ctx)
 	l.inFlight.abandon(ctx)
 }

@@ -110,7 +110,7 @@ func (b *bed) start(host Host) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer y.Stop()
+		defer y.Stop(b.Context())
 		b.loop(ctx, y)
 	}()
 	b.stop = func() { cancel(); <-ended }

@@ -3,6 +3,7 @@ package forcesync
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -23,4 +24,21 @@ func TestASlotIsTakenAndReturnedOnce(t *testing.T) {
 	if !l.free() || l.used != 0 || active != 0 {
 		t.Errorf("%d slots are used and %d active after it was returned", l.used, active)
 	}
+}
+
+func TestASyncerThatStopsReturnsItsSlots(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = time.Minute
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		if b.active != 1 {
+			t.Fatalf("%d slots are in use, want 1", b.active)
+		}
+		b.stop()
+		if b.active != 0 {
+			t.Errorf("%d slots are counted as in use after the Syncer has stopped", b.active)
+		}
+	})
 }

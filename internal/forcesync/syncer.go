@@ -133,10 +133,11 @@ func (y *Syncer) Advance(ctx context.Context) {
 	}
 }
 
-// Stop waits for the patches that are on their way. The events stay held.
-func (y *Syncer) Stop() {
+// Stop waits for the patches that are on their way, and returns all slots. The events stay held.
+func (y *Syncer) Stop(ctx context.Context) {
 	y.patcher.stop()
 	for _, s := range y.tracker.pending.byKey {
+		y.tracker.slots.release(ctx, s)
 		s.endWait("interrupted")
 	}
 }
