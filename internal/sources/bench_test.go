@@ -132,13 +132,13 @@ func (b *bench) eventually(what string, holds func() bool) {
 	testkit.Eventually(b.T, what, holds, b.log.String)
 }
 
-// history is every event that was ever published, in order, without the namespace.
+// history returns every event that was ever published, in order, without the namespace.
 func (b *bench) history() []string {
 	b.Helper()
 	var list []string
 	for _, change := range b.changes() {
 		if change.Status != nil {
-			list = append(list, change.Source.String()+" "+toldStanding(change))
+			list = append(list, change.Source.String()+" "+toldStatus(change))
 			continue
 		}
 		list = append(list, change.Source.String()+" "+told(change))

@@ -53,18 +53,18 @@ func TestTheStatusOfACertificate(t *testing.T) {
 		name, resource string
 		want           *status
 	}{
-		{"one that nobody has looked at yet", `{"spec": {"secretName": "web"}}`, have("", "", "")},
+		{"one without a status", `{"spec": {"secretName": "web"}}`, have("", "", "")},
 		{"one that was issued", body(ready, `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
 		{"one that was issued, as the condition says in some versions", body(ready+issuing("False", "Issued"), `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
 		{"one that is being issued for the first time", body(`{"type": "Ready", "status": "False", "reason": "DoesNotExist"}`+issuing("True", "DoesNotExist"), ``), have("", "", "DoesNotExist")},
 		{"one that is being renewed", body(ready+issuing("True", "Renewing"), `, "revision": 1`), have("", "1", "Ready")},
 		{"one that could not be issued", body(ready+issuing("False", "Failed"), `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued, of which only the condition says so", body(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), have(events.VerbFailed, "1", "InvalidRequest")},
-		{"one that could not be issued, of which the condition says nothing", body(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued, of which only the number of tries says so", body(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), have(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued according to the condition alone", body(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), have(events.VerbFailed, "1", "InvalidRequest")},
+		{"one that could not be issued, without a condition", body(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
+		{"one that could not be issued according to the number of attempts alone", body(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), have(events.VerbFailed, "1", "Failed")},
 		{"one that is tried again", body(ready+issuing("True", "Renewing"), `, "revision": 1, "failedIssuanceAttempts": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have("", "1", "Ready")},
 		{"one that was never tried in vain", body(ready, `, "revision": 1, "failedIssuanceAttempts": 0`), have(events.VerbIssued, "1", "Ready")},
-		{"one whose status is of a kind that nobody knows", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
+		{"one whose status cannot be decoded", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
 		{"one whose Secret is none", `{"spec": {"secretName": 1}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 		{"as the status has them where the Secret has the same", secret("certificate/web", day(20)), old},
 		{"as the Secret has them where the status is not up to date", secret("certificate/web", day(25)), events.Status{NotAfter: day(25)}},
 		{"as the status has them where no Secret is known", nil, old},
-		{"as the status has them where nobody is known to write the Secret", &object{}, old},
+		{"those of the status if the writer of the Secret is unknown", &object{}, old},
 		{"as the status has them where the Secret is another's", secret("certificate/other", day(25)), old},
 		{"as the status has them where the Secret has none", secret("certificate/web", time.Time{}), old},
 	} {

@@ -14,28 +14,28 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// life is a source that somebody changes at random, and what a reader of its events must come to know.
+// life is a source that changes at random, and what its events must say.
 type life struct {
 	*testing.T
 	random  *rand.Rand
 	version int
 
-	// The object as it is. Data is nil where there is none.
+	// uid, data and ring are the current object and the keys of the watcher. Data is nil if the object is gone.
 	uid  int
 	data content
 	ring []byte
 
-	// stream is the last event, as it is read from the wire. It is nil before the first.
+	// stream is the last event, as decoded. It is nil before the first.
 	stream *lastEvent
-	// said is the content that the stream tells of, also of an object that is gone; keyed is under which of the ring's keys.
+	// said is the content in the last event, also of a deleted object, and keyed is the key of its fingerprints.
 	said    content
 	keyed   byte
 	deleted bool
-	// object is what the stream tells of, as uid and resourceVersion.
+	// object is the uid and the resourceVersion in the last event.
 	object string
-	// changedAt is, for each key that ever changed, and for "" of all, when that was.
+	// changedAt is when each key changed last, and under "" when any of them did.
 	changedAt map[string]string
-	// createdAt is when the source appeared, where the watcher saw it.
+	// createdAt is when the source was created, if the watcher saw that.
 	createdAt string
 
 	log []string

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// told is an event in one line, as tests want it: the verb, uid/resourceVersion and changedAt, the keys with their own
+// told formats an event as one line: the verb, uid/resourceVersion and changedAt, the keys with their own
 // changedAt (a removed one with a minus), the keys that the event is about, and whatever else is set.
 func told(change events.Change) string {
 	var b strings.Builder
@@ -50,14 +50,14 @@ func told(change events.Change) string {
 
 const nothing = "nothing"
 
-// chain compares one state of a source after the other, each with what the event before it said.
+// chain compares the states of a source one after the other, each with the last event before it.
 type chain struct {
 	t      testing.TB
 	before *lastEvent
 	change events.Change
 }
 
-// see gives the event of a state, nil where the source is gone, and has it published.
+// see returns the event for a state, which is nil if the source is gone, and publishes it.
 func (c *chain) see(now *object, created bool) string {
 	c.t.Helper()
 	change, worthSaying := compare(c.before, now, created)
@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 			now:  objectOf(ring, "u", 5, nil), created: true, want: "changed u/5@5 {} [] created",
 		},
 		{
-			name: "a source that nobody knows and that is not there is nothing",
+			name: "an unknown source that does not exist is no event",
 			now:  nil, want: nothing,
 		},
 		{
@@ -193,7 +193,7 @@ func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
 		t.Errorf("event %s (%t), want observed", told(change), worthSaying)
 	}
 	if change, worthSaying := compare(unreadable, nil, false); worthSaying {
-		t.Errorf("event %s of what is not there", told(change))
+		t.Errorf("event %s for a source that does not exist", told(change))
 	}
 }
 
@@ -231,7 +231,7 @@ func TestCompareWhenTheKeyRingChanges(t *testing.T) {
 			now:  objectOf(keyringOf(2, 1), "u", 9, data), want: nothing,
 		},
 		{
-			name: "content that changes then is told under the new key, and only what changed has",
+			name: "content that changes then is published under the new key, with only the changed keys",
 			now:  objectOf(keyringOf(2, 1), "u", 9, other), want: "changed u/9@9 {a b@9} [b] previous",
 			id: keyringOf(2).keys[0].id,
 		},
@@ -245,7 +245,7 @@ func TestCompareWhenTheKeyRingChanges(t *testing.T) {
 			id: keyringOf(2).keys[0].id,
 		},
 		{
-			name: "another object at the same resourceVersion, as after a restore, is one of which nothing is known",
+			name: "another object at the same resourceVersion, as after a restore, may have changed entirely",
 			now:  objectOf(keyringOf(2), "v", 5, data), want: "changed v/5@5 {a@5 b@5} [a b] previous",
 			id: keyringOf(2).keys[0].id,
 		},

@@ -60,10 +60,10 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		name, resource string
 		want           *status
 	}{
-		{"one that nobody has looked at yet", `{"metadata": {"name": "db"}}`, have("", events.Status{Secret: "db"})},
+		{"one without a status", `{"metadata": {"name": "db"}}`, have("", events.Status{Secret: "db"})},
 		{"one that is ready", ready("True"), have(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
 		{"one that is not ready", ready("False"), have(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
-		{"one of which it is not known", ready("Unknown"), have("", events.Status{Secret: "db", Reason: "Because"})},
+		{"one whose readiness is unknown", ready("Unknown"), have("", events.Status{Secret: "db", Reason: "Because"})},
 		{"one with another condition only", body(`"conditions": [{"type": "Deleted", "status": "True"}]`), have("", events.Status{Secret: "db"})},
 		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, have("", events.Status{Secret: "a"})},
 		{"one that is bound to another Secret", body(`"binding": {"name": "b"}`), have("", events.Status{Secret: "b"})},
@@ -78,7 +78,7 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 			body(`"syncedResourceVersion": "a\nb", "conditions": [{"type": "Ready", "status": "True", "reason": "` + strings.Repeat("x", maxStatus+1) + `"}]`),
 			have(events.VerbSynced, events.Status{Secret: "db"}),
 		},
-		{"one whose status is of a kind that nobody knows", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
+		{"one whose status cannot be decoded", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
 		{"one whose status is none", `{"metadata": {"name": "db"}, "status": []}`, nil},
 		{"one whose target is none", `{"metadata": {"name": "db"}, "spec": {"target": "a"}}`, nil},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// flat is prints as text: all of it under "", and each key under its name.
+// flat returns fingerprints as text: that of all keys under "", and each key's under its name.
 func flat(p fingerprints) map[string]string {
 	texts := map[string]string{"": p.all.text(p.keyID)}
 	for _, print := range p.keys {
@@ -25,8 +25,8 @@ func flat(p fingerprints) map[string]string {
 	return texts
 }
 
-// These values were computed by another program, from the description alone. A scheme that gives others would have every
-// source look changed, and roll all that reads one.
+// Another program computed these values, from the description alone. With any others every source would look changed, and
+// every workload would roll.
 func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	secret := make([]byte, 32)
 	for i := range secret {

@@ -108,8 +108,8 @@ func FuzzParseSum(f *testing.F) {
 	})
 }
 
-// What is on the stream may be of anybody who may publish there. Whatever it says, comparing must come to an end that can
-// be published and read again.
+// Anyone with the permission to publish may have written what is on the stream. Whatever it is, comparing with it must
+// return an event that can be published and read again.
 func FuzzNewLast(f *testing.F) {
 	f.Add("changed", "7", printed("0a", "1"), "7", false, "a", printed("0a", "2"), "7")
 	f.Add("deleted", "7", printed("0a", "1"), "", false, "a", "", "7")
@@ -172,14 +172,14 @@ func TestLedger(t *testing.T) {
 	l.set(there, entry)
 	l.set(gone, &lastEvent{seq: 2, verb: events.VerbDeleted})
 	if l.get(there) != entry {
-		t.Errorf("it gives %+v, want what was set", l.get(there))
+		t.Errorf("got %+v, want the entry that was set", l.get(there))
 	}
 	if diff := cmp.Diff([]events.Source{there}, l.sources()); diff != "" {
 		t.Errorf("the sources that exist (-want +got):\n%s", diff)
 	}
 	l.forget(there)
 	if l.get(there) != nil || len(l.sources()) != 0 {
-		t.Error("it knows what was taken out")
+		t.Error("a source is known after it was forgotten")
 	}
 }
 
@@ -187,10 +187,10 @@ func TestLedgerSupersede(t *testing.T) {
 	l := newLedger(nil)
 	l.supersede(testSource, 5)
 	if got := l.get(testSource); got == nil || got.seq != 5 || got.isReadable() {
-		t.Errorf("an event that cannot be read is %+v, want one with its sequence that tells nothing", got)
+		t.Errorf("an event that cannot be read is %+v, want one with nothing but its sequence", got)
 	}
 	if list := l.sources(); len(list) != 0 {
-		t.Errorf("what nobody could read is said to exist: %v", list)
+		t.Errorf("a source without a readable event exists: %v", list)
 	}
 	known := mustLast(t, events.Change{Verb: events.VerbObserved, Fingerprint: printed("0a", "1")})
 	l.set(testSource, known)

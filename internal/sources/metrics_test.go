@@ -64,7 +64,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	}
 }
 
-// measuredBy gives what was measured, by name and labels, and which labels each name has.
+// measuredBy returns the measured values by name and labels, and the labels of each name.
 func measuredBy(t *testing.T, reader sdkmetric.Reader) (measured map[string]int64, labels map[string]map[string]bool) {
 	t.Helper()
 	var collected metricdata.ResourceMetrics

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// stateOf is a stream whose state is read in vain so many times before it is handed on.
+// stateOf is a stream whose first reads fail.
 type stateOf struct {
 	failures int
 	tries    []time.Time

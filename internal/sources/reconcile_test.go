@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// publications is a stream on which another watcher is faster so many times.
+// publications is a stream on which another watcher is faster at first.
 type publications struct {
 	conflicts int
 	err       error
@@ -48,7 +48,7 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler
 	}, log
 }
 
-// always says that the source has changed.
+// always assesses a source as changed.
 func always(_ events.Source, _ *lastEvent, created bool) (events.Change, bool) {
 	return events.Change{Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", Fingerprint: printed("0a", "1"), Created: created}, true
 }

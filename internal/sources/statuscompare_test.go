@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// toldStanding is an event about how an object stands in one line.
-func toldStanding(change events.Change) string {
+// toldStatus formats an event about a status as one line.
+func toldStatus(change events.Change) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
 	if change.ChangedAt != "" {
@@ -31,18 +31,18 @@ func toldStanding(change events.Change) string {
 	return b.String()
 }
 
-// stands is how an object stands at a resourceVersion, which is also its number in a list.
-type stands struct {
+// statusStep is the status of an object. Its resourceVersion is its index in a list.
+type statusStep struct {
 	verb                     events.Verb
 	revision, reason, secret string
 	expiring                 bool
 	want                     string
 }
 
-var gone = stands{verb: events.VerbDeleted}
+var gone = statusStep{verb: events.VerbDeleted}
 
-// play compares one state after the other, each with what the event before it said.
-func play(t *testing.T, rings []*keyring, kind events.Kind, list []stands) {
+// play compares the statuses one after the other, each with the last event before it.
+func play(t *testing.T, rings []*keyring, kind events.Kind, list []statusStep) {
 	t.Helper()
 	source := events.Source{Kind: kind, Namespace: "shop", Name: "db"}
 	var before *lastEvent
@@ -56,7 +56,7 @@ func play(t *testing.T, rings []*keyring, kind events.Kind, list []stands) {
 		change, worthSaying := compareStatus(before, now, state, ring.fingerprint(source, state.content()))
 		got := nothing
 		if worthSaying {
-			got, before = toldStanding(change), mustLast(t, change)
+			got, before = toldStatus(change), mustLast(t, change)
 		}
 		if got != s.want {
 			t.Fatalf("state %d: event %s\n want %s", i+1, got, s.want)
@@ -64,45 +64,45 @@ func play(t *testing.T, rings []*keyring, kind events.Kind, list []stands) {
 	}
 }
 
-func (s stands) is(want string) stands {
+func (s statusStep) is(want string) statusStep {
 	s.want = want
 	return s
 }
 
 func TestCompareExternalSecrets(t *testing.T) {
-	pending := stands{secret: "db"}
-	synced := func(revision string) stands {
-		return stands{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
+	pending := statusStep{secret: "db"}
+	synced := func(revision string) statusStep {
+		return statusStep{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
 	}
-	failed := func(reason string) stands {
-		return stands{verb: events.VerbFailed, revision: "1-a", reason: reason, secret: "db"}
+	failed := func(reason string) statusStep {
+		return statusStep{verb: events.VerbFailed, revision: "1-a", reason: reason, secret: "db"}
 	}
 	other := synced("1-a")
 	other.secret = "other"
 	for _, tt := range []struct {
 		name string
-		list []stands
+		list []statusStep
 	}{
-		{"one that is new is observed, and then synced", []stands{
+		{"one that is new is observed, and then synced", []statusStep{
 			pending.is("observed u/1  of db: "),
 			pending.is(nothing),
 			synced("1-a").is("synced u/3@3 1-a of db: SecretSynced previous"),
 		}},
-		{"one that was synced before is observed", []stands{
+		{"one that was synced before is observed", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			synced("1-a").is(nothing),
 		}},
-		{"a sync of another version is told", []stands{
+		{"a sync of another version is published", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),
 			synced("1-b").is(nothing),
 			synced("1-a").is("synced u/4@4 1-a of db: SecretSynced previous"),
 		}},
-		{"a sync to another Secret is told", []stands{
+		{"a sync to another Secret is published", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			other.is("synced u/2@2 1-a of other: SecretSynced previous"),
 		}},
-		{"a failure is told once, and so is its end", []stands{
+		{"a failure is published once, and so is its end", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			failed("SecretSyncedError").is("failed u/2@2 1-a of db: SecretSyncedError previous"),
 			failed("SecretSyncedError").is(nothing),
@@ -110,35 +110,35 @@ func TestCompareExternalSecrets(t *testing.T) {
 			synced("1-a").is("synced u/5@5 1-a of db: SecretSynced previous"),
 			failed("SecretSyncedError").is("failed u/6@6 1-a of db: SecretSyncedError previous"),
 		}},
-		{"a failure for another reason is another", []stands{
+		{"a failure for another reason is another", []statusStep{
 			failed("SecretSyncedError").is("observed u/1 1-a of db: SecretSyncedError"),
 			failed("Denied").is("failed u/2@2 1-a of db: Denied previous"),
 		}},
-		{"a status that was taken away says nothing", []stands{
+		{"a status that was removed is no event", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			pending.is(nothing),
 			synced("1-a").is(nothing),
 		}},
-		{"one that is gone was deleted, once", []stands{
+		{"one that is gone was deleted, once", []statusStep{
 			gone.is(nothing),
 			synced("1-a").is("observed u/2 1-a of db: SecretSynced"),
 			gone.is("deleted u/2"),
 			gone.is(nothing),
 		}},
-		{"one that is there again as it was is observed", []stands{
+		{"one that is created again with the same status is observed", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),
 			gone.is("deleted u/2@2"),
 			synced("1-b").is("observed u/4@2 1-b of db: SecretSynced previous"),
 			synced("1-b").is(nothing),
 		}},
-		{"so is one that is there again and was not synced yet", []stands{
+		{"so is one that is created again and not synced yet", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			gone.is("deleted u/1"),
 			pending.is("observed u/3  of db:  previous"),
 			synced("1-a").is("synced u/4@4 1-a of db: SecretSynced previous"),
 		}},
-		{"one that is there again otherwise is told", []stands{
+		{"one that is created again with another status is published", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			gone.is("deleted u/1"),
 			failed("SecretSyncedError").is("failed u/3@3 1-a of db: SecretSyncedError previous"),
@@ -149,38 +149,38 @@ func TestCompareExternalSecrets(t *testing.T) {
 }
 
 func TestCompareCertificates(t *testing.T) {
-	underWay := func(revision string) stands { return stands{revision: revision, secret: "web"} }
-	issued := func(revision string) stands {
-		return stands{verb: events.VerbIssued, revision: revision, reason: "Ready", secret: "web"}
+	underWay := func(revision string) statusStep { return statusStep{revision: revision, secret: "web"} }
+	issued := func(revision string) statusStep {
+		return statusStep{verb: events.VerbIssued, revision: revision, reason: "Ready", secret: "web"}
 	}
-	failed := func(revision string, expiring bool) stands {
-		return stands{verb: events.VerbFailed, revision: revision, reason: "Failed", secret: "web", expiring: expiring}
+	failed := func(revision string, expiring bool) statusStep {
+		return statusStep{verb: events.VerbFailed, revision: revision, reason: "Failed", secret: "web", expiring: expiring}
 	}
 	elsewhere := issued("1")
 	elsewhere.secret = "other"
 	for _, tt := range []struct {
 		name string
-		list []stands
+		list []statusStep
 	}{
-		{"one that is new is observed, and then issued", []stands{
+		{"one that is new is observed, and then issued", []statusStep{
 			underWay("").is("observed u/1  of web: "),
 			issued("1").is("issued u/2@2 1 of web: Ready previous"),
 			issued("1").is(nothing),
 		}},
-		{"one that is renewed is issued again", []stands{
+		{"one that is renewed is issued again", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			underWay("1").is(nothing),
 			issued("2").is("issued u/3@3 2 of web: Ready previous"),
 		}},
-		{"one that was seen while it was renewed is issued when it is", []stands{
+		{"one that was seen while it was renewed is issued when it is", []statusStep{
 			underWay("1").is("observed u/1 1 of web: "),
 			issued("2").is("issued u/2@2 2 of web: Ready previous"),
 		}},
-		{"another Secret alone is no issue", []stands{
+		{"another Secret alone is no issue", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			elsewhere.is(nothing),
 		}},
-		{"a failure is told once, however often it is tried again", []stands{
+		{"a failure is published once, however often it is retried", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
 			underWay("1").is(nothing),
@@ -188,20 +188,20 @@ func TestCompareCertificates(t *testing.T) {
 			issued("2").is("issued u/5@5 2 of web: Ready previous"),
 			failed("2", false).is("failed u/6@6 2 of web: Failed previous"),
 		}},
-		{"a failure is told again when the time to renew is past", []stands{
+		{"a failure is published again after the renewal time", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
 			failed("1", true).is("failed u/3@3 1 of web: Failed expiring previous"),
 			failed("1", true).is(nothing),
 		}},
-		{"a failure that was taken back is no issue", []stands{
+		{"a failure that was cleared is observed", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			failed("1", false).is("failed u/2@2 1 of web: Failed previous"),
 			issued("1").is("observed u/3@2 1 of web: Ready previous"),
 			issued("1").is(nothing),
 			failed("1", false).is("failed u/5@5 1 of web: Failed previous"),
 		}},
-		{"one that is gone was deleted", []stands{
+		{"one that is gone was deleted", []statusStep{
 			issued("1").is("observed u/1 1 of web: Ready"),
 			gone.is("deleted u/1"),
 			underWay("").is("observed u/3  of web:  previous"),
@@ -213,20 +213,20 @@ func TestCompareCertificates(t *testing.T) {
 }
 
 func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
-	synced := func(revision string) stands {
-		return stands{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
+	synced := func(revision string) statusStep {
+		return statusStep{verb: events.VerbSynced, revision: revision, reason: "SecretSynced", secret: "db"}
 	}
 	for _, tt := range []struct {
 		name  string
 		rings []*keyring
-		list  []stands
+		list  []statusStep
 	}{
-		{"a key that is added changes nothing", []*keyring{keyringOf(1), keyringOf(2, 1)}, []stands{
+		{"a key that is added changes nothing", []*keyring{keyringOf(1), keyringOf(2, 1)}, []statusStep{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is(nothing),
 			synced("2").is("synced u/3@3 2 of db: SecretSynced previous"),
 		}},
-		{"a key that is taken away too early has what was written since told again, once", []*keyring{keyringOf(1), keyringOf(2)}, []stands{
+		{"a key that is removed too early repeats what was written since, once", []*keyring{keyringOf(1), keyringOf(2)}, []statusStep{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is("synced u/2@2 1 of db: SecretSynced previous"),
 			synced("1").is(nothing),
@@ -239,7 +239,7 @@ func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
 		state := status{verb: events.VerbSynced}
 		first, _ := compareStatus(nil, now, state, keyringOf(1).fingerprint(testSource, state.content()))
 		if change, worthSaying := compareStatus(mustLast(t, first), now, state, keyringOf(2).fingerprint(testSource, state.content())); worthSaying {
-			t.Errorf("event %s", toldStanding(change))
+			t.Errorf("event %s", toldStatus(change))
 		}
 	})
 }

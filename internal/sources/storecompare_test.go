@@ -16,10 +16,10 @@ var (
 	storePath  = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
 )
 
-// minute is so many minutes after the epoch of these tests.
+// minute returns the time n minutes after the epoch of these tests.
 func minute(n int) time.Time { return storeEpoch.Add(time.Duration(n) * time.Minute) }
 
-// written is what the audit says of a write of a version.
+// written is the observation of a write in the audit log.
 func written(version int64, operation string, at int) openbao.Observation {
 	return openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, Version: version, State: openbao.Live, At: minute(at),
@@ -27,7 +27,7 @@ func written(version int64, operation string, at int) openbao.Observation {
 	}
 }
 
-// polled is what the metadata says when it is read.
+// polled is the observation of metadata that was read.
 func polled(version int64, state openbao.State, at, read int) openbao.Observation {
 	seen := openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, Version: version, State: state, ReadAt: minute(read), Received: minute(read).Add(time.Second),
@@ -46,12 +46,12 @@ func requested(state openbao.State, operation, request string, at int) openbao.O
 
 func nanos(n int) string { return strconv.FormatInt(minute(n).UnixNano(), 10) }
 
-// TestWhatIsSeenInAStore tells a history of one secret step by step. What is published of a step is compared with what the
-// next one sees.
+// TestWhatIsSeenInAStore runs through the history of one secret. Each observation is compared with the last event that was
+// published before it.
 func TestWhatIsSeenInAStore(t *testing.T) {
 	type step struct {
 		seen openbao.Observation
-		// want is "<verb> <revision>", empty where nothing is to be said.
+		// want is "<verb> <revision>", or empty for no event.
 		want    string
 		created bool
 	}
@@ -60,7 +60,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		first time.Time
 		steps []step
 	}{
-		{name: "a secret that was there before anybody looked is observed", steps: []step{
+		{name: "a secret older than the first observation of its mount is observed", steps: []step{
 			{seen: polled(7, openbao.Live, 0, 10), want: "observed 7"},
 			{seen: polled(7, openbao.Live, 0, 20)},
 			{seen: written(8, "update", 30), want: "rotated 8"},
@@ -68,12 +68,12 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		{name: "a secret that was written after others were seen is rotated", first: minute(5), steps: []step{
 			{seen: polled(1, openbao.Live, 6, 10), want: "rotated 1", created: true},
 		}},
-		{name: "the first write that the audit tells of is rotated", steps: []step{
+		{name: "the first write in the audit log is rotated", steps: []step{
 			{seen: written(1, "create", 0), want: "rotated 1", created: true},
 			{seen: written(2, "update", 1), want: "rotated 2"},
 			{seen: written(3, "patch", 2), want: "rotated 3"},
 		}},
-		{name: "what is seen by two ways is said once", steps: []step{
+		{name: "a version that is both audited and polled is published once", steps: []step{
 			{seen: written(7, "update", 0), want: "rotated 7"},
 			{seen: written(7, "update", 0)},
 			{seen: polled(7, openbao.Live, 0, 1)},
@@ -121,21 +121,21 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: written(1, "create", 5), want: "rotated 1"},
 			{seen: written(2, "update", 6), want: "rotated 2"},
 		}},
-		{name: "a secret that was made anew while nobody looked is rotated, although its version is the same", steps: []step{
+		{name: "a secret that was created again unseen is rotated, although its version is the same", steps: []step{
 			{seen: written(1, "create", 0), want: "rotated 1", created: true},
 			{seen: polled(1, openbao.Live, 5, 6), want: "rotated 1"},
 		}},
-		{name: "writes of an engine that counts no versions are told apart by their requests", steps: []step{
+		{name: "the request ids distinguish the writes of an engine without versions", steps: []step{
 			{seen: requested(openbao.Live, "create", "a", 0), want: "rotated request/a", created: true},
 			{seen: requested(openbao.Live, "create", "a", 0)},
 			{seen: requested(openbao.Live, "update", "b", 1), want: "rotated request/b"},
 			{seen: requested(openbao.Gone, "delete", "c", 2), want: "deleted request/c"},
 			{seen: requested(openbao.Live, "create", "d", 3), want: "rotated request/d"},
 		}},
-		{name: "a deletion of what nobody knew is said when the audit tells of it", steps: []step{
+		{name: "the audited deletion of an unknown secret is published", steps: []step{
 			{seen: requested(openbao.Deleted, "delete", "a", 0), want: "deleted request/a"},
 		}},
-		{name: "a deletion of what nobody knew is not said when it is polled", steps: []step{
+		{name: "the polled deletion of an unknown secret is not published", steps: []step{
 			{seen: polled(7, openbao.Deleted, 0, 1)},
 			{seen: polled(0, openbao.Gone, -1, 1)},
 		}},
@@ -209,7 +209,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 	}{
 		{"the later version", []openbao.Observation{written(7, "update", 1), written(8, "update", 2)}, written(8, "update", 2)},
 		{"the later version, whichever came first", []openbao.Observation{written(8, "update", 2), written(7, "update", 1)}, written(8, "update", 2)},
-		{"what the audit tells more of", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Live, 1, 2)}, written(7, "update", 1)},
+		{"the audit log has more details", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Live, 1, 2)}, written(7, "update", 1)},
 		{"the later state of one version", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Deleted, 2, 3)}, polled(7, openbao.Deleted, 2, 3)},
 	}
 	for _, tt := range tests {
@@ -230,7 +230,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 			}
 			s.done(source, got)
 			if s.get(source) != nil {
-				t.Error("what is done with is kept")
+				t.Error("an observation is kept after it was done")
 			}
 		})
 	}

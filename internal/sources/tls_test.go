@@ -107,7 +107,7 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 			{temporary, content{"tls.crt": "2"}, nothing},
 			{issued, content{"tls.crt": "3"}, "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
 		}},
-		{"a temporary certificate in between is not told where the real one is the same", []state{
+		{"a temporary certificate in between is no event if the real one is the same", []state{
 			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
 			{temporary, content{"tls.crt": "2"}, nothing},
 			{issued, content{"tls.crt": "1"}, nothing},

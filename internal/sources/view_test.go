@@ -35,7 +35,7 @@ type recheck struct {
 	delay  time.Duration
 }
 
-// viewTest is a view of a cache, with what was asked of it.
+// viewTest is a view of a cache. It records what is called.
 type viewTest struct {
 	view
 	rechecks   []recheck

@@ -206,7 +206,7 @@ func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
 			})
 			stop()
 			if w.Ready() == nil {
-				t.Errorf("it is ready though it was never told of %s", resource)
+				t.Errorf("it is ready although it never listed %s", resource)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			means: change{operation: "create", complete: true, state: Live, version: 1},
 		},
 		{
-			name: "a write with an audited traceparent tells the trace", line: "response update secret/data/shop/db", want: used,
+			name: "a write with an audited traceparent has its trace", line: "response update secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
 				e.operation, e.version, e.created = "update", 2, at(t, "2026-11-20T11:03:06.591040173Z")
 				e.at, e.request = at(t, "2026-11-20T11:03:06.591188034Z"), "8aba8637-4fa5-4636-f1d2-44256ce4489e"
@@ -62,7 +62,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			means: change{operation: "patch", complete: true, state: Live, version: 3},
 		},
 		{
-			name: "a delete tells no version", line: "response delete secret/data/shop/db", want: used,
+			name: "a delete has no version", line: "response delete secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
 				e.operation, e.at, e.request = "delete", at(t, "2026-11-20T11:03:06.813062488Z"), "96f7d854-0d06-efda-5d80-5b5957499f1d"
 			}),

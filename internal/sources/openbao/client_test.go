@@ -60,7 +60,7 @@ func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
 	certificate(t, file("client.crt"), file("client.key"), 4)
 	r = newRig(t, config, nil)
 	r.start(t)
-	testkit.Eventually(t, "the log tells it", func() bool { return strings.Contains(r.log.String(), "certificate") })
+	testkit.Eventually(t, "it is logged", func() bool { return strings.Contains(r.log.String(), "certificate") })
 	for len(serials) > 0 {
 		if got := <-serials; got == 4 {
 			t.Error("a server with another certificate was asked")
@@ -78,7 +78,7 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 		{name: "a long one", status: 500, body: `{"errors":["` + strings.Repeat("x", 500) + `"]}`, want: "requesting x: the store answered 500: " + strings.Repeat("x", maxMessage), kind: "status-500"},
 		{name: "a page of a proxy", status: 502, body: "<html>canary</html>", want: "requesting x: the store answered 502", kind: "status-502"},
 		{name: "a sealed store", status: 503, body: `{"errors":["Vault is sealed"]}`, want: "requesting x: the store answered 503: Vault is sealed", kind: "sealed-or-standby"},
-		{name: "what is no JSON", status: 200, body: "canary", want: "requesting x: malformed answer", kind: "malformed"},
+		{name: "an answer that is not JSON", status: 200, body: "canary", want: "requesting x: malformed answer", kind: "malformed"},
 		{name: "what is another JSON", status: 200, body: `{"data":{"current_version":1,"versions":"canary"}}`, want: "requesting x: malformed answer", kind: "malformed"},
 		{name: "no connection", status: 0, want: `requesting x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
 		{name: "nothing", status: 404, body: "", want: "not there", kind: "other"},

@@ -156,7 +156,7 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 			args: []string{"--openbao-config=" + path("two", "stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), "--openbao-socket-listen=127.0.0.1:1"},
 		},
 		{
-			name: "references that nobody tells", want: "stores[0]: poll.referenced: no source of references here, want poll.mounts",
+			name: "references without a source", want: "stores[0]: poll.referenced: no source of references here, want poll.mounts",
 			args: []string{"--openbao-config=" + path("referenced", "stores: [{name: a, address: 'https://a', auth: {token: a}, poll: {referenced: true}}]")},
 		},
 		{

@@ -105,7 +105,7 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 				after(time.Minute)
 				got := r.seen()
 				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Operation == "" || o.By != "token" {
-					t.Errorf("%+v, want it %v as the audit tells", got, test.state)
+					t.Errorf("%+v, want it %v as in the audit log", got, test.state)
 				}
 			})
 		})
@@ -134,8 +134,8 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 			t.Errorf("%+v, want both", got)
 		}
 		// It was away twice: the second path was read in between.
-		if told := strings.Count(r.log.String(), "reason=sealed-or-standby"); told != 2 {
-			t.Errorf("told %d times, want twice:\n%s", told, r.log)
+		if logged := strings.Count(r.log.String(), "reason=sealed-or-standby"); logged != 2 {
+			t.Errorf("logged %d times, want twice:\n%s", logged, r.log)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 		{name: "a write to KV v1 in a folder called data", entry: kv("update", "kv/data/x"), kv: kvV1, path: "data/x", want: change{operation: "update", complete: true, state: Live}},
 		{name: "a delete in KV v1", entry: kv("delete", "kv/metadata/x"), kv: kvV1, path: "metadata/x", want: change{operation: "delete", complete: true, state: Gone}},
 		{name: "a write without a version to KV v2 has to be looked at", entry: kv("patch", "kv/data/x"), kv: kvV2, path: "x", want: change{operation: "patch"}},
-		{name: "a write without a version to nobody knows what is one to KV v1", entry: kv("update", "kv/data/x"), path: "data/x", want: change{operation: "update", complete: true, state: Live}},
+		{name: "a write without a version to an unknown engine is one to KV v1", entry: kv("update", "kv/data/x"), path: "data/x", want: change{operation: "update", complete: true, state: Live}},
 		{name: "a create of what KV v2 never creates is one in KV v1", entry: kv("create", "kv/destroy/x"), path: "destroy/x", want: change{operation: "create", complete: true, state: Live}},
 		{name: "an update of it is taken for KV v2", entry: kv("update", "kv/destroy/x"), path: "x", want: change{operation: "destroy", state: Destroyed}},
 		{name: "a delete of versions", entry: kv("update", "kv/delete/x/y"), kv: kvV2, path: "x/y", want: change{operation: "delete", state: Deleted}},

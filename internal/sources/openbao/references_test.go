@@ -57,7 +57,7 @@ path "old/*" { capabilities = ["read"] }`
 	testkit.Eventually(t, "it is ready", func() bool { return r.feed.Ready() == nil })
 	for _, want := range []string{"reason=forbidden", "reason=unversioned", "reason=no-mount"} {
 		if got := strings.Count(r.log.String(), want); got != 1 {
-			t.Errorf("%s is told %d times, want once:\n%s", want, got, r.log)
+			t.Errorf("%s is logged %d times, want once:\n%s", want, got, r.log)
 		}
 	}
 	// The token expires after three seconds. It is renewed or replaced, so that polling continues.

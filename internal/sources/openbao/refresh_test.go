@@ -107,7 +107,7 @@ func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
 		cancel()
 		<-done
 		if calls.n != 4 || strings.Count(log.String(), "cannot be read") != 1 {
-			t.Errorf("looked %d times, want 4; log, where the error is told once:\n%s", calls.n, log)
+			t.Errorf("looked %d times, want 4; log, where the error is logged once:\n%s", calls.n, log)
 		}
 	})
 }

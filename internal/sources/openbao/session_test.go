@@ -193,7 +193,7 @@ func TestAGivenTokenIsRenewedWhereItCanBe(t *testing.T) {
 		store.set(0, time.Now())
 		after(30 * time.Minute)
 		if got := strings.Count(r.log.String(), "store token not renewed"); got != 1 {
-			t.Errorf("told %d times, want once:\n%s", got, r.log)
+			t.Errorf("logged %d times, want once:\n%s", got, r.log)
 		}
 	})
 }

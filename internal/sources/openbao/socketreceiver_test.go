@@ -66,7 +66,7 @@ func TestLinesComeThroughSockets(t *testing.T) {
 			tooLong := strings.Repeat("z", maxLine)
 			fmt.Fprintf(second, "%s\n%s%s\n%s\n", tooLong+"z", lines["response update secret/undelete/shop/db"], tooLong, long)
 			if got := r.next(t); got.Version != 2 || got.Trace.Parent == "" {
-				t.Errorf("%+v, want what the long line tells", got)
+				t.Errorf("%+v, want what is in the long line", got)
 			}
 			testkit.Eventually(t, "all is counted", func() bool {
 				// One of the long lines may be a change, and so may half a line.

@@ -93,7 +93,7 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 					t.Errorf("tried to scan %d times in half an hour, want once", got)
 				}
 				if got := strings.Count(r.log.String(), "part of secret"); got != 1 {
-					t.Errorf("told %d times, want once:\n%s", got, r.log)
+					t.Errorf("logged %d times, want once:\n%s", got, r.log)
 				}
 				after(time.Hour)
 				if got := store.times("secret/detailed-metadata?scan"); got != 2 {
@@ -116,7 +116,7 @@ func TestAMountThatMayNotBeReadAtAllIsToldAndNotReady(t *testing.T) {
 			t.Errorf("%v, want what may not be read", err)
 		}
 		if got := strings.Count(r.log.String(), "reason=forbidden"); got != 1 {
-			t.Errorf("told %d times, want once:\n%s", got, r.log)
+			t.Errorf("logged %d times, want once:\n%s", got, r.log)
 		}
 	})
 }

@@ -258,8 +258,8 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 	if err := r.feed.Ready(); err != nil {
 		t.Errorf("it was ready, and is not any more: %v", err)
 	}
-	if told := strings.Count(r.log.String(), "unreachable"); told != 1 {
-		t.Errorf("the log tells %d times that the store is unreachable, want once:\n%s", told, r.log)
+	if logged := strings.Count(r.log.String(), "unreachable"); logged != 1 {
+		t.Errorf("the log has %d times that the store is unreachable, want once:\n%s", logged, r.log)
 	}
 }
 
@@ -275,6 +275,6 @@ func TestAMountOfKVv1IsToldNotToBePolled(t *testing.T) {
 		t.Error(err)
 	}
 	if got := strings.Count(r.log.String(), "old: the mount is KV v1"); got != 1 {
-		t.Errorf("told %d times, want once:\n%s", got, r.log)
+		t.Errorf("logged %d times, want once:\n%s", got, r.log)
 	}
 }
