@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -178,4 +181,46 @@ func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
 	testkit.Eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
+}
+
+// oneConnection is a listener that accepts a single connection.
+type oneConnection chan net.Conn
+
+func (c oneConnection) Accept() (net.Conn, error) {
+	if connection, ok := <-c; ok {
+		return connection, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (c oneConnection) Close() error { close(c); return nil }
+
+func (c oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestTheAuditReceiverDoesNotWaitForASlowReader(t *testing.T) {
+	tokens, err := newBearers(write(t, "tokens", goodToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		receiver := &httpReceiver{bearers: tokens, log: slog.New(slog.DiscardHandler), bodies: make(chan struct{}, 1)}
+		listener, ended := make(oneConnection, 1), make(chan error, 1)
+		go func() { ended <- receiver.serve(ctx, listener) }()
+		client, server := net.Pipe()
+		defer client.Close()
+		listener <- server
+		if _, err := io.WriteString(client, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		// The answer waits in the pipe until it is read.
+		<-time.After(writeTimeout + time.Second)
+		if n, err := client.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("the answer still waits %s after the limit", time.Second)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
 }

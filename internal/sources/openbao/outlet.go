@@ -19,7 +19,7 @@ func offerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
 }
 
-// emit offers an observation until the sink accepts it. Once ctx is done it offers it one last time.
+// emit offers an observation until the sink accepts it or ctx is done, and at least once.
 func (out *outlet) emit(ctx context.Context, o Observation) {
 	if _, err := o.Path.Source().StorePath(); err != nil {
 		out.status.noteFailure(ctx, "paths that events cannot name", err)

@@ -27,7 +27,7 @@ func TestOutlet_ASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
 	})
 }
 
-func TestOutlet_OffersOnceMoreAfterTheEnd(t *testing.T) {
+func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	offers := 0
