@@ -23,14 +23,14 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var tries []queueEntry
+		tries := make(chan queueEntry, 2)
 		one := &worker{
 			pending: pending, metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
 			reconcile: func(ctx context.Context, _ events.Source, entry queueEntry) error {
 				if ctx.Err() != nil {
 					t.Error("the work is cut off")
 				}
-				if tries = append(tries, entry); len(tries) == 1 {
+				if tries <- entry; len(tries) == 1 {
 					return errors.New("no answer")
 				}
 				cancel()
@@ -46,8 +46,8 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		}
 		<-ctx.Done()
 		<-pending.quiet()
-		if len(tries) != 2 || tries[0] != tries[1] || !tries[0].created {
-			t.Errorf("tried with %+v, want the same entry twice", tries)
+		if first, second := <-tries, <-tries; first != second || !first.created {
+			t.Errorf("tried with %+v and %+v, want the same entry twice", first, second)
 		}
 		pending.shutDown()
 		running.Wait()

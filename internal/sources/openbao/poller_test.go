@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,18 +19,18 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		polls := 0
+		var polls atomic.Int64
 		p := &poller{
 			store: "main", interval: time.Minute, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler)), metrics: m, now: time.Now,
-			sweep: func(context.Context) bool { polls++; return true },
+			sweep: func(context.Context) bool { polls.Add(1); return true },
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); p.run(ctx) }()
-		want := func(n int) {
+		want := func(n int64) {
 			t.Helper()
-			if polls != n {
-				t.Errorf("polled %d times, want %d", polls, n)
+			if got := polls.Load(); got != n {
+				t.Errorf("polled %d times, want %d", got, n)
 			}
 		}
 		after(50 * time.Second)
