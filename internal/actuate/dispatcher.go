@@ -3,7 +3,9 @@ package actuate
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -59,9 +61,10 @@ type verdict struct {
 	rolls bool
 }
 
+// decide decides the changes in the order of their sources, so that of several reasons to hold the workload it always reports the same one.
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
-	for _, c := range p.changes {
+	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
 		decision := plan.Decide(w, c.change, c.from)
 		if d.dryRun && decision.Reason.Action() == plan.Roll {
 			decision.Reason = plan.DryRun
@@ -74,6 +77,10 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 		v.doing = append(v.doing, decision)
 	}
 	return v
+}
+
+func bySource(a, b *pendingChange) int {
+	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
 // act decides what becomes of a workload and starts it.
