@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// surroundings are what a loop works with that outlives its term as the leader.
+// surroundings are what a loop works with and what outlives it: a loop lives for one term as the leader.
 type surroundings struct {
 	options   Options
 	kinds     workload.Kinds

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// completion sees to patches that are finished: it follows, releases, retries, or gives up.
+// completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
 type completion struct {
 	patcher   *patcher
 	gathering *debounce

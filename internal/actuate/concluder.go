@@ -53,7 +53,7 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	}
 }
 
-// report reports a decision that rolls nothing, to those who are interested in its reason.
+// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent.
 func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())

@@ -52,7 +52,7 @@ type following struct {
 	timeout time.Duration
 
 	rollouts map[workload.Key]*rollout
-	// reported is the revision of each workload that an outcome says was rolled.
+	// reported is the newest revision of each workload that an outcome has.
 	reported map[workload.Key]string
 }
 
@@ -83,7 +83,7 @@ func (f *following) replacing() int {
 	return n
 }
 
-// unreported reports whether the workload was rolled to a revision that no outcome says.
+// unreported reports whether the workload was rolled to a revision that no outcome has.
 func (f *following) unreported(w *workload.Workload) bool {
 	return w.Revision != "" && f.reported[w.Key()] != w.Revision
 }
@@ -100,7 +100,7 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	return r
 }
 
-// resume takes the last outcome of a workload that the stream has. If it is that a rollout started, that one is followed.
+// resume takes the last outcome of a workload on the stream. If it says that a rollout started, the rollout is followed.
 func (f *following) resume(ctx context.Context, last events.Outcome) {
 	if last.Revision != "" {
 		f.reported[workload.KeyOf(last.Workload)] = last.Revision
@@ -110,7 +110,7 @@ func (f *following) resume(ctx context.Context, last events.Outcome) {
 	}
 }
 
-// supersede ends the rollout in progress that the one which has begun replaces, if there is one.
+// supersede ends the rollout that a new one of the same workload replaces, if one is in progress.
 func (f *following) supersede(started events.Outcome) (ending, bool) {
 	key := workload.KeyOf(started.Workload)
 	if r := f.rollouts[key]; r != nil && r.started.Revision != started.Revision {

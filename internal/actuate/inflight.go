@@ -21,7 +21,7 @@ type inFlightEvent struct {
 	err error
 }
 
-// context returns ctx with the span of the event, and without its end: an event is finished also when the loop stops.
+// context returns ctx with the span of the event, and without its cancellation: an event is finished even if the loop stops.
 func (e *inFlightEvent) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), e.span)
 }

@@ -17,9 +17,9 @@ const (
 	overdueCheck = 5 * time.Second
 )
 
-// loop does what there is to do while this actuator is the leader, one thing at a time. The state of its parts belongs to the
-// goroutine of run; patches and outcomes are sent by others, which hand their results back. The parts know nothing of the loop: what one
-// of them returns that concerns another, the loop carries there.
+// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run; other goroutines send
+// patches and outcomes, and return the results over channels. The parts do not know the loop: it passes what one part returns to the part
+// that it concerns.
 type loop struct {
 	progress *health.Progress
 	now      func() time.Time

@@ -47,7 +47,7 @@ func (o *outbox) add(r report) {
 // full reports whether nothing may be decided before outcomes are published.
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 
-// empty reports whether everything that must be published is.
+// empty reports whether nothing is left to publish: no outcome waits, and every start of a rollout is published.
 func (o *outbox) empty() bool { return len(o.waiting) == 0 && o.unpublished == 0 }
 
 // due reports whether what waits is to be published now. Patches go first, but not for ever.
@@ -72,7 +72,7 @@ func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report
 // flushed empties the outbox, after what waited was handed over.
 func (o *outbox) flushed() { o.waiting = nil }
 
-// published returns the rolls among reports that are published.
+// published takes reports that are published, and returns the rolls among them.
 func (o *outbox) published(reports []report) []*roll {
 	var rolls []*roll
 	for _, r := range reports {

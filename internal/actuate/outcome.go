@@ -26,7 +26,7 @@ func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload
 	}
 }
 
-// adopted is the outcome of a rollout that an earlier actuator started and did not report: of the skip that has found it.
+// adopted is the outcome of a rollout that an earlier actuator started and did not report, made of the skip by which it was found.
 func (o outcomes) adopted(skipped events.Outcome, w *workload.Workload) events.Outcome {
 	skipped.Verb, skipped.Revision, skipped.Generation, skipped.StartedAt = events.VerbStarted, w.Revision, w.Generation, skipped.Time
 	return skipped

@@ -20,7 +20,7 @@ type pendingChange struct {
 	events []*inFlightEvent
 }
 
-// newest returns the event that the change is of.
+// newest returns the event of the change.
 func (c *pendingChange) newest() *inFlightEvent { return c.events[len(c.events)-1] }
 
 // pending is a workload with changes that are not decided yet.

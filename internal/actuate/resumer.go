@@ -9,14 +9,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// resumer takes up, when this actuator becomes the leader, what the stream says that was in progress before.
+// resumer reads from the stream what was in progress before this actuator became the leader.
 type resumer struct {
 	bus     *events.Bus
 	origins events.Origins
 	log     *slog.Logger
 }
 
-// outcomes hands over the last outcome of each workload that the stream has.
+// outcomes calls take with the last outcome of each workload on the stream.
 func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) {
 	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
 		outcome, err := events.ParseOutcome(stored.Event)

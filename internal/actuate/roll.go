@@ -36,7 +36,7 @@ type roll struct {
 	span trace.Span
 }
 
-// context returns ctx with the span of the decision, and without its end: a patch that was begun is finished.
+// context returns ctx with the span of the decision, and without its cancellation: a patch that was started is finished.
 func (r *roll) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
 }
@@ -73,7 +73,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 // newest returns the newest of the changes that roll.
 func (r *roll) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
-// older orders changes by their resourceVersion, and by their source where that does not tell.
+// older orders changes by their resourceVersion, and by their source if that does not decide.
 func older(a, b *pendingChange) int {
 	switch {
 	case workload.Newer(a.change.ResourceVersion, b.change.ResourceVersion):

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rollouts sees to the workloads that have changed: it reports the rollouts that end by that, and lets go on what they held.
+// rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
 	index     *index
 	following *following
@@ -47,7 +47,7 @@ func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started even
 	o.review(ctx, w.Key())
 }
 
-// resume takes up the rollouts that were in progress when an actuator last looked: those whose last outcome on the stream is that
+// resume follows the rollouts that were in progress when the last leader stopped: those whose last outcome on the stream says that
 // they started.
 func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	for _, w := range o.index.all() {

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// problems logs what of an ExternalSecret cannot be read, once for each wording.
+// problems logs the parts of an ExternalSecret that are not readable, once for each wording.
 type problems struct {
 	log    *slog.Logger
 	logged map[types.NamespacedName]string

@@ -32,7 +32,7 @@ type verdict struct {
 	sentence string
 }
 
-// verdicts define for each reason its name and who hears of it.
+// verdicts define each reason: its name, and how it is reported.
 var verdicts = map[reason]verdict{
 	unknown:  {"unknown", events.VerbSkipped, "", "nothing is known about the ExternalSecret"},
 	done:     {"synced", events.VerbCompleted, "", "the ExternalSecret was synced"},

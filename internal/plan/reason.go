@@ -40,9 +40,9 @@ type Reason int
 
 // The reasons, in the order in which Decide asks.
 const (
-	// None is no reason, as when nothing stands in the way of a roll. It has no name and is never reported.
+	// None means that there was no reason, such as for holding a roll. It has no name and is never reported.
 	None Reason = iota
-	// Unknown is of a source, or a workload, of which too little is known to decide.
+	// Unknown: too little is known about the source or the workload to decide.
 	Unknown
 	NotOptedIn
 	Excluded

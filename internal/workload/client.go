@@ -30,7 +30,7 @@ type Objects interface {
 type Patch struct {
 	Type types.PatchType
 	Body []byte
-	// Revision is the one that the patch gives the pods. Empty: it only records.
+	// Revision is what the patch writes on the pod template. Empty: the patch only records.
 	Revision string
 }
 
