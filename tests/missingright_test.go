@@ -148,7 +148,7 @@ func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *test
 // saysWhatIsMissing waits until a program reports, in its log and its readiness check, that it may not read a resource.
 func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
 	r.Helper()
-	sentence := "list and watch " + resource + "; grant it as"
+	sentence := "no permission to list and watch " + resource
 	r.eventually("the log says what is missing", func(context.Context) bool {
 		log := program.Output()
 		return strings.Contains(log, `"msg":"permission missing"`) && strings.Contains(log, sentence)
