@@ -97,12 +97,10 @@ func TestWatcherFindsWhatHappenedWhileItWasAway(t *testing.T) {
 
 func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "0"))
-	var watchers []*Watcher
-	for range 2 {
-		w, stop := b.startReady(b.options())
-		defer stop()
-		watchers = append(watchers, w)
-	}
+	one, stopOne := b.startReady(b.options())
+	defer stopOne()
+	other, stopOther := b.startReady(b.options())
+	defer stopOther()
 	want := []string{"secret/db observed u1/1 {a b} []"}
 	for i := range 20 {
 		version := strconv.Itoa(i + 2)
@@ -113,7 +111,7 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 
 	// An informer calls its handler in order, so a watcher that knows the last Secret has had every change before it.
 	b.create(secretOf("shop", otherSource.Name, "u2", "22", "one"))
-	for _, w := range watchers {
+	for _, w := range []*Watcher{one, other} {
 		b.eventually("the watcher knows the last Secret", func() bool { return w.ledger.get(otherSource) != nil })
 		<-w.pending.quiet()
 	}
