@@ -118,6 +118,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 			}
 		})
 	})
+	consuming.Go(func() { l.recaller.run(leading) })
 	if beside := a.options.WhileLeading; beside != nil {
 		consuming.Go(func() { beside(leading, a.bus) })
 	}

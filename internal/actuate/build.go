@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type surroundings struct {
 func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now := s.options, s.options.Now
 	outcomes := outcomes{cluster: o.Cluster, now: now}
+	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
@@ -49,7 +51,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
-		stream:   &resumer{bus: s.bus, origins: events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}, log: s.log},
+		stream: &resumer{bus: s.bus, origins: origins, log: s.log},
+		recaller: newRecaller(func(ctx context.Context, source events.Source) (*events.Delivery, error) {
+			return origins.Recall(ctx, &s.bus.Reader, source, now())
+		}, s.log),
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
 		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{

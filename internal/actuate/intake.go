@@ -44,6 +44,19 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	}
 }
 
+// recall takes the last event of a source to the one workload that it was read again for.
+func (i *intake) recall(ctx context.Context, recalled answer) {
+	w := i.index.get(recalled.workload)
+	if w == nil {
+		return
+	}
+	e := i.inFlight.begin(ctx, recalled.delivery)
+	i.consider(e.context(ctx), e, w, nil)
+	if e.open == 0 {
+		i.inFlight.finish(ctx, e, nil)
+	}
+}
+
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.
 func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
 	key, change := w.Key(), e.delivery.Change

@@ -27,6 +27,7 @@ type loop struct {
 	deliveries chan *events.Delivery
 	dirty      *dirtySet
 	stream     *resumer
+	recaller   *recaller
 
 	inFlight   *inFlightEvents
 	gathering  *debounce
@@ -75,6 +76,9 @@ func (l *loop) work(ctx context.Context) {
 		case delivery := <-deliveries:
 			l.progress.Busy()
 			l.intake.take(ctx, delivery)
+		case recalled := <-l.recalled():
+			l.progress.Busy()
+			l.intake.recall(ctx, recalled)
 		case result := <-l.patcher.results:
 			l.progress.Busy()
 			l.completion.finish(ctx, result)
@@ -96,6 +100,14 @@ func (l *loop) work(ctx context.Context) {
 		}
 		l.wake(timer)
 	}
+}
+
+// recalled returns where the answers of the recaller come from, nil while no outcome can be taken.
+func (l *loop) recalled() <-chan answer {
+	if l.outbox.full() {
+		return nil
+	}
+	return l.recaller.answers
 }
 
 // wake sets the timer to when there is something to do again.

@@ -64,8 +64,8 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 // Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It returns no error:
 // if NATS does not receive the answer, the event is redelivered. It is harmless if the event was superseded meanwhile.
 func (d *Delivery) Done(ctx context.Context, err error) {
-	if !d.done.CompareAndSwap(false, true) {
-		return
+	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
+		return // a recalled event is not in flight
 	}
 	// A heartbeat after a nak would cancel its delay.
 	d.heartbeat.remove(d.msg)

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Origins are the clusters whose changes an actuator acts on.
@@ -46,4 +47,18 @@ func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Store
 		}
 	}
 	return stored, err
+}
+
+// Recall reads the last event of a source again, as a delivery that no consumer waits for: its Done has no effect. The error is a
+// *RejectError if the event is not readable, and wraps ErrNotFound if there is none.
+func (o Origins) Recall(ctx context.Context, reader *Reader, source Source, now time.Time) (*Delivery, error) {
+	stored, err := o.Last(ctx, reader, source)
+	if err != nil {
+		return nil, err
+	}
+	change, err := stored.Change()
+	if err != nil {
+		return nil, err
+	}
+	return &Delivery{Change: change, Seq: stored.Seq, Deliveries: 1, Received: now, subject: stored.Subject, storedAt: stored.Time}, nil
 }

@@ -1,0 +1,124 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// recallTimeout bounds one read of a last event.
+const recallTimeout = 5 * time.Second
+
+// question is one workload that needs a decision about a source, although no delivery is going to ask for one.
+type question struct {
+	workload workload.Key
+	source   events.Source
+}
+
+// recaller reads the last event of a source from the stream again, for one workload. Nothing of it is on the stream: what is asked is lost
+// with the leader, so whoever asks must be able to ask again, of the state of the workload.
+type recaller struct {
+	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
+	last func(context.Context, events.Source) (*events.Delivery, error)
+	log  *slog.Logger
+	// answers has an event for each question, in no order. A question about a source without an event has none.
+	answers chan answer
+
+	mu     sync.Mutex
+	asked  map[question]struct{}
+	signal chan struct{}
+}
+
+// answer is the last event of a source, for one workload.
+type answer struct {
+	question
+	delivery *events.Delivery
+}
+
+func newRecaller(last func(context.Context, events.Source) (*events.Delivery, error), log *slog.Logger) *recaller {
+	return &recaller{
+		last: last, log: log, answers: make(chan answer), asked: make(map[question]struct{}), signal: make(chan struct{}, 1),
+	}
+}
+
+// ask has the last event of a source delivered for a workload. It does not block; the same question is asked once. It is safe for
+// concurrent use.
+func (r *recaller) ask(q question) {
+	r.mu.Lock()
+	r.asked[q] = struct{}{}
+	r.mu.Unlock()
+	select {
+	case r.signal <- struct{}{}:
+	default: // signaled already
+	}
+}
+
+// run answers until the context is done.
+func (r *recaller) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.signal:
+		}
+		for q, ok := r.next(); ok; q, ok = r.next() {
+			r.answer(ctx, q)
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (r *recaller) next() (question, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for q := range r.asked {
+		delete(r.asked, q)
+		return q, true
+	}
+	return question{}, false
+}
+
+// answer reads the event until that succeeds, and waits until the loop takes it.
+func (r *recaller) answer(ctx context.Context, q question) {
+	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
+	for {
+		delivery, err := r.read(ctx, q.source)
+		switch {
+		case errors.Is(err, events.ErrNotFound):
+			return
+		case err == nil:
+			select {
+			case r.answers <- answer{question: q, delivery: delivery}:
+			case <-ctx.Done():
+			}
+			return
+		}
+		if reject, ok := errors.AsType[*events.RejectError](err); ok {
+			r.log.WarnContext(ctx, "last event not readable", "source", q.source.String(), "namespace", q.source.Namespace, "err", reject)
+			return
+		}
+		delay := backoff.Step()
+		r.log.WarnContext(ctx, "cannot read the last event; retrying", "source", q.source.String(), "namespace", q.source.Namespace,
+			"retry_in", delay, "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+	}
+}
+
+func (r *recaller) read(ctx context.Context, source events.Source) (*events.Delivery, error) {
+	bounded, cancel := context.WithTimeout(ctx, recallTimeout)
+	defer cancel()
+	return r.last(bounded, source)
+}

@@ -1,0 +1,63 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+		gone := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "gone"}
+		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
+		tries := 0
+		r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
+			if source == gone {
+				return nil, events.ErrNotFound
+			}
+			if tries++; tries < 3 {
+				return nil, errors.New("no answer")
+			}
+			return &events.Delivery{Change: events.Change{Source: source}}, nil
+		}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			r.run(ctx)
+			close(ended)
+		}()
+		for range 2 {
+			r.ask(question{web, gone})
+			r.ask(question{web, db})
+		}
+		got := <-r.answers
+		if got.workload != web || got.delivery.Change.Source != db || tries != 3 {
+			t.Errorf("got %v after %d tries, want the event of %v after 3", got, tries, db)
+		}
+		// Done has no effect on an event that no consumer waits for.
+		got.delivery.Done(ctx, context.Canceled)
+		stop()
+		<-ended
+	})
+}
+
+func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
+	web := workloadOf(t, "auto", wholeDB, nil)
+	l := loopOf(t, testOptions(), web)
+	delivery := &events.Delivery{Change: changeOf(nil), Deliveries: 1}
+	l.intake.recall(t.Context(), answer{question{web.Key(), delivery.Change.Source}, delivery})
+	if l.gathering.byKey[web.Key()] == nil || len(l.gathering.byKey) != 1 {
+		t.Errorf("%d workloads are pending, want web", len(l.gathering.byKey))
+	}
+	unknown := workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"}
+	l.intake.recall(t.Context(), answer{question{unknown, delivery.Change.Source}, delivery})
+	if len(l.gathering.byKey) != 1 {
+		t.Errorf("%d workloads are pending, want 1: the other does not exist", len(l.gathering.byKey))
+	}
+}
