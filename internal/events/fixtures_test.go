@@ -2,7 +2,10 @@ package events
 
 import (
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
 )
 
 const (
@@ -109,4 +112,26 @@ func allOutcomes() []Outcome {
 		list = append(list, o)
 	}
 	return list
+}
+
+func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
+	t.Helper()
+	e, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
+	t.Helper()
+	msg, err := ToMsg(e, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromMsg(subject, msg.Header, msg.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

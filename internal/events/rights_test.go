@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -126,4 +128,12 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "another cluster's subject is refused", func() bool { return strings.Contains(actuatorLog.String(), "prod-us") })
+}
+
+func declareWith(ctx context.Context, nc *nats.Conn) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	return Declare(ctx, js, 1)
 }

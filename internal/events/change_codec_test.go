@@ -2,8 +2,6 @@ package events
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +9,6 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
-
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestChangeSurvivesTheWire(t *testing.T) {
@@ -70,104 +66,6 @@ func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestEveryKindHasAFixture(t *testing.T) {
-	tested := map[Kind]map[Verb]bool{KindRollout: {}, KindCluster: {VerbClaimed: true}}
-	for _, c := range allChanges() {
-		if tested[c.Source.Kind] == nil {
-			tested[c.Source.Kind] = map[Verb]bool{}
-		}
-		tested[c.Source.Kind][c.Verb] = true
-	}
-	for _, o := range allOutcomes() {
-		tested[KindRollout][o.Verb] = true
-	}
-	for kind, list := range verbs {
-		for _, verb := range list {
-			if !tested[kind][verb] {
-				t.Errorf("no test has an event %s", eventType(kind, verb))
-			}
-		}
-	}
-}
-
-func TestOutcomeSurvivesTheWire(t *testing.T) {
-	for _, want := range allOutcomes() {
-		t.Run(string(want.Verb), func(t *testing.T) {
-			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
-			got, err := ParseOutcome(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-			if err := validateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func TestGoldenWireFormat(t *testing.T) {
-	for _, c := range allChanges() {
-		compareWire(t, mustEvent(t, c.Event), Subject(c.Cluster, c.Source))
-	}
-	for _, o := range allOutcomes() {
-		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
-	}
-	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
-}
-
-func compareWire(t *testing.T, e event.Event, subject string) {
-	t.Helper()
-	msg, err := ToMsg(e, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wire strings.Builder
-	fmt.Fprintln(&wire, msg.Subject)
-	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {
-		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
-	}
-	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
-	testkit.Golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
-}
-
-func TestSelfLinks(t *testing.T) {
-	tests := map[string]string{
-		"deployment":  "/apis/apps/v1/namespaces/shop/deployments/web",
-		"statefulset": "/apis/apps/v1/namespaces/shop/statefulsets/web",
-		"daemonset":   "/apis/apps/v1/namespaces/shop/daemonsets/web",
-		"cronjob":     "/apis/batch/v1/namespaces/shop/cronjobs/web",
-		"rollout":     "/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web",
-
-		"externalsecret": "/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/web",
-		"pod":            "",
-	}
-	for kind, want := range tests {
-		if got := (Workload{Kind: kind, Namespace: "shop", Name: "web"}).selfLink(); got != want {
-			t.Errorf("%s: got %s, want %s", kind, got, want)
-		}
-	}
-}
-
-func TestSelfLinksOfSources(t *testing.T) {
-	tests := map[string]Source{
-		"/api/v1/namespaces/shop/configmaps/db":                           {KindConfigMap, "shop", "db"},
-		"/api/v1/namespaces/shop/secrets/db":                              {KindSecret, "shop", "db"},
-		"/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/db": {KindExternalSecret, "shop", "db"},
-		"/apis/cert-manager.io/v1/namespaces/shop/certificates/web":       {KindCertificate, "shop", "web"},
-		"openbao://bao/secret/shop/db":                                    StorePath{"bao", RootNamespace, "secret", "shop/db"}.Source(),
-		"openbao://bao/kv/prod/shop/db.v2%2050%25?namespace=team-a%2Feu":  storePath.Source(),
-		"openbao://bao/secret/a%3Fb%23c":                                  StorePath{"bao", RootNamespace, "secret", "a?b#c"}.Source(),
-	}
-	for want, source := range tests {
-		if got := source.selfLink(); got != want {
-			t.Errorf("%s: got %s, want %s", source, got, want)
-		}
 	}
 }
 
@@ -260,30 +158,6 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 	}
 }
 
-func TestOutcomeIsNotPublishedWhen(t *testing.T) {
-	tests := []struct {
-		name  string
-		alter func(*Outcome)
-	}{
-		{"the cluster is missing", func(o *Outcome) { o.Cluster = "" }},
-		{"the verb is of changes", func(o *Outcome) { o.Verb = VerbChanged }},
-		{"the kind of the workload is not known", func(o *Outcome) { o.Workload.Kind = "pod" }},
-		{"the name of the workload is missing", func(o *Outcome) { o.Workload.Name = "" }},
-		{"the uid of the workload is missing", func(o *Outcome) { o.Workload.UID = "" }},
-		{"the resourceVersion is not a number", func(o *Outcome) { o.ResourceVersion = "x" }},
-		{"the cause has a control character", func(o *Outcome) { o.Cause = "a\nb" }},
-		{"the time is missing", func(o *Outcome) { o.Time = time.Time{} }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			o := outcome()
-			tt.alter(&o)
-			_, err := o.Event()
-			wantReason(t, err, ReasonMalformed)
-		})
-	}
-}
-
 func TestParseChangeRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -323,37 +197,6 @@ func TestParseChangeRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestParseRefusesTheOther(t *testing.T) {
-	asOutcome := mustEvent(t, change().Event)
-	asOutcome.SetSource(sourceURI(testCluster, actuator))
-	_, err := ParseOutcome(asOutcome)
-	wantReason(t, err, ReasonUnknownType)
-
-	asChange := mustEvent(t, outcome().Event)
-	asChange.SetSource(sourceURI(testCluster, watcher))
-	_, err = ParseChange(asChange)
-	wantReason(t, err, ReasonUnknownType)
-
-	other := mustEvent(t, outcome().Event)
-	other.SetExtension("name", "other")
-	_, err = ParseOutcome(other)
-	wantReason(t, err, ReasonMalformed)
-}
-
-func TestValidateRefusesAnotherSubject(t *testing.T) {
-	for _, subject := range []string{
-		"keyturn.v1.other.secret.shop.db_v2", "keyturn.v1.prod-eu.configmap.shop.db_v2",
-		"keyturn.v1.prod-eu.secret.bank.db_v2", "keyturn.v1.prod-eu.secret.shop.db",
-	} {
-		wantReason(t, validateChange(subject, change()), ReasonSubjectMismatch)
-	}
-	for _, subject := range []string{"keyturn.v1.prod-eu.rollout.shop.statefulset-web-front", "keyturn.v1.prod-eu.rollout.shop.deployment-web"} {
-		wantReason(t, validateOutcome(subject, outcome()), ReasonSubjectMismatch)
-	}
-	wantReason(t, validateChange("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
-	wantReason(t, validateOutcome("orders.new", outcome()), ReasonMalformed)
 }
 
 func TestABrokenTraceDoesNotCostTheChange(t *testing.T) {
@@ -419,55 +262,4 @@ func FuzzParseChange(f *testing.F) {
 			t.Error(diff)
 		}
 	})
-}
-
-func FuzzParseOutcome(f *testing.F) {
-	for _, o := range allOutcomes() {
-		e := mustEvent(f, o.Event)
-		f.Add(e.Type(), e.ID(), e.Subject(), o.Workload.Kind, o.Workload.Name, o.Workload.UID, o.Cause, e.Data())
-	}
-	f.Fuzz(func(t *testing.T, kind, id, subject, workload, name, uid, cause string, data []byte) {
-		header := nats.Header{
-			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {"k8s://prod-eu/actuator"},
-			"ce-subject": {subject}, "ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"},
-			"ce-clustername": {testCluster}, "ce-partitionkey": {testCluster + "/" + uid}, "ce-kind": {"rollout"},
-			"ce-namespace": {"shop"}, "ce-name": {name}, "ce-workloadkind": {workload}, "ce-causationid": {cause},
-		}
-		e, err := FromMsg("s", header, data)
-		if err != nil {
-			return
-		}
-		o, err := ParseOutcome(e)
-		if err != nil {
-			return
-		}
-		if _, err := ParseSubject(OutcomeSubject(o.Cluster, o.Workload)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ParseOutcome(mustEvent(t, o.Event)); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
-	t.Helper()
-	e, err := make()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
-	t.Helper()
-	msg, err := ToMsg(e, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := FromMsg(subject, msg.Header, msg.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
 }

@@ -1,0 +1,85 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// TestBufferedMessagesAreNaked blocks a handler, so that messages are buffered, and lets a second consumer take over.
+func TestBufferedMessagesAreNaked(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	for i := range 10 {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		result <- b.Consume(ctx, ConsumeOptions{Durable: "actuator", AckWait: time.Hour}, func(ctx context.Context, d *Delivery) {
+			lag, err := b.Lag(t.Context(), "actuator")
+			for err == nil && lag.Pending > 0 {
+				lag, err = b.Lag(t.Context(), "actuator")
+			}
+			cancel()
+			d.Done(ctx, ctx.Err())
+		})
+	}()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	second := consume(t, b, ConsumeOptions{AckWait: time.Hour})
+	for range 10 {
+		second.next().Done(t.Context(), nil)
+	}
+	drained(t, b)
+}
+
+func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	const sources = 20
+	c := consume(t, b, ConsumeOptions{AckWait: time.Second})
+	var under []*Delivery
+	for i := range sources {
+		mustPublish(t, b, version(fmt.Sprintf("before%d", i), "1"), 0)
+	}
+	for range sources {
+		under = append(under, c.next())
+	}
+	finish := func(list []*Delivery) {
+		for _, d := range list {
+			d.Done(t.Context(), nil)
+		}
+	}
+	finish(under[:5])
+	s.restart(func() { finish(under[5:10]) })
+	want := make(map[string]bool)
+	for i := range sources {
+		change := version(fmt.Sprintf("after%d", i), "1")
+		want[change.Source.Name] = true
+		testkit.Eventually(t, change.Source.Name+" is published", func() bool {
+			_, err := b.PublishChange(t.Context(), change, 0)
+			return err == nil
+		})
+	}
+	for len(want) > 0 {
+		d := c.next()
+		delete(want, d.Change.Source.Name)
+		d.Done(t.Context(), nil)
+	}
+	finish(under[10:])
+	// What was finished without a server may be redelivered.
+	testkit.Eventually(t, "every event is acknowledged", func() bool {
+		select {
+		case d := <-c.deliveries:
+			d.Done(t.Context(), nil)
+		default:
+		}
+		lag, err := b.Lag(t.Context(), "actuator")
+		return err == nil && lag == Lag{}
+	})
+}

@@ -1,0 +1,115 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+func TestDone(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		// again means that the event is redelivered.
+		again bool
+		// letter is the reason in the dead letter. Empty means no dead letter.
+		letter string
+	}{
+		{name: "what is done is not delivered again"},
+		{name: "an unknown error is delivered again", err: errors.New("no route to host"), again: true},
+		{name: "what was interrupted is delivered again", err: fmt.Errorf("patching: %w", context.Canceled), again: true},
+		{name: "what is refused is a dead letter", err: fmt.Errorf("resolving: %w", &RejectError{Reason: "not-wanted", Err: errors.New("line 1\nline 2 ü")}), letter: "not-wanted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := startServer(t)
+			b := s.bus()
+			seq := mustPublish(t, b, version("db", "1"), 0)
+			c := consume(t, b, ConsumeOptions{})
+			d := c.next()
+			d.Done(t.Context(), tt.err)
+			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
+			d.heartbeat.mu.Lock()
+			if _, kept := d.heartbeat.inFlight[d.msg]; kept {
+				t.Error("it is still said to be worked on")
+			}
+			d.heartbeat.mu.Unlock()
+			if tt.again {
+				if d = c.next(); d.Deliveries != 2 || d.Seq != seq {
+					t.Errorf("got delivery %d of %d", d.Deliveries, d.Seq)
+				}
+				d.Done(t.Context(), nil)
+			}
+			drained(t, b)
+			c.stop()
+			if len(c.deliveries) != 0 {
+				t.Errorf("%d more deliveries", len(c.deliveries))
+			}
+			letters, err := b.DeadLetters(t.Context(), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.letter == "" {
+				if len(letters) != 0 {
+					t.Errorf("got %+v", letters)
+				}
+				return
+			}
+			if len(letters) != 1 {
+				t.Fatalf("got %d dead letters", len(letters))
+			}
+			l := letters[0]
+			if l.Reason != tt.letter || l.Error != "line 1 line 2 ü" || l.Seq != seq || l.Subject != d.subject || l.Time.IsZero() {
+				t.Errorf("got %+v", l)
+			}
+			if e, err := FromMsg(l.Subject, l.Header, l.Data); err != nil || e.ID() != d.Change.ID() {
+				t.Errorf("the event cannot be read from the dead letter: %v", err)
+			}
+		})
+	}
+}
+
+func TestDoneIsHarmlessForASupersededDelivery(t *testing.T) {
+	for name, err := range map[string]error{
+		"acknowledged": nil, "refused": rejectf("not-wanted", "no"), "failed": errors.New("no"), "interrupted": context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			b := s.bus()
+			c := consume(t, b, ConsumeOptions{})
+			first := mustPublish(t, b, version("db", "1"), 0)
+			old := c.next()
+			second := mustPublish(t, b, version("db", "2"), first)
+			newer := c.next()
+			old.Done(t.Context(), err)
+			if newer.Seq != second || newer.Change.ResourceVersion != "2" {
+				t.Errorf("got %+v", newer)
+			}
+			newer.Done(t.Context(), errors.New("try again"))
+			if newer = c.next(); newer.Seq != second {
+				t.Errorf("the newer event is lost: got %d", newer.Seq)
+			}
+			newer.Done(t.Context(), nil)
+			drained(t, b)
+			c.stop()
+			if len(c.deliveries) != 0 {
+				t.Errorf("%d more deliveries", len(c.deliveries))
+			}
+		})
+	}
+}
+
+func TestDeliveryContinuesTheTrace(t *testing.T) {
+	hop := TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+	d := &Delivery{Change: change(), header: nats.Header{"Traceparent": {hop.Parent}}}
+	if got := TraceFrom(d.TraceContext(t.Context())); got != hop {
+		t.Errorf("got %v, want the hop", got)
+	}
+	d.header = nats.Header{"traceparent": {"nonsense"}}
+	if got := TraceFrom(d.TraceContext(t.Context())); got != change().Trace {
+		t.Errorf("got %v, want the creation", got)
+	}
+}

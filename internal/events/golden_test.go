@@ -1,0 +1,58 @@
+package events
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestEveryKindHasAFixture(t *testing.T) {
+	tested := map[Kind]map[Verb]bool{KindRollout: {}, KindCluster: {VerbClaimed: true}}
+	for _, c := range allChanges() {
+		if tested[c.Source.Kind] == nil {
+			tested[c.Source.Kind] = map[Verb]bool{}
+		}
+		tested[c.Source.Kind][c.Verb] = true
+	}
+	for _, o := range allOutcomes() {
+		tested[KindRollout][o.Verb] = true
+	}
+	for kind, list := range verbs {
+		for _, verb := range list {
+			if !tested[kind][verb] {
+				t.Errorf("no test has an event %s", eventType(kind, verb))
+			}
+		}
+	}
+}
+
+func TestGoldenWireFormat(t *testing.T) {
+	for _, c := range allChanges() {
+		compareWire(t, mustEvent(t, c.Event), Subject(c.Cluster, c.Source))
+	}
+	for _, o := range allOutcomes() {
+		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
+	}
+	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
+}
+
+func compareWire(t *testing.T, e event.Event, subject string) {
+	t.Helper()
+	msg, err := ToMsg(e, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wire strings.Builder
+	fmt.Fprintln(&wire, msg.Subject)
+	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {
+		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
+	}
+	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
+	testkit.Golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
+}

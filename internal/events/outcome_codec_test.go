@@ -1,0 +1,80 @@
+package events
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+func TestOutcomeSurvivesTheWire(t *testing.T) {
+	for _, want := range allOutcomes() {
+		t.Run(string(want.Verb), func(t *testing.T) {
+			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
+			got, err := ParseOutcome(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := validateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestOutcomeIsNotPublishedWhen(t *testing.T) {
+	tests := []struct {
+		name  string
+		alter func(*Outcome)
+	}{
+		{"the cluster is missing", func(o *Outcome) { o.Cluster = "" }},
+		{"the verb is of changes", func(o *Outcome) { o.Verb = VerbChanged }},
+		{"the kind of the workload is not known", func(o *Outcome) { o.Workload.Kind = "pod" }},
+		{"the name of the workload is missing", func(o *Outcome) { o.Workload.Name = "" }},
+		{"the uid of the workload is missing", func(o *Outcome) { o.Workload.UID = "" }},
+		{"the resourceVersion is not a number", func(o *Outcome) { o.ResourceVersion = "x" }},
+		{"the cause has a control character", func(o *Outcome) { o.Cause = "a\nb" }},
+		{"the time is missing", func(o *Outcome) { o.Time = time.Time{} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := outcome()
+			tt.alter(&o)
+			_, err := o.Event()
+			wantReason(t, err, ReasonMalformed)
+		})
+	}
+}
+
+func FuzzParseOutcome(f *testing.F) {
+	for _, o := range allOutcomes() {
+		e := mustEvent(f, o.Event)
+		f.Add(e.Type(), e.ID(), e.Subject(), o.Workload.Kind, o.Workload.Name, o.Workload.UID, o.Cause, e.Data())
+	}
+	f.Fuzz(func(t *testing.T, kind, id, subject, workload, name, uid, cause string, data []byte) {
+		header := nats.Header{
+			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {"k8s://prod-eu/actuator"},
+			"ce-subject": {subject}, "ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"},
+			"ce-clustername": {testCluster}, "ce-partitionkey": {testCluster + "/" + uid}, "ce-kind": {"rollout"},
+			"ce-namespace": {"shop"}, "ce-name": {name}, "ce-workloadkind": {workload}, "ce-causationid": {cause},
+		}
+		e, err := FromMsg("s", header, data)
+		if err != nil {
+			return
+		}
+		o, err := ParseOutcome(e)
+		if err != nil {
+			return
+		}
+		if _, err := ParseSubject(OutcomeSubject(o.Cluster, o.Workload)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseOutcome(mustEvent(t, o.Event)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

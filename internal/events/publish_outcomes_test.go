@@ -1,0 +1,129 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+func TestPublishOutcomes(t *testing.T) {
+	for name, publish := range map[string]func(*Bus) []error{
+		"one after the other": func(b *Bus) (errs []error) {
+			for _, o := range allOutcomes() {
+				errs = append(errs, b.PublishOutcomes(t.Context(), o)...)
+			}
+			return errs
+		},
+		"all at once": func(b *Bus) []error { return b.PublishOutcomes(t.Context(), allOutcomes()...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			b, js := s.bus(), s.jetstream()
+			for range 2 {
+				if err := errors.Join(publish(b)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var changes, history []string
+			for _, raw := range messages(t, js, StreamChanges) {
+				changes = append(changes, raw.Header["ce-type"][0])
+			}
+			for _, raw := range messages(t, js, StreamHistory) {
+				history = append(history, raw.Header["ce-type"][0])
+			}
+			if fmt.Sprint(changes) != "[dev.keyturn.rollout.failed.v1]" {
+				t.Errorf("CHANGES holds %v, want the last outcome that is neither a skip nor a hold", changes)
+			}
+			if len(history) != len(allOutcomes()) {
+				t.Errorf("HISTORY holds %v, want each outcome once", history)
+			}
+			stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, outcome().Workload))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, err := stored.Outcome(); err != nil || o.Verb != VerbFailed {
+				t.Errorf("got %+v, %v", o, err)
+			}
+		})
+	}
+}
+
+func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	foreign, malformed := outcome(), outcome()
+	foreign.Cluster, malformed.Workload.Namespace = "other", "Shop"
+	errs := b.PublishOutcomes(t.Context(), foreign, outcome(), malformed)
+	wantReason(t, errs[0], ReasonForeignCluster)
+	wantReason(t, errs[2], ReasonMalformed)
+	if errs[1] != nil {
+		t.Error(errs[1])
+	}
+	if n := len(messages(t, s.jetstream(), StreamChanges)); n != 1 {
+		t.Errorf("CHANGES holds %d messages, want one", n)
+	}
+}
+
+func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	if err := s.jetstream().DeleteStream(t.Context(), StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range b.PublishOutcomes(t.Context(), allOutcomes()...) {
+		skipped := allOutcomes()[i].Verb == VerbSkipped || allOutcomes()[i].Verb == VerbHeld
+		if err == nil && !skipped {
+			t.Errorf("%s is said to be published", allOutcomes()[i].Verb)
+		}
+	}
+	if n := len(messages(t, s.jetstream(), StreamHistory)); n != len(allOutcomes()) {
+		t.Errorf("HISTORY holds %d messages, want %d", n, len(allOutcomes()))
+	}
+}
+
+func TestTheStateOfAWorkloadIsItsLastOutcomeOnHistory(t *testing.T) {
+	no := errors.New("no answer")
+	for _, tt := range []struct {
+		name string
+		errs [3]error
+		// states has, for each publication, the index of the one that becomes the state; -1 is none.
+		states [3]int
+		failed int
+	}{
+		{name: "all are on HISTORY", states: [3]int{1, 1, -1}},
+		{name: "the first is not", errs: [3]error{no, nil, nil}, states: [3]int{-1, -1, -1}, failed: 3},
+		{name: "the last is not", errs: [3]error{nil, nil, no}, states: [3]int{-1, -1, -1}, failed: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var batch []publication
+			for i, verb := range []Verb{VerbStarted, VerbCompleted, VerbSkipped} {
+				batch = append(batch, publication{outcome: Outcome{Verb: verb}, msg: &nats.Msg{Subject: "a"}, err: tt.errs[i]})
+			}
+			// Neither another workload nor an outcome that cannot be encoded has a part in it.
+			batch = append(batch,
+				publication{outcome: Outcome{Verb: VerbFailed}, msg: &nats.Msg{Subject: "b"}},
+				publication{outcome: Outcome{Verb: VerbFailed}, err: no},
+			)
+			chooseStates(batch)
+			states, failed := [3]int{-1, -1, -1}, 0
+			for i, p := range batch[:3] {
+				if p.err != nil {
+					failed++
+				}
+				for j := range batch {
+					if p.state == &batch[j] {
+						states[i] = j
+					}
+				}
+			}
+			if states != tt.states || failed != tt.failed {
+				t.Errorf("got the states %v and %d to publish again, want %v and %d", states, failed, tt.states, tt.failed)
+			}
+			if batch[3].state != &batch[3] || batch[4].state != nil || batch[4].err == nil {
+				t.Errorf("got %+v and %+v", batch[3], batch[4])
+			}
+		})
+	}
+}
