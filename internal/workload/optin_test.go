@@ -12,63 +12,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// wantTest asks one workload about one source.
-type wantTest struct {
-	name     string
-	workload map[string]string
-	template map[string]string
-	all      bool
-	source   string
-	ref      *Reference
-	match    bool
-
-	want WantReason
-	keys []string
-	// by is the annotation and the item that must have decided, as "<annotation>: <item>". Empty: not compared.
-	by string
-}
-
-func runWantTests(t *testing.T, tests []wantTest) {
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, tt.template, tt.all)
-			if len(errs) > 0 {
-				t.Fatalf("errors %v", errs)
-			}
-			want := optIn.Wants(source(t, tt.source), tt.ref, tt.match)
-			if want.Reason != tt.want {
-				t.Errorf("reason %s, want %s", want.Reason, tt.want)
-			}
-			if diff := cmp.Diff(tt.keys, want.Keys); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
-			if by := want.Annotation + ": " + want.Item; tt.by != "" && by != tt.by {
-				t.Errorf("decided by %q, want %q", by, tt.by)
-			}
-			if optIn.Empty() && (want.Wanted() || want.Reason == OnlyPulled) {
-				t.Error("it is empty, but wants a source")
-			}
-		})
-	}
-}
-
-func source(t testing.TB, text string) events.Source {
-	t.Helper()
-	source, err := events.ParseSource(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source.Namespace = "shop"
-	return source
-}
-
-func rollOn(text string) map[string]string { return map[string]string{AnnotationRollOn: text} }
-
-// reads is a reference that reads the keys, or all.
-func reads(keys ...string) *Reference { return &Reference{Keys: keys} }
-
-func pulls() *Reference { return &Reference{ByPull: true} }
-
 func TestOptInOfBoth(t *testing.T) {
 	runWantTests(t, []wantTest{
 		{
@@ -237,64 +180,6 @@ func TestOptInHasPatterns(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAnnotationsThatAreTooLong(t *testing.T) {
-	for _, annotation := range []string{
-		AnnotationRollOn, "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload",
-	} {
-		t.Run(annotation, func(t *testing.T) {
-			list := "db"
-			if annotation == AnnotationRollOn {
-				list = "secret/db"
-			}
-			list += strings.Repeat(",", maxAnnotation-len(list))
-			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
-				t.Errorf("of %d bytes: errors %v", len(list), errs)
-			}
-			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
-			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
-			if diff := cmp.Diff(want, lines(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
-			if names := optIn.names(""); len(names) > 0 {
-				t.Errorf("names %v were read", names)
-			}
-			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != byAuto {
-				t.Errorf("the other annotation says %s, want %s", got, byAuto)
-			}
-		})
-	}
-}
-
-func TestItemErrorsShortenTheItem(t *testing.T) {
-	err := &itemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
-	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
-	if err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
-}
-
-func TestWantReasonsHaveNames(t *testing.T) {
-	seen := make(map[string]bool)
-	for r := NotWanted; r <= byAll; r++ {
-		name := r.String()
-		if name == "unknown" || seen[name] {
-			t.Errorf("reason %d is called %q", r, name)
-		}
-		seen[name] = true
-		if got, want := (Want{Reason: r}).Wanted(), strings.HasPrefix(name, "by-"); got != want {
-			t.Errorf("Wanted() = %t for %s", got, name)
-		}
-	}
-}
-
-func lines(errs []error) []string {
-	var list []string
-	for _, err := range errs {
-		list = append(list, err.Error())
-	}
-	return list
 }
 
 func FuzzParseOptIn(f *testing.F) {

@@ -1,0 +1,171 @@
+package workload
+
+import "testing"
+
+func TestVolumesAreReadByTheKeysThatAreMounted(t *testing.T) {
+	runReferenceTests(t, []referenceTest{
+		{
+			name: "volumes without items read all keys",
+			spec: `
+containers:
+- name: app
+  volumeMounts: [{name: s, mountPath: /s}, {name: c, mountPath: /c}]
+volumes:
+- {name: s, secret: {secretName: db}}
+- {name: c, configMap: {name: app}}`,
+			want: []Reference{configMap("app"), secret("db")},
+		},
+		{
+			name: "an empty list of items reads all keys",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /s}]}]
+volumes: [{name: s, secret: {secretName: db, items: []}}]`,
+			want: []Reference{secret("db")},
+		},
+		{
+			name: "volumes with items read these keys, in order",
+			spec: `
+containers:
+- name: app
+  volumeMounts: [{name: s, mountPath: /s}, {name: c, mountPath: /c}]
+volumes:
+- {name: s, secret: {secretName: tls, items: [{key: tls.key, path: key}, {key: tls.crt, path: crt}]}}
+- {name: c, configMap: {name: app, items: [{key: level, path: level}]}}`,
+			want: []Reference{configMap("app", "level"), secret("tls", "tls.crt", "tls.key")},
+		},
+		{
+			name: "volumes can be optional",
+			spec: `
+containers: [{name: app}]
+volumes:
+- {name: s, secret: {secretName: db, optional: true}}
+- {name: c, configMap: {name: app, optional: true}}`,
+			want: []Reference{optional(configMap("app")), optional(secret("db"))},
+		},
+		{
+			name: "a volume that no container mounts is read like one that is",
+			spec: `
+containers: [{name: app}]
+volumes:
+- {name: s, secret: {secretName: db}}
+- {name: c, configMap: {name: app, items: [{key: level, path: level}]}}`,
+			want: []Reference{configMap("app", "level"), secret("db")},
+		},
+		{
+			name: "a projected volume reads each of its sources",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: all, mountPath: /all}]}]
+volumes:
+- name: all
+  projected:
+    sources:
+    - {secret: {name: db}}
+    - {secret: {name: tls, items: [{key: tls.crt, path: crt}]}}
+    - {configMap: {name: app, optional: true}}
+    - {configMap: {name: ca, items: [{key: ca.crt, path: ca}]}}
+    - {serviceAccountToken: {path: token}}
+    - {downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}`,
+			want: []Reference{optional(configMap("app")), configMap("ca", "ca.crt"), secret("db"), secret("tls", "tls.crt")},
+		},
+		{
+			name: "a subPath names the key of a volume without items",
+			spec: `
+containers:
+- name: app
+  volumeMounts:
+  - {name: s, mountPath: /s/password, subPath: password}
+  - {name: c, mountPath: /c/app.conf, subPath: ./app.conf}
+volumes:
+- {name: s, secret: {secretName: db}}
+- {name: c, configMap: {name: app}}`,
+			want: []Reference{requires(configMap("app", "app.conf")), requires(secret("db", "password"))},
+		},
+		{
+			name: "the subPaths of all containers count",
+			spec: `
+initContainers: [{name: init, volumeMounts: [{name: s, mountPath: /a, subPath: a}]}]
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /b, subPath: b}]}]
+ephemeralContainers: [{name: debug, volumeMounts: [{name: s, mountPath: /c, subPath: c}]}]
+volumes: [{name: s, secret: {secretName: db}}]`,
+			want: []Reference{requires(secret("db", "a", "b", "c"))},
+		},
+		{
+			name: "one mount without a subPath reads all keys",
+			spec: `
+containers:
+- {name: app, volumeMounts: [{name: s, mountPath: /a, subPath: a}]}
+- {name: sidecar, volumeMounts: [{name: s, mountPath: /s}]}
+volumes: [{name: s, secret: {secretName: db}}]`,
+			want: []Reference{secret("db")},
+		},
+		{
+			name: "a subPath that is not known before the pod runs reads all keys",
+			spec: `
+containers:
+- name: app
+  volumeMounts: [{name: s, mountPath: /a, subPath: a}, {name: s, mountPath: /b, subPathExpr: $(POD_NAME)}]
+volumes: [{name: s, secret: {secretName: db}}]`,
+			want: []Reference{secret("db")},
+		},
+		{
+			name: "a subPath of the whole volume reads all keys",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /a, subPath: a}, {name: s, mountPath: /b, subPath: ./}]}]
+volumes: [{name: s, secret: {secretName: db}}]`,
+			want: []Reference{secret("db")},
+		},
+		{
+			name: "a subPath through the links of the kubelet reads all keys",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /a, subPath: ..data/a}]}]
+volumes: [{name: s, secret: {secretName: db}}]`,
+			want: []Reference{secret("db")},
+		},
+		{
+			name: "a subPath is the path of an item where there are items",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /crt, subPath: certs/crt}]}]
+volumes:
+- name: s
+  secret: {secretName: tls, items: [{key: tls.crt, path: certs/crt}, {key: tls.key, path: certs/key}]}`,
+			want: []Reference{requires(secret("tls", "tls.crt"), "tls.crt", "tls.key")},
+		},
+		{
+			name: "a subPath that is a folder reads the items in it",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /certs, subPath: certs/}]}]
+volumes:
+- name: s
+  secret:
+    secretName: tls
+    items: [{key: tls.crt, path: certs/crt}, {key: tls.key, path: certs/key}, {key: ca, path: certs-ca}]`,
+			want: []Reference{requires(secret("tls", "tls.crt", "tls.key"), "ca", "tls.crt", "tls.key")},
+		},
+		{
+			name: "a subPath that reaches no item reads all items",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: s, mountPath: /x, subPath: elsewhere}]}]
+volumes: [{name: s, secret: {secretName: tls, items: [{key: tls.crt, path: crt}, {key: tls.key, path: key}]}}]`,
+			want: []Reference{secret("tls", "tls.crt", "tls.key")},
+		},
+		{
+			name: "a subPath of a projected volume reads the items that it reaches",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: all, mountPath: /crt, subPath: crt}]}]
+volumes:
+- name: all
+  projected:
+    sources:
+    - {secret: {name: tls, items: [{key: tls.crt, path: crt}, {key: tls.key, path: key}]}}
+    - {configMap: {name: app}}`,
+			want: []Reference{requires(configMap("app", "crt")), requires(secret("tls", "tls.crt"), "tls.crt", "tls.key")},
+		},
+		{
+			name: "the subPaths of one volume say nothing of another",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: a, mountPath: /a, subPath: a}, {name: b, mountPath: /b}]}]
+volumes: [{name: a, secret: {secretName: a}}, {name: b, secret: {secretName: b}}]`,
+			want: []Reference{requires(secret("a", "a")), secret("b")},
+		},
+	})
+}

@@ -1,0 +1,173 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
+	type a = map[string]string
+	const (
+		secretReload    = "secret.reloader.stakater.com/reload"
+		configMapReload = "configmap.reloader.stakater.com/reload"
+	)
+	runWantTests(t, []wantTest{
+		{
+			name:     "a name wants the source without a reference",
+			workload: a{secretReload: "db"}, source: "secret/db",
+			want: byName, by: secretReload + ": db",
+		},
+		{
+			name:     "a name wants the keys that are read, where there is a reference",
+			workload: a{secretReload: "db"}, source: "secret/db", ref: reads("user"),
+			want: byName, keys: []string{"user"},
+		},
+		{
+			name:     "a name is of one kind",
+			workload: a{secretReload: "db"}, source: "configmap/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name:     "a name of a ConfigMap wants the ConfigMap",
+			workload: a{configMapReload: "app"}, source: "configmap/app",
+			want: byName, by: configMapReload + ": app",
+		},
+		{
+			name:     "names are a list whose items are trimmed",
+			workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
+			want: byName, by: secretReload + ": db",
+		},
+		{
+			name:     "a name is an expression",
+			workload: a{secretReload: "db-.*"}, source: "secret/db-main",
+			want: byName, by: secretReload + ": db-.*",
+		},
+		{
+			name:     "an expression is for the whole name: not its end",
+			workload: a{secretReload: "db-.*"}, source: "secret/my-db-main",
+			want: NotWanted,
+		},
+		{
+			name:     "and not its beginning",
+			workload: a{secretReload: "db"}, source: "secret/db-main",
+			want: NotWanted,
+		},
+		{
+			name:     "a dot in a name is any character, as it is for Reloader",
+			workload: a{secretReload: "a.b"}, source: "secret/a-b",
+			want: byName,
+		},
+		{
+			name:     "an escaped dot is a dot",
+			workload: a{secretReload: `a\.b`}, source: "secret/a-b",
+			want: NotWanted,
+		},
+		{
+			name:     "an escaped dot matches a dot",
+			workload: a{secretReload: `a\.b`}, source: "secret/a.b",
+			want: byName,
+		},
+		{
+			name:     "each alternative is for the whole name: the first",
+			workload: a{secretReload: "foo|bar"}, source: "secret/foo",
+			want: byName,
+		},
+		{
+			name:     "the second",
+			workload: a{secretReload: "foo|bar"}, source: "secret/bar",
+			want: byName,
+		},
+		{
+			name:     "unlike Reloader, which takes the first as a beginning",
+			workload: a{secretReload: "foo|bar"}, source: "secret/foobaz",
+			want: NotWanted,
+		},
+		{
+			name:     "and the second as an end",
+			workload: a{secretReload: "foo|bar"}, source: "secret/bazbar",
+			want: NotWanted,
+		},
+		{
+			name:     "anchors that somebody wrote do no harm",
+			workload: a{secretReload: "^db$"}, source: "secret/db",
+			want: byName,
+		},
+		{
+			name:     "an expression may ignore the case",
+			workload: a{secretReload: "(?i)DB"}, source: "secret/db",
+			want: byName,
+		},
+	})
+}
+
+func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
+	type a = map[string]string
+	const (
+		auto             = "reloader.stakater.com/auto"
+		search           = "reloader.stakater.com/search"
+		secretReload     = "secret.reloader.stakater.com/reload"
+		secretExclude    = "secrets.exclude.reloader.stakater.com/reload"
+		configMapExclude = "configmaps.exclude.reloader.stakater.com/reload"
+	)
+	runWantTests(t, []wantTest{
+		{
+			name:     "an exclusion beats auto",
+			workload: a{auto: "true", secretExclude: "noisy, db"}, source: "secret/db", ref: reads(),
+			want: Excluded, by: secretExclude + ": db",
+		},
+		{
+			name:     "an exclusion beats names",
+			workload: a{secretReload: "db", secretExclude: "db"}, source: "secret/db", ref: reads(),
+			want: Excluded,
+		},
+		{
+			name:     "an exclusion beats search",
+			workload: a{search: "true", configMapExclude: "app"}, source: "configmap/app", ref: reads(), match: true,
+			want: Excluded, by: configMapExclude + ": app",
+		},
+		{
+			name:     "an exclusion is of one kind",
+			workload: a{auto: "true", secretExclude: "db"}, source: "configmap/db", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "an exclusion is an exact name, and no expression",
+			workload: a{auto: "true", secretExclude: "a.b"}, source: "secret/a-b", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "an exclusion of the template is not read",
+			workload: a{auto: "true"}, template: a{secretExclude: "db"}, source: "secret/db", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "nor where auto is of the template",
+			template: a{auto: "true", secretExclude: "db"}, source: "secret/db", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "an exclusion of the workload counts where auto is of the template",
+			workload: a{secretExclude: "db"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
+			want: Excluded,
+		},
+	})
+}
+
+// TestReloaderBoundsAllExpressions has many expressions each of which is allowed.
+func TestReloaderBoundsAllExpressions(t *testing.T) {
+	annotation := "secret.reloader.stakater.com/reload"
+	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, false)
+	if len(errs) != 92 {
+		t.Errorf("%d errors, want 92 for those of 100 that do not fit", len(errs))
+	}
+	if got := optIn.Wants(source(t, "secret/db"), nil, false).Reason; got != byName {
+		t.Errorf("the valid item is %s", got)
+	}
+}
+
+func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
+	names := strings.Repeat("my.config-1,", maxAnnotation/len("my.config-1,"))
+	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, false); len(errs) > 0 {
+		t.Errorf("%d errors, the first %v", len(errs), errs[0])
+	}
+}

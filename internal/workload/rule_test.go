@@ -1,0 +1,52 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAnnotationsThatAreTooLong(t *testing.T) {
+	for _, annotation := range []string{
+		AnnotationRollOn, "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload",
+	} {
+		t.Run(annotation, func(t *testing.T) {
+			list := "db"
+			if annotation == AnnotationRollOn {
+				list = "secret/db"
+			}
+			list += strings.Repeat(",", maxAnnotation-len(list))
+			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
+				t.Errorf("of %d bytes: errors %v", len(list), errs)
+			}
+			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
+			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
+			if diff := cmp.Diff(want, lines(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if names := optIn.names(""); len(names) > 0 {
+				t.Errorf("names %v were read", names)
+			}
+			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != byAuto {
+				t.Errorf("the other annotation says %s, want %s", got, byAuto)
+			}
+		})
+	}
+}
+
+func TestItemErrorsShortenTheItem(t *testing.T) {
+	err := &itemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
+	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
+	if err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func lines(errs []error) []string {
+	var list []string
+	for _, err := range errs {
+		list = append(list, err.Error())
+	}
+	return list
+}
