@@ -2,12 +2,8 @@ package actuate
 
 import (
 	"fmt"
-	"hash/fnv"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -40,57 +36,6 @@ type simulation struct {
 	log      []string
 }
 
-// simulatedSource is a source, what the stream says of it, and what the pods have of it.
-type simulatedSource struct {
-	events.Source
-	ref     workload.Reference
-	uid     int
-	version int
-	data    map[string]string // nil: there is none
-
-	// event is the last on the stream, and said its content. Sent is whether it was delivered, acked whether it is done with.
-	event       events.Change
-	said        map[string]string
-	sent, acked bool
-	// contents is what the workload reads, by the id of the event that tells of it, and publishedAt is when it was first told.
-	contents    map[string]string
-	publishedAt map[string]int
-
-	// changedAt is when the content that the pods read last changed.
-	changedAt int
-	// pods is what the pods read when they started.
-	pods string
-	// podsEvent is the event that told of it. Empty: none ever did.
-	podsEvent string
-	// decided are the events that the actuator decided about. Others were superseded before it did.
-	decided map[string]bool
-	// strayed says that the actuator lost track of whether the pods started before or after a change.
-	strayed bool
-}
-
-// contentOf writes a source's content as a text.
-func contentOf(data map[string]string) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(data)) {
-		fmt.Fprintf(&b, "%s=%q ", name, data[name])
-	}
-	return b.String()
-}
-
-// printsOf are the fingerprints of a source's content: of each key, and of all.
-func printsOf(data map[string]string) (keys map[string]events.Key, all string) {
-	sum := func(text string) string {
-		digest := fnv.New128a()
-		digest.Write([]byte(text))
-		return fmt.Sprintf("k0a1b2c3d:%x", digest.Sum(nil))
-	}
-	keys = make(map[string]events.Key, len(data))
-	for name, value := range data {
-		keys[name] = events.Key{Fingerprint: sum(name + "=" + value)}
-	}
-	return keys, sum(contentOf(data))
-}
-
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	s := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 2)), calm: seed%2 == 0, version: 95,
@@ -115,18 +60,6 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	}
 	s.startPods()
 	return s
-}
-
-// read is what pods that start now read of a source. It is false where they do not start.
-func (source *simulatedSource) read() (string, bool) {
-	if source.data == nil {
-		return "absent", source.ref.Optional
-	}
-	read := maps.Clone(source.data)
-	if source.ref.Keys != nil {
-		maps.DeleteFunc(read, func(name, _ string) bool { return !slices.Contains(source.ref.Keys, name) })
-	}
-	return contentOf(read), !slices.ContainsFunc(source.ref.Required, func(name string) bool { _, there := read[name]; return !there })
 }
 
 func (s *simulation) startPods() {
@@ -173,78 +106,6 @@ func (s *simulation) step() {
 	if s.waiting {
 		s.startPods()
 	}
-}
-
-func (s *simulation) change(source *simulatedSource) {
-	name, value, n := []string{"a", "b", "c"}[s.random.IntN(3)], strconv.Itoa(s.random.IntN(3)), s.random.IntN(10)
-	data := maps.Clone(source.data)
-	switch {
-	case data == nil:
-		source.uid++
-		data = maps.Clone(source.said)
-		if n < 5 {
-			data[name] = value
-		}
-	case n < 2 && !s.calm:
-		data = nil
-	case n < 4:
-		delete(data, name)
-	default:
-		data[name] = value
-	}
-	before, _ := source.read()
-	source.data, source.version = data, s.version
-	if after, _ := source.read(); after != before {
-		source.changedAt = s.version
-	}
-	s.notef("%d: %s is %v", s.version, source, data)
-	if s.calm {
-		s.watch(source)
-	}
-}
-
-// watch publishes what there is to say of a source, as a watcher does.
-func (s *simulation) watch(source *simulatedSource) {
-	before, known := source.event, source.said != nil
-	gone, same := before.Verb == events.VerbDeleted, known && maps.Equal(source.said, source.data)
-	change := events.Change{
-		Source: source.Source, Verb: events.VerbObserved, UID: "uid-" + strconv.Itoa(source.uid), ResourceVersion: strconv.Itoa(source.version),
-		ChangedAt: before.ChangedAt,
-	}
-	switch {
-	case source.data == nil && gone, same && !gone:
-		return
-	case source.data == nil:
-		change = before
-		change.Verb, change.Changed, change.Previous = events.VerbDeleted, nil, ""
-	default:
-		change.Keys, change.Fingerprint = printsOf(source.data)
-		if known && !same {
-			change.Verb, change.ChangedAt, change.Previous, change.Created = events.VerbChanged, change.ResourceVersion, before.Fingerprint, gone
-		}
-		for _, name := range []string{"a", "b", "c"} {
-			was, wasThere := source.said[name]
-			is, isThere := source.data[name]
-			k := events.Key{Fingerprint: change.Keys[name].Fingerprint, ChangedAt: before.Keys[name].ChangedAt}
-			if known && (was != is || wasThere != isThere) {
-				change.Changed = append(change.Changed, name)
-				k.ChangedAt = change.ResourceVersion
-			}
-			if k != (events.Key{}) {
-				change.Keys[name] = k
-			}
-		}
-		source.said = source.data
-	}
-	source.event, source.acked, source.sent = change, false, false
-	if change.Verb != events.VerbDeleted {
-		content, _ := source.read()
-		source.contents[change.ID()] = content
-		if _, before := source.publishedAt[content]; !before {
-			source.publishedAt[content] = s.version
-		}
-	}
-	s.notef("  %s %s %s", change.Source, change.Verb, change.ID())
 }
 
 // checkRoll checks that a roll is for something.

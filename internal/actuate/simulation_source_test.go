@@ -1,0 +1,75 @@
+package actuate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// simulatedSource is a source, what the stream says of it, and what the pods have of it.
+type simulatedSource struct {
+	events.Source
+	ref     workload.Reference
+	uid     int
+	version int
+	data    map[string]string // nil: there is none
+
+	// event is the last on the stream, and said its content. Sent is whether it was delivered, acked whether it is done with.
+	event       events.Change
+	said        map[string]string
+	sent, acked bool
+	// contents is what the workload reads, by the id of the event that tells of it, and publishedAt is when it was first told.
+	contents    map[string]string
+	publishedAt map[string]int
+
+	// changedAt is when the content that the pods read last changed.
+	changedAt int
+	// pods is what the pods read when they started.
+	pods string
+	// podsEvent is the event that told of it. Empty: none ever did.
+	podsEvent string
+	// decided are the events that the actuator decided about. Others were superseded before it did.
+	decided map[string]bool
+	// strayed says that the actuator lost track of whether the pods started before or after a change.
+	strayed bool
+}
+
+// contentOf writes a source's content as a text.
+func contentOf(data map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		fmt.Fprintf(&b, "%s=%q ", name, data[name])
+	}
+	return b.String()
+}
+
+// printsOf are the fingerprints of a source's content: of each key, and of all.
+func printsOf(data map[string]string) (keys map[string]events.Key, all string) {
+	sum := func(text string) string {
+		digest := fnv.New128a()
+		digest.Write([]byte(text))
+		return fmt.Sprintf("k0a1b2c3d:%x", digest.Sum(nil))
+	}
+	keys = make(map[string]events.Key, len(data))
+	for name, value := range data {
+		keys[name] = events.Key{Fingerprint: sum(name + "=" + value)}
+	}
+	return keys, sum(contentOf(data))
+}
+
+// read is what pods that start now read of a source. It is false where they do not start.
+func (source *simulatedSource) read() (string, bool) {
+	if source.data == nil {
+		return "absent", source.ref.Optional
+	}
+	read := maps.Clone(source.data)
+	if source.ref.Keys != nil {
+		maps.DeleteFunc(read, func(name, _ string) bool { return !slices.Contains(source.ref.Keys, name) })
+	}
+	return contentOf(read), !slices.ContainsFunc(source.ref.Required, func(name string) bool { _, there := read[name]; return !there })
+}

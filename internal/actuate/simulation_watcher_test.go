@@ -1,0 +1,80 @@
+package actuate
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func (s *simulation) change(source *simulatedSource) {
+	name, value, n := []string{"a", "b", "c"}[s.random.IntN(3)], strconv.Itoa(s.random.IntN(3)), s.random.IntN(10)
+	data := maps.Clone(source.data)
+	switch {
+	case data == nil:
+		source.uid++
+		data = maps.Clone(source.said)
+		if n < 5 {
+			data[name] = value
+		}
+	case n < 2 && !s.calm:
+		data = nil
+	case n < 4:
+		delete(data, name)
+	default:
+		data[name] = value
+	}
+	before, _ := source.read()
+	source.data, source.version = data, s.version
+	if after, _ := source.read(); after != before {
+		source.changedAt = s.version
+	}
+	s.notef("%d: %s is %v", s.version, source, data)
+	if s.calm {
+		s.watch(source)
+	}
+}
+
+// watch publishes what there is to say of a source, as a watcher does.
+func (s *simulation) watch(source *simulatedSource) {
+	before, known := source.event, source.said != nil
+	gone, same := before.Verb == events.VerbDeleted, known && maps.Equal(source.said, source.data)
+	change := events.Change{
+		Source: source.Source, Verb: events.VerbObserved, UID: "uid-" + strconv.Itoa(source.uid), ResourceVersion: strconv.Itoa(source.version),
+		ChangedAt: before.ChangedAt,
+	}
+	switch {
+	case source.data == nil && gone, same && !gone:
+		return
+	case source.data == nil:
+		change = before
+		change.Verb, change.Changed, change.Previous = events.VerbDeleted, nil, ""
+	default:
+		change.Keys, change.Fingerprint = printsOf(source.data)
+		if known && !same {
+			change.Verb, change.ChangedAt, change.Previous, change.Created = events.VerbChanged, change.ResourceVersion, before.Fingerprint, gone
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			was, wasThere := source.said[name]
+			is, isThere := source.data[name]
+			k := events.Key{Fingerprint: change.Keys[name].Fingerprint, ChangedAt: before.Keys[name].ChangedAt}
+			if known && (was != is || wasThere != isThere) {
+				change.Changed = append(change.Changed, name)
+				k.ChangedAt = change.ResourceVersion
+			}
+			if k != (events.Key{}) {
+				change.Keys[name] = k
+			}
+		}
+		source.said = source.data
+	}
+	source.event, source.acked, source.sent = change, false, false
+	if change.Verb != events.VerbDeleted {
+		content, _ := source.read()
+		source.contents[change.ID()] = content
+		if _, before := source.publishedAt[content]; !before {
+			source.publishedAt[content] = s.version
+		}
+	}
+	s.notef("  %s %s %s", change.Source, change.Verb, change.ID())
+}
