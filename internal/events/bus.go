@@ -9,6 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Bus publishes and consumes the events of one cluster. It is safe for concurrent use. It does not close the connection.
@@ -21,6 +22,8 @@ type Bus struct {
 	logger  *slog.Logger
 	// now is time.Now, except in tests.
 	now func() time.Time
+	// retry returns the delays between the attempts of a consumer. It is newBackoff, except in tests.
+	retry func() wait.Backoff
 
 	deadLetters jetstream.Stream
 }
@@ -41,7 +44,10 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	if err := awaitDeclared(ctx, js, cluster, orDiscard(logger)); err != nil {
 		return nil, err
 	}
-	b := &Bus{Reader: Reader{stall: stall, historyRoot: historyRoot}, js: js, cluster: cluster, logger: orDiscard(logger), now: time.Now}
+	b := &Bus{
+		Reader: Reader{stall: stall, historyRoot: historyRoot},
+		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newBackoff,
+	}
 	for name, stream := range map[string]*jetstream.Stream{
 		StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters,
 	} {

@@ -71,11 +71,9 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	if err != nil {
 		return err
 	}
-	c := &consumption{
-		stream: b.changes, config: opts.consumerConfig(), opts: opts, handler: handler,
-		parse:      func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) },
-		deadLetter: b.deadLetter, logger: b.logger, now: b.now, heartbeat: newHeartbeat(),
-	}
+	c := b.newConsumption(b.changes, opts, handler)
+	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
+	c.deadLetter = b.deadLetter
 	return c.run(ctx)
 }
 

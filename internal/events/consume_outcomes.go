@@ -19,13 +19,9 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	if err != nil {
 		return err
 	}
-	config := opts.consumerConfig()
-	config.DeliverPolicy, config.InactiveThreshold = jetstream.DeliverNewPolicy, retention
-	c := &consumption{
-		stream: b.history, config: config, opts: opts, handler: handler,
-		parse:  func(d *Delivery) error { return d.parseOutcome(b.cluster) },
-		logger: b.logger, now: b.now, heartbeat: newHeartbeat(),
-	}
+	c := b.newConsumption(b.history, opts, handler)
+	c.config.DeliverPolicy, c.config.InactiveThreshold = jetstream.DeliverNewPolicy, retention
+	c.parse = func(d *Delivery) error { return d.parseOutcome(b.cluster) }
 	return c.run(ctx)
 }
 

@@ -8,8 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
+
+// silences is how many times in a row a consumer may be without a sign of life before the connection is made again: its
+// server may have vanished, or be cut off from the others.
+const silences = 2
 
 // consumption is one call of Consume or ConsumeOutcomes.
 type consumption struct {
@@ -22,8 +28,18 @@ type consumption struct {
 	// deadLetter is Delivery.deadLetter.
 	deadLetter func(context.Context, *Delivery, *RejectError) error
 	heartbeat  *heartbeat
+	connection *nats.Conn
 	logger     *slog.Logger
 	now        func() time.Time
+	retry      func() wait.Backoff
+}
+
+// newConsumption returns a consumption of the stream. The options have no zero values.
+func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions, handler func(context.Context, *Delivery)) *consumption {
+	return &consumption{
+		stream: stream, config: opts.consumerConfig(), opts: opts, handler: handler, heartbeat: newHeartbeat(),
+		connection: b.js.Conn(), logger: b.logger, now: b.now, retry: b.retry,
+	}
 }
 
 // run consumes until ctx is done or the server rejects the consumer.
@@ -34,7 +50,10 @@ func (c *consumption) run(ctx context.Context) error {
 	defer stop()
 	wg.Go(func() { c.heartbeat.run(beating, c.opts.AckWait/3) })
 
-	backoff := newBackoff()
+	// Listening starts before the first failure, so that no connection is missed. One that was made before it costs one early retry.
+	connected := c.connection.StatusChanged(nats.CONNECTED)
+	defer c.connection.RemoveStatusListener(connected)
+	backoff, silent := c.retry(), 0
 	for {
 		started, err := c.fetch(ctx)
 		switch {
@@ -43,16 +62,35 @@ func (c *consumption) run(ctx context.Context) error {
 		case errors.Is(err, errConsumer):
 			return err
 		case started:
-			backoff = newBackoff()
+			backoff = c.retry()
 		}
+		silent = c.afterSilence(ctx, silent, err)
 		delay := backoff.Step()
 		c.logger.WarnContext(ctx, "consumer interrupted", "durable", c.opts.Durable, "retry_in", delay, "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-connected:
+			backoff = c.retry()
 		case <-time.After(delay):
 		}
 	}
+}
+
+// afterSilence returns how many times in a row the server was silent, given that it was before. If that is too many, it has the
+// connection made again, to another server if there is one.
+func (c *consumption) afterSilence(ctx context.Context, before int, err error) int {
+	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
+		return 0
+	}
+	if before+1 < silences || !c.connection.IsConnected() {
+		return before + 1
+	}
+	c.logger.WarnContext(ctx, "nats is silent, reconnecting", "durable", c.opts.Durable, "server", c.connection.ConnectedServerName())
+	if err := c.connection.ForceReconnect(); err != nil {
+		c.logger.WarnContext(ctx, "nats cannot be reconnected", "err", err)
+	}
+	return 0
 }
 
 // fetch consumes until something fails. It reports whether the consumer was there before that.

@@ -3,8 +3,11 @@ package events
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -82,4 +85,23 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 		lag, err := b.Lag(t.Context(), "actuator")
 		return err == nil && lag == Lag{}
 	})
+}
+
+func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	log := &logBuffer{}
+	b.logger = log.logger()
+	b.retry = func() wait.Backoff { return wait.Backoff{Duration: time.Hour, Steps: 1} }
+	c := consume(t, b, ConsumeOptions{})
+	s.restart(func() {
+		testkit.Eventually(t, "the consumer waits for its next attempt", func() bool {
+			return strings.Contains(log.String(), "consumer interrupted")
+		})
+	})
+	testkit.Eventually(t, "a change is published", func() bool {
+		_, err := b.PublishChange(t.Context(), version("db", "1"), 0)
+		return err == nil
+	})
+	c.next().Done(t.Context(), nil)
 }
