@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,19 +23,6 @@ const (
 	reasonSuperseded       = "superseded"
 )
 
-// rollout is a rollout in progress.
-type rollout struct {
-	// started is the outcome that said that it began.
-	started events.Outcome
-	span    trace.Span
-	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
-	changed []time.Time
-}
-
-func (r *rollout) context(ctx context.Context) context.Context {
-	return trace.ContextWithSpan(ctx, r.span)
-}
-
 // ending is a rollout that has ended, and how.
 type ending struct {
 	rollout *rollout
@@ -48,7 +36,7 @@ type following struct {
 	tracer trace.Tracer
 	index  *index
 	now    func() time.Time
-	// timeout is --rollout-timeout.
+	// timeout is --rollout-timeout: how long a rollout may make no progress.
 	timeout time.Duration
 
 	rollouts map[workload.Key]*rollout
@@ -95,7 +83,10 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	f.reported[key] = started.Revision
 	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind,
 		trace.WithTimestamp(started.StartedAt), trace.WithAttributes(rolloutAttributes(started)...))
-	r := &rollout{started: started, span: span}
+	r := &rollout{started: started, span: span, moved: f.now()}
+	if w := f.index.get(key); w != nil {
+		r.observe(w, r.moved)
+	}
 	f.rollouts[key] = r
 	return r
 }
@@ -126,7 +117,7 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 	case r == nil:
 		return ending{}, false
 	case w == nil || w.ID.UID != r.started.Workload.UID:
-		return f.end(key, events.VerbFailed, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
+		return f.end(key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
 	case w.Generation < r.started.Generation: // a state from before the rollout
 		return ending{}, false
 	case w.Revision != r.started.Revision:
@@ -136,18 +127,24 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 	case w.Progress.State == workload.Failed:
 		return f.end(key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message), true
 	}
+	r.observe(w, f.now())
 	return ending{}, false
 }
 
-// overdue ends the rollouts that take too long, so that they do not keep their slots for ever.
+// overdue ends the rollouts that make no progress, so that they do not keep their slots for ever.
 func (f *following) overdue() []ending {
 	var ended []ending
+	now := f.now()
 	for key, r := range f.rollouts {
 		w := f.index.get(key)
-		if w == nil || w.Progress.State == workload.Waiting || f.now().Sub(r.started.StartedAt) < f.timeout {
+		if w == nil {
 			continue
 		}
-		ended = append(ended, f.end(key, events.VerbFailed, reasonTimedOut, w.Progress.Message))
+		r.observe(w, now)
+		if now.Sub(r.moved) >= f.timeout {
+			message := fmt.Sprintf("no progress for %s: %s", f.timeout, w.Progress.Message)
+			ended = append(ended, f.end(key, events.VerbFailed, reasonTimedOut, message))
+		}
 	}
 	return ended
 }

@@ -36,8 +36,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 		{"all pods are new", at("r1", 2, workload.Complete), events.VerbCompleted, "rolled-out"},
 		{"the controller has given up", at("r1", 2, workload.Failed), events.VerbFailed, "deadline-exceeded"},
 		{"someone else has changed the revision", at("r2", 3, workload.Progressing), events.VerbSkipped, "superseded"},
-		{"the workload is gone", nil, events.VerbFailed, "workload-gone"},
-		{"the workload has a successor", successor, events.VerbFailed, "workload-gone"},
+		{"the workload is gone", nil, events.VerbSkipped, "workload-gone"},
+		{"the workload has a successor", successor, events.VerbSkipped, "workload-gone"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

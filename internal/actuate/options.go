@@ -32,7 +32,7 @@ type Options struct {
 	SettleMax time.Duration
 	// MaxRollouts is how many rollouts may be in progress. Zero means no limit. Default 50.
 	MaxRollouts int
-	// RolloutTimeout is how long a rollout may take before it counts as failed. Default 15m.
+	// RolloutTimeout is how long a rollout may make no progress before it counts as failed. Default 15m.
 	RolloutTimeout time.Duration
 	// RollAll also rolls workloads without an annotation, for everything that their pod spec references.
 	RollAll bool
@@ -87,7 +87,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Settle, "settle", o.Settle, "debounce: how long a workload must have no further change before it is rolled")
 	flags.DurationVar(&o.SettleMax, "settle-max", o.SettleMax, "longest debounce, counted from the first change")
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
-	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may take before it counts as failed")
+	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")

@@ -26,16 +26,17 @@ var daemonSets = Kind{
 // daemonSetProgress follows the rules of `kubectl rollout status`. A DaemonSet has no deadline of its own.
 func daemonSetProgress(set *appsv1.DaemonSet) Progress {
 	status, pods := set.Status, set.Status.DesiredNumberScheduled
+	p := Progress{Pods: pods, Done: status.UpdatedNumberScheduled + status.NumberAvailable}
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType && status.UpdatedNumberScheduled < pods {
-		return Progress{Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted", pods}
+		return p.is(Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted")
 	}
 	switch {
 	case status.ObservedGeneration < set.Generation:
-		return Progress{Progressing, "the controller has not observed the change yet", pods}
+		return p.unobserved()
 	case status.UpdatedNumberScheduled < pods:
-		return Progress{Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedNumberScheduled, pods), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedNumberScheduled, pods))
 	case status.NumberAvailable < pods:
-		return Progress{Progressing, fmt.Sprintf("%d of %d pods are available", status.NumberAvailable, pods), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are available", status.NumberAvailable, pods))
 	}
-	return Progress{Complete, "", pods}
+	return p.is(Complete, "")
 }

@@ -27,27 +27,29 @@ var deployments = Kind{
 // deploymentProgress follows the rules of `kubectl rollout status`.
 func deploymentProgress(deployment *appsv1.Deployment) Progress {
 	status, pods := deployment.Status, replicas(deployment.Spec.Replicas)
+	old := status.Replicas - status.UpdatedReplicas
+	p := Progress{Pods: pods, Done: status.UpdatedReplicas + status.AvailableReplicas - old}
 	if deployment.Spec.Paused {
-		return Progress{Waiting, "the Deployment is paused", pods}
+		return p.is(Waiting, "the Deployment is paused")
 	}
 	if status.ObservedGeneration < deployment.Generation {
-		return Progress{Progressing, "the controller has not observed the change yet", pods}
+		return p.unobserved()
 	}
 	for _, condition := range status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse &&
 			condition.Reason == "ProgressDeadlineExceeded" {
-			return Progress{Failed, condition.Message, pods}
+			return p.is(Failed, condition.Message)
 		}
 	}
 	switch {
 	case status.UpdatedReplicas < pods:
-		return Progress{Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, pods), pods}
-	case status.Replicas > status.UpdatedReplicas:
-		return Progress{Progressing, fmt.Sprintf("%d old pods are left", status.Replicas-status.UpdatedReplicas), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, pods))
+	case old > 0:
+		return p.is(Progressing, fmt.Sprintf("%d old pods are left", old))
 	case status.AvailableReplicas < status.UpdatedReplicas:
-		return Progress{Progressing, fmt.Sprintf("%d of %d new pods are available", status.AvailableReplicas, pods), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d new pods are available", status.AvailableReplicas, pods))
 	}
-	return Progress{Complete, "", pods}
+	return p.is(Complete, "")
 }
 
 // replicas is the number of pods that a spec asks for. Unset is one.

@@ -1,5 +1,7 @@
 package workload
 
+import "math"
+
 // State is how far a rollout is.
 type State int
 
@@ -21,4 +23,21 @@ type Progress struct {
 	Message string
 	// Pods is how many pods the workload is to have. A rollout of none needs no slot among the rollouts in progress.
 	Pods int32
+	// Done grows while pods are replaced and become ready. Two states can be compared if they are of one generation and have the same Pods.
+	Done int32
+}
+
+// nothingDone is the Done of a workload whose controller has not observed its newest generation: the counts are about another one.
+const nothingDone = math.MinInt32
+
+// is returns the progress with a state, and a message that says more.
+func (p Progress) is(state State, message string) Progress {
+	p.State, p.Message = state, message
+	return p
+}
+
+// unobserved is the progress before the controller has observed the newest generation.
+func (p Progress) unobserved() Progress {
+	p.Done = nothingDone
+	return p.is(Progressing, "the controller has not observed the change yet")
 }

@@ -115,3 +115,45 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 		})
 	}
 }
+
+func TestProgressGrowsWithEachPodThatIsReplaced(t *testing.T) {
+	three := int32(3)
+	meta := metav1.ObjectMeta{Generation: 2}
+	tests := []struct {
+		name   string
+		states []Progress
+	}{
+		{"of a Deployment", progressesOf(func(updated, total, ready int32, observed int64) Progress {
+			return deploymentProgress(&appsv1.Deployment{
+				ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &three},
+				Status: appsv1.DeploymentStatus{ObservedGeneration: observed, UpdatedReplicas: updated, Replicas: total, AvailableReplicas: ready},
+			})
+		})},
+		{"of a StatefulSet", progressesOf(func(updated, _, ready int32, observed int64) Progress {
+			return statefulSetProgress(&appsv1.StatefulSet{
+				ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &three},
+				Status: appsv1.StatefulSetStatus{ObservedGeneration: observed, UpdatedReplicas: updated, ReadyReplicas: ready},
+			})
+		})},
+		{"of a DaemonSet", progressesOf(func(updated, _, ready int32, observed int64) Progress {
+			return daemonSetProgress(&appsv1.DaemonSet{ObjectMeta: meta, Status: appsv1.DaemonSetStatus{
+				ObservedGeneration: observed, DesiredNumberScheduled: 3, UpdatedNumberScheduled: updated, NumberAvailable: ready,
+			}})
+		})},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for i := 1; i < len(test.states); i++ {
+				if test.states[i].Done <= test.states[i-1].Done {
+					t.Errorf("it is at %d, then at %d", test.states[i-1].Done, test.states[i].Done)
+				}
+			}
+		})
+	}
+}
+
+// progressesOf are the states of three pods that are replaced one by one, each when the one before it is ready, and the first before the
+// controller has observed the change: its counts are still those of before.
+func progressesOf(of func(updated, total, ready int32, observed int64) Progress) []Progress {
+	return []Progress{of(3, 3, 3, 1), of(0, 3, 3, 2), of(1, 3, 3, 2), of(2, 3, 3, 2), of(3, 3, 3, 2)}
+}

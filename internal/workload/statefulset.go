@@ -26,11 +26,12 @@ var statefulSets = Kind{
 // statefulSetProgress follows the rules of `kubectl rollout status`. A StatefulSet has no deadline of its own.
 func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	status, pods := set.Status, replicas(set.Spec.Replicas)
+	p := Progress{Pods: pods, Done: status.UpdatedReplicas + status.ReadyReplicas}
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType && status.UpdatedReplicas < pods {
-		return Progress{Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted", pods}
+		return p.is(Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted")
 	}
 	if status.ObservedGeneration < set.Generation {
-		return Progress{Progressing, "the controller has not observed the change yet", pods}
+		return p.unobserved()
 	}
 	var kept int32
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
@@ -38,9 +39,9 @@ func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	}
 	switch due := max(pods-kept, 0); {
 	case status.UpdatedReplicas < due:
-		return Progress{Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, due), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, due))
 	case status.ReadyReplicas < pods:
-		return Progress{Progressing, fmt.Sprintf("%d of %d pods are ready", status.ReadyReplicas, pods), pods}
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are ready", status.ReadyReplicas, pods))
 	}
-	return Progress{Complete, "", pods}
+	return p.is(Complete, "")
 }

@@ -1,0 +1,39 @@
+package actuate
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// rollout is a rollout in progress.
+type rollout struct {
+	// started is the outcome that said that it began.
+	started events.Outcome
+	span    trace.Span
+	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
+	changed []time.Time
+
+	// moved is when it was last seen to make progress, or to wait for people. Furthest is the most progress that was seen of a generation: a
+	// pod that crashes makes the same progress again and again.
+	moved      time.Time
+	furthest   workload.Progress
+	generation int64
+}
+
+func (r *rollout) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, r.span)
+}
+
+// observe takes a state of the workload.
+func (r *rollout) observe(w *workload.Workload, now time.Time) {
+	p := w.Progress
+	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
+	if changed || p.State == workload.Waiting || p.Done > r.furthest.Done {
+		r.moved, r.furthest, r.generation = now, p, w.Generation
+	}
+}
