@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -62,4 +63,73 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 			t.Error("it is stopped by its own failure")
 		}
 	})
+}
+
+// timedOut is a loop with a workload whose rollout has timed out, and that workload.
+func timedOut(t *testing.T) (*loop, *workload.Workload) {
+	t.Helper()
+	options, now := testOptions(), written
+	options.Now = func() time.Time { return now }
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Revision, w.Generation, w.Progress = "r1", 2, workload.Progress{Pods: 3}
+		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"}}
+	})
+	l := loopOf(t, options, w)
+	l.rollouts.following.begin(t.Context(), rolledOut(w, "r1", 2))
+	now = now.Add(options.RolloutTimeout)
+	l.rollouts.reviewOverdue(t.Context())
+	return l, w
+}
+
+func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
+	complete := func(w *workload.Workload) { w.Progress.State = workload.Complete }
+	another := func(w *workload.Workload) { w.Revision = "r2" }
+	tests := []struct {
+		name   string
+		then   func(*workload.Workload)
+		failed int
+	}{
+		{"while nothing happens", func(*workload.Workload) {}, 1},
+		{"until it is complete after all", complete, 0},
+		{"until it is rolled again", another, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l, w := timedOut(t)
+			after := *w
+			after.Version = "70"
+			test.then(&after)
+			l.intake.index.observe(&after, true)
+			l.rollouts.review(t.Context(), w.Key())
+			l.takeSnapshot()
+			if got := l.snapshots.Load().failing["deployment"]; got != test.failed {
+				t.Errorf("%d workloads are failing, want %d", got, test.failed)
+			}
+			held := workloadOf(t, "auto", wholeDB, named("held", nil))
+			decisions := decisionsOf(held, pendingOf(held, changeOf(nil)))
+			if got := l.dispatcher.admission.peers.stop(held, &decisions[0]); got != (test.failed > 0) {
+				t.Errorf("a peer is held: %t", got)
+			}
+		})
+	}
+}
+
+func TestTheNextLeaderKnowsWhoseRolloutTimedOut(t *testing.T) {
+	l, w := timedOut(t)
+	last := l.outbox.waiting[len(l.outbox.waiting)-1].outcome
+	if last.Verb != events.VerbFailed || last.Reason != "timed-out" {
+		t.Fatalf("it ended as %s, %s", last.Verb, last.Reason)
+	}
+	next := newFailedPeers(indexOf(w))
+	next.resumeOutcome(last)
+	if len(next.keys) != 1 {
+		t.Error("the next leader does not know that it has failed")
+	}
+	recovered := *w
+	recovered.Progress.State = workload.Complete
+	next = newFailedPeers(indexOf(&recovered))
+	next.resumeOutcome(last)
+	if len(next.keys) != 0 {
+		t.Error("the next leader takes it for failed although it has recovered")
+	}
 }

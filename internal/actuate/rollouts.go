@@ -54,7 +54,10 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		o.problems.report(ctx, w)
 	}
 	o.peers.resume()
-	stream.outcomes(ctx, func(outcome events.Outcome) { o.following.resume(ctx, outcome) })
+	stream.outcomes(ctx, func(outcome events.Outcome) {
+		o.following.resume(ctx, outcome)
+		o.peers.resumeOutcome(outcome)
+	})
 	for key, r := range o.following.rollouts {
 		r.changed = stream.changed(ctx, r.started)
 		o.review(ctx, key)
@@ -90,7 +93,7 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 func (o *rollouts) ended(ctx context.Context, end ending) {
 	ctx = end.rollout.context(ctx)
 	outcome := end.outcome
-	if outcome.Reason == reasonDeadlineExceeded {
+	if failsPeers(outcome) {
 		o.peers.add(workload.KeyOf(outcome.Workload))
 	}
 	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, end.took)
