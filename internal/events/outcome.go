@@ -59,6 +59,8 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// isState reports whether the outcome becomes the state of its workload on StreamChanges. A skip or a hold does not: it
-// says what the workload did not do, and is only history.
-func (o Outcome) isState() bool { return o.Verb != VerbSkipped && o.Verb != VerbHeld }
+// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and a skip only if it ends a
+// rollout: otherwise it says what the workload did not do, and is only history.
+func (o Outcome) isState() bool {
+	return o.Verb != VerbHeld && (o.Verb != VerbSkipped || !o.StartedAt.IsZero())
+}

@@ -20,7 +20,7 @@ type publication struct {
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other; a skip or a hold is not a state.
+// on StreamChanges, which would keep no other; a hold is not a state, nor is a skip that ends no rollout.
 //
 // It returns one error for each outcome, nil if it was published. An outcome may be published again unless its error is a
 // RejectError, but before any later outcome of its workload. Repeated within minutes, it is not stored twice.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -125,5 +126,27 @@ func TestTheStateOfAWorkloadIsItsLastOutcomeOnHistory(t *testing.T) {
 				t.Errorf("got %+v and %+v", batch[3], batch[4])
 			}
 		})
+	}
+}
+
+func TestASkipThatEndsARolloutIsTheStateOfTheWorkload(t *testing.T) {
+	b := startServer(t).bus()
+	started := outcomeOf(VerbStarted, "r1")
+	superseded := started
+	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
+	mustTell(t, b, started, superseded)
+	other := outcomeOf(VerbSkipped, "")
+	other.StartedAt, other.Generation = time.Time{}, 0
+	mustTell(t, b, other)
+	stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, started.Workload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := stored.Outcome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Verb != VerbSkipped || got.Reason != "superseded" || got.Revision != "r1" {
+		t.Errorf("the state is %s, %s of revision %q, want the end of the rollout", got.Verb, got.Reason, got.Revision)
 	}
 }
