@@ -115,21 +115,19 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Other outcomes have none.
+// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Of the skips only those have one whose reason is loud.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
 	events.VerbFailed:    {corev1.EventTypeWarning, "RolloutFailed"},
 	events.VerbHeld:      {corev1.EventTypeNormal, "RolloutHeld"},
+	events.VerbSkipped:   {corev1.EventTypeWarning, "NotRolled"},
 }
 
 // tell queues the Kubernetes Event of an outcome, if it has one.
 func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	named, ok := eventReasons[outcome.Verb]
-	if !ok && plan.IsWarning(outcome.Reason) {
-		named.kind, named.reason, ok = corev1.EventTypeWarning, "NotRolled", true
-	}
-	if !ok {
+	if !ok || outcome.Verb == events.VerbSkipped && !plan.Loud(outcome.Reason) {
 		return
 	}
 	message := outcome.Reason

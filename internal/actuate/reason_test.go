@@ -207,7 +207,7 @@ func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 			if told := got.outcome(name); told == tt.reason.Silent() {
 				t.Errorf("there is an outcome: %t", told)
 			}
-			if heard := got.kubeEvent(name); heard != tt.reason.Loud() {
+			if heard := got.kubeEvent(name); heard != plan.Loud(name) {
 				t.Errorf("there is a Kubernetes Event: %t", heard)
 			}
 			if !tt.unexplained && got.explained != tt.reason {

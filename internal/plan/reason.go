@@ -126,17 +126,14 @@ func (r Reason) Sentence() string { return verdicts[r].sentence }
 // Silent reports whether a decision with this reason makes no outcome.
 func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 
-// Loud reports whether a decision with this reason makes a Kubernetes Event beside its outcome.
-func (r Reason) Loud() bool { return verdicts[r].audience == people }
-
 // Reasons lists every reason, in the order in which they are asked.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// IsWarning reports whether a skip for the reason of this name makes a Kubernetes Event, which is then a warning.
-func IsWarning(name string) bool {
+// Loud reports whether a decision with the reason of this name makes a Kubernetes Event beside its outcome.
+func Loud(name string) bool {
 	for _, v := range verdicts {
 		if v.name == name {
-			return v.action == Skip && v.audience == people
+			return v.audience == people
 		}
 	}
 	return false
