@@ -198,7 +198,7 @@ func FuzzParseOptIn(f *testing.F) {
 		template := map[string]string{"configmap.reloader.stakater.com/reload": named, AnnotationRollOn: rollOn}
 		optIn, errs := parseOptIn(workload, template, all)
 		for _, err := range errs {
-			if item, ok := errors.AsType[*itemError](err); !ok || item.Annotation == "" || item.Problem == "" || len(err.Error()) > 2000 {
+			if item, ok := errors.AsType[*itemError](err); !ok || item.annotation == "" || item.problem == "" || len(err.Error()) > 2000 {
 				t.Errorf("error %q is not a short line about one item", err)
 			}
 		}

@@ -34,7 +34,7 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {
-			w.Problems = append(w.Problems, &itemError{Annotation: annotationWave, Item: text, Problem: "is not a whole number"})
+			w.Problems = append(w.Problems, &itemError{annotation: annotationWave, item: text, problem: "is not a whole number"})
 		}
 		w.Wave = wave
 	}

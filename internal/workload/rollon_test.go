@@ -251,7 +251,7 @@ func TestRollOnErrors(t *testing.T) {
 				t.Fatalf("%d errors, want one: %v", len(errs), errs)
 			}
 			item, problem := tt.item, tt.want+allowed
-			if diff := cmp.Diff(error(&itemError{AnnotationRollOn, item, problem}), errs[0]); diff != "" {
+			if diff := cmp.Diff(error(&itemError{AnnotationRollOn, item, problem}), errs[0], cmp.AllowUnexported(itemError{})); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			for _, text := range []string{"secret/a", "secret/z"} {

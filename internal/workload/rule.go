@@ -35,7 +35,7 @@ type rules struct {
 }
 
 func (r *rules) fail(annotation, item, problem string) {
-	r.errs = append(r.errs, &itemError{Annotation: annotation, Item: item, Problem: problem})
+	r.errs = append(r.errs, &itemError{annotation: annotation, item: item, problem: problem})
 }
 
 // fits reports whether an annotation is short enough to be read.
@@ -49,17 +49,17 @@ func (r *rules) fits(annotation, text string) bool {
 
 // itemError reports what is wrong with one item of an annotation, and what is allowed.
 type itemError struct {
-	// Annotation is the key of the annotation.
-	Annotation string
-	// Item is the item as it was written. Empty: the whole annotation is wrong.
-	Item string
-	// Problem is what is wrong, and what is allowed.
-	Problem string
+	// annotation is the key of the annotation.
+	annotation string
+	// item is the item as it was written. Empty: the whole annotation is wrong.
+	item string
+	// problem is what is wrong, and what is allowed.
+	problem string
 }
 
 func (e *itemError) Error() string {
-	if e.Item == "" {
-		return e.Annotation + ": " + e.Problem
+	if e.item == "" {
+		return e.annotation + ": " + e.problem
 	}
-	return fmt.Sprintf("%s: item %.100q: %s", e.Annotation, e.Item, e.Problem)
+	return fmt.Sprintf("%s: item %.100q: %s", e.annotation, e.item, e.problem)
 }

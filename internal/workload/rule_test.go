@@ -36,7 +36,7 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 }
 
 func TestItemErrorsShortenTheItem(t *testing.T) {
-	err := &itemError{Annotation: "a/b", Item: strings.Repeat("x", 5000), Problem: "not understood"}
+	err := &itemError{annotation: "a/b", item: strings.Repeat("x", 5000), problem: "not understood"}
 	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)

@@ -77,7 +77,7 @@ func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[name] = append([]string{i.Type()}, labels...)
+		want[name] = append([]string{i.prometheusType()}, labels...)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-definition +exporter):\n%s", diff)

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/otlptranslator"
 )
 
-// Type returns the Prometheus type: counter, gauge or histogram.
-func (i *Instrument) Type() string {
+// prometheusType returns the type at /metrics: counter, gauge or histogram.
+func (i *Instrument) prometheusType() string {
 	switch {
 	case i.Counter != nil:
 		return "counter"

@@ -24,7 +24,7 @@ func Reference(w io.Writer, title, text string, table []Instrument) error {
 		for n := range labels {
 			labels[n] = "`" + labels[n] + "`"
 		}
-		fmt.Fprintf(&doc, "| `%s` | `%s` | %s | %s | %s | %s |\n", table[i].Name, name, table[i].Type(),
+		fmt.Fprintf(&doc, "| `%s` | `%s` | %s | %s | %s | %s |\n", table[i].Name, name, table[i].prometheusType(),
 			table[i].Unit, strings.Join(labels, ", "), table[i].About)
 	}
 	_, err := w.Write(doc.Bytes())
