@@ -42,7 +42,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
 		"--audit-policy-file=" + policy,
-		"--audit-log-path=" + cp.AuditLog(),
+		"--audit-log-path=" + cp.auditLog(),
 		// Never rotated, or an offset into it would mean nothing.
 		"--audit-log-maxsize=0",
 	}

@@ -71,13 +71,13 @@ func (e auditEvent) entry() AuditEntry {
 	}
 }
 
-// AuditLog returns the path of the audit log: JSON lines, one for every request of anyone, bodies left out.
-func (cp *ControlPlane) AuditLog() string { return filepath.Join(cp.dir, "audit.log") }
+// auditLog returns the path of the audit log: JSON lines, one for every request of anyone, bodies left out.
+func (cp *ControlPlane) auditLog() string { return filepath.Join(cp.dir, "audit.log") }
 
 // AuditSince returns the entries from an offset of the audit log on, 0 at first, and the offset to go on from. The
 // entry of a request is written right after its response, so that the newest may be missing for some milliseconds yet.
 func (cp *ControlPlane) AuditSince(offset int64) ([]AuditEntry, int64, error) {
-	f, err := os.Open(cp.AuditLog())
+	f, err := os.Open(cp.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, offset, nil
 	}
@@ -98,7 +98,7 @@ func (cp *ControlPlane) AuditSince(offset int64) ([]AuditEntry, int64, error) {
 // AuditEnd returns the offset of the audit log's end: what AuditSince returns from there on is what happens from now
 // on, and the entry that is being written, if there is one.
 func (cp *ControlPlane) AuditEnd() (int64, error) {
-	f, err := os.Open(cp.AuditLog())
+	f, err := os.Open(cp.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ClusterIssuerNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
-const ClusterIssuerNamespace = "kube-system"
+// clusterIssuerNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
+const clusterIssuerNamespace = "kube-system"
 
-// StartCertManager applies the custom resource definitions of cert-manager, starts its controllers as [CertManagerUser],
+// StartCertManager applies the custom resource definitions of cert-manager, starts its controllers as [certManagerUser],
 // and waits until they run, which takes some seconds. They know the issuers CA, self-signed and Vault; there is no webhook,
 // so what it would refuse is taken. It may be started again when the process has ended.
 func (cp *ControlPlane) StartCertManager(ctx context.Context) (*process.Process, error) {
 	p, err := cp.startOperator(ctx, nil, build.CertManager,
-		"-kubeconfig="+cp.kubeconfig(CertManagerUser),
-		"-cluster-resource-namespace="+ClusterIssuerNamespace,
+		"-kubeconfig="+cp.kubeconfig(certManagerUser),
+		"-cluster-resource-namespace="+clusterIssuerNamespace,
 		"-v=2")
 	if err != nil {
 		return nil, fmt.Errorf("start cert-manager: %w", err)

@@ -22,7 +22,7 @@ type ExternalSecretsOptions struct {
 }
 
 // StartExternalSecrets applies the custom resource definitions of the External Secrets Operator, starts its controllers as
-// [ExternalSecretsUser], and waits until they run, which takes some seconds. There is no webhook. It may be started again,
+// [externalSecretsUser], and waits until they run, which takes some seconds. There is no webhook. It may be started again,
 // with other options, when the process has ended.
 func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalSecretsOptions) (*process.Process, error) {
 	port, err := process.FreePort()
@@ -35,7 +35,7 @@ func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalS
 		"--metrics-addr=" + cmp.Or(opts.MetricsAddress, "0"), // "0" is off.
 	}
 	// It has no flag for the kubeconfig.
-	env := []string{"KUBECONFIG=" + cp.kubeconfig(ExternalSecretsUser)}
+	env := []string{"KUBECONFIG=" + cp.kubeconfig(externalSecretsUser)}
 	p, err := cp.startOperator(ctx, env, build.ExternalSecrets, append(args, opts.Args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("start External Secrets: %w", err)

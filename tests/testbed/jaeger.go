@@ -28,7 +28,7 @@ type Jaeger struct {
 	dir       string
 	remove    bool
 
-	query, otlpHTTP, otlpGRPC string
+	query, otlpHTTP string
 }
 
 // StartJaeger starts a Jaeger on loopback and waits until it answers, which takes about a second. It is built first if it
@@ -70,7 +70,7 @@ func (j *Jaeger) serve(ctx context.Context, binary string) error {
 	for i, flag := range flags {
 		args = append(args, "--"+flag+"="+process.Address(ports[i]))
 	}
-	j.query, j.otlpHTTP, j.otlpGRPC = "http://"+process.Address(ports[0]), "http://"+process.Address(ports[1]), "http://"+process.Address(ports[2])
+	j.query, j.otlpHTTP = "http://"+process.Address(ports[0]), "http://"+process.Address(ports[1])
 	admin := "http://" + process.Address(ports[3])
 	j.process, err = process.Start(process.Options{
 		Name: build.JaegerServer, Path: binary, Args: args, LogFile: filepath.Join(j.dir, "jaeger.log"),
@@ -101,9 +101,6 @@ func (j *Jaeger) URL() string { return j.query }
 
 // OTLPHTTP is the endpoint for OTLP over HTTP, as OTEL_EXPORTER_OTLP_ENDPOINT wants it.
 func (j *Jaeger) OTLPHTTP() string { return j.otlpHTTP }
-
-// OTLPGRPC is the endpoint for OTLP over gRPC, as OTEL_EXPORTER_OTLP_ENDPOINT wants it.
-func (j *Jaeger) OTLPGRPC() string { return j.otlpGRPC }
 
 // Process is the running server.
 func (j *Jaeger) Process() *process.Process { return j.process }

@@ -3,7 +3,6 @@ package testbed
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,9 +11,6 @@ import (
 	"strings"
 	"time"
 )
-
-// ErrNoTrace is returned for a trace that Jaeger does not have, or not yet.
-var ErrNoTrace = errors.New("no such trace in Jaeger")
 
 // Trace is a trace as Jaeger shows it.
 type Trace struct {
@@ -62,19 +58,6 @@ func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Operations returns the names of a service's spans with their kinds: "process ..." of kind "consumer".
-func (j *Jaeger) Operations(ctx context.Context, service string) (map[string]string, error) {
-	var list []struct{ Name, SpanKind string }
-	if err := j.ask(ctx, "/api/operations?service="+url.QueryEscape(service), &list); err != nil {
-		return nil, fmt.Errorf("asking Jaeger for the operations of %s: %w", service, err)
-	}
-	kinds := make(map[string]string, len(list))
-	for _, operation := range list {
-		kinds[operation.Name] = operation.SpanKind
-	}
-	return kinds, nil
-}
-
 // Traces returns the traces of the last hour in which one span of the service has all of the tags, oldest first.
 func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]string) ([]Trace, error) {
 	wanted, err := json.Marshal(tags)
@@ -94,19 +77,6 @@ func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]str
 	}
 	slices.SortFunc(traces, func(a, b Trace) int { return a.Spans[0].Start.Compare(b.Spans[0].Start) })
 	return traces, nil
-}
-
-// Trace returns a trace by its id, or ErrNoTrace if Jaeger does not have it.
-func (j *Jaeger) Trace(ctx context.Context, id string) (Trace, error) {
-	var found []jaegerTrace
-	err := j.ask(ctx, "/api/traces/"+url.PathEscape(id), &found)
-	if err == nil && (len(found) != 1 || len(found[0].Spans) == 0) {
-		err = ErrNoTrace
-	}
-	if err != nil {
-		return Trace{}, fmt.Errorf("asking Jaeger for trace %s: %w", id, err)
-	}
-	return found[0].read(), nil
 }
 
 // ask reads the data of an answer of the API.
@@ -132,8 +102,6 @@ func (j *Jaeger) get(ctx context.Context, address string, into any) error {
 	switch {
 	case err != nil:
 		return err
-	case response.StatusCode == http.StatusNotFound:
-		return ErrNoTrace
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s: %s", response.Status, body)
 	case into == nil:

@@ -19,9 +19,9 @@ const (
 	controllersUser = "system:kube-controller-manager"
 	schedulerUser   = "system:kube-scheduler"
 
-	// ExternalSecretsUser and CertManagerUser are those of the operators, and FluxUser that of Flux's controllers.
-	ExternalSecretsUser = "testbed-external-secrets"
-	CertManagerUser     = "testbed-cert-manager"
+	// externalSecretsUser and certManagerUser are those of the operators, and FluxUser that of Flux's controllers.
+	externalSecretsUser = "testbed-external-secrets"
+	certManagerUser     = "testbed-cert-manager"
 	FluxUser            = "testbed-flux"
 )
 
@@ -35,7 +35,7 @@ func (cp *ControlPlane) makeUsers() error {
 	var file strings.Builder
 	for user, group := range map[string]string{
 		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
-		ExternalSecretsUser: mastersGroup, CertManagerUser: mastersGroup, FluxUser: mastersGroup,
+		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, FluxUser: mastersGroup,
 	} {
 		token := rand.Text()
 		cp.tokens[user] = token

@@ -22,7 +22,7 @@ const modulePath = "github.com/keyturn/keyturn"
 // processes that want the same server build it once.
 func All(ctx context.Context, log io.Writer, names ...string) error {
 	if len(names) == 0 {
-		names = Servers()
+		names = serverNames()
 	}
 	for _, name := range names {
 		if _, err := Binary(ctx, log, name); err != nil {

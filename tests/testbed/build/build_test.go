@@ -41,7 +41,7 @@ func TestBinaryPrefersAssets(t *testing.T) {
 
 // The version names the folder in the cache: with another one a binary would be taken for what it is not.
 func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
-	for _, name := range Servers() {
+	for _, name := range serverNames() {
 		t.Run(name, func(t *testing.T) {
 			s, err := findServer(name)
 			if err != nil {

@@ -131,13 +131,13 @@ func servers() map[string]server {
 	}
 }
 
-// Servers returns the names of all servers that the test bed knows, in the order of their names.
-func Servers() []string { return slices.Sorted(maps.Keys(servers())) }
+// serverNames returns the names of all servers that the test bed knows, in the order of their names.
+func serverNames() []string { return slices.Sorted(maps.Keys(servers())) }
 
 func findServer(name string) (server, error) {
 	s, ok := servers()[name]
 	if !ok {
-		return server{}, fmt.Errorf("unknown server %q: one of %q", name, Servers())
+		return server{}, fmt.Errorf("unknown server %q: one of %q", name, serverNames())
 	}
 	return s, nil
 }

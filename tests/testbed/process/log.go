@@ -17,9 +17,6 @@ func openLog(opts Options) (*os.File, error) {
 	return os.Create(opts.LogFile)
 }
 
-// LogFile returns the path of the file with what the process wrote.
-func (p *Process) LogFile() string { return p.logFile }
-
 // Output returns all that the process has written to stdout and stderr, in the order in which it did.
 func (p *Process) Output() string {
 	out, err := os.ReadFile(p.logFile)

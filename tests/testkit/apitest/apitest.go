@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// UID is the UID of the namespace kube-system, the cluster's only object.
-const UID = "0e2b1a4c-empty"
+// uid is the UID of the namespace kube-system, the cluster's only object.
+const uid = "0e2b1a4c-empty"
 
 // kinds are the kinds that the cluster has, by their collections.
 var kinds = map[string]struct{ version, kind string }{
@@ -44,7 +44,7 @@ func Start(t testing.TB) (kubeconfig string) {
 func serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/api/v1/namespaces/kube-system" {
-		write(w, object("v1", "Namespace", map[string]any{"name": path.Base(r.URL.Path), "uid": UID}))
+		write(w, object("v1", "Namespace", map[string]any{"name": path.Base(r.URL.Path), "uid": uid}))
 		return
 	}
 	kind, ok := kinds[r.URL.Path]
