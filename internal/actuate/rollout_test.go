@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
