@@ -119,7 +119,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	for name, s := range both {
 		traced.pointsTo(trace, s.actuator, "workload rolled")
 		cause := s.deployment("web").Spec.Template.Annotations["keyturn.dev/cause"]
-		if !strings.Contains(cause, "for bao/root/secret/shop/db/2") {
+		if !strings.Contains(cause, "for bao/root/secret/shop/db/2/") {
 			t.Errorf("the cause on web of %s: got %q, want the version in the store", name, cause)
 		}
 		if log := s.watcher.Output(); strings.Contains(log, `"source":"openbao/`) {

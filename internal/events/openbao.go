@@ -90,7 +90,7 @@ type StoreState struct {
 	// Version is the number of the current version. Zero if the engine has no versions.
 	Version int64 `json:"version,omitempty"`
 	// Revision is the last part of the event's id. It identifies the state of the secret, and is the same whether the audit
-	// or the poller saw it: the version, what happened to the version, or the engine's equivalent.
+	// or the poller saw it: the version and when that was created, what happened to the version, or the engine's equivalent.
 	Revision string `json:"revision"`
 	// Operation is the operation in the store's audit. Empty if the change was not seen there.
 	Operation string `json:"operation,omitempty"`

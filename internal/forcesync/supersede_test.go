@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
@@ -88,6 +90,23 @@ func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
 		b.mustSettle(earlier)
 		b.mustSettle(later)
 		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/3"})
+	})
+}
+
+func TestASecretThatIsCreatedAgainIsAskedForAgain(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		for _, created := range []string{"1000", "2000"} {
+			b.with(func() { b.content = created })
+			event := b.deliver(b.Context(), rotation("shop/db", 1, func(change *events.Change) {
+				change.ResourceVersion, change.Store.Revision = created, "1/"+created
+			}))
+			b.pass(time.Minute)
+			b.mustSettle(event)
+		}
+		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/1/1000", "db main/root/secret/shop/db/1/2000"})
+		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
 	})
 }
 

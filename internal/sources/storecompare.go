@@ -53,18 +53,13 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		change.ChangedAt, change.CreatedAt = before.changedAt, before.createdAt
 		change.Previous = before.all.text(before.keyID)
 		if !at.After(recorded.at) {
-			// The store reports no time for an undeletion, or for the removal of the metadata.
-			at = seen.Received
+			// The store reports no time for an undeletion, or for the removal of the metadata. Its clock may also have been set back.
+			at = latest(seen.Received, recorded.at.Add(1))
 		}
-		switch wasLive := before.verb != events.VerbDeleted; {
-		case !live:
+		if !live {
 			change.Verb = events.VerbDeleted
-			if seen.State == openbao.Gone && seen.Request == "" {
-				change.Store.Revision = "gone/" + before.version
-			}
-		case !wasLive && seen.Version > 0 && seen.Version == recorded.version:
-			change.Store.Revision += "/undeleted/" + before.version
 		}
+		change.Store.Revision = nextRevision(before, seen)
 	}
 	change.ResourceVersion = strconv.FormatInt(at.UnixNano(), 10)
 	if change.Verb == events.VerbRotated {
@@ -83,16 +78,19 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 		return false
 	}
 	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
-	if !live && !wasLive {
-		return seen.Version <= recorded.version
-	}
-	if seen.Version > recorded.version && recorded.version > 0 {
-		return false
-	}
-	if live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) {
+	switch {
+	case storeRevision(seen) == recorded.revision:
 		return true
-	}
-	if seen.ReadAt.IsZero() {
+	case !live && !wasLive:
+		return seen.Version <= recorded.version
+	case seen.Version > recorded.version && recorded.version > 0:
+		return false
+	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt):
+		return true
+	case seen.ReadAt.IsZero() && seen.Version == 0:
+		// Only the times order such states, and the clock of a store may be set back.
+		return !seen.At.After(recorded.at) && !seen.Received.After(recorded.seenAt)
+	case seen.ReadAt.IsZero():
 		return !seen.At.After(recorded.at)
 	}
 	// A state that was read before the last event was seen may be the one of that event. A lower version comes from a server
@@ -100,31 +98,9 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	return !seen.ReadAt.After(recorded.seenAt) || live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 
-// storeRevision returns the last part of the event's id. It does not depend on how the state was observed.
-func storeRevision(seen openbao.Observation) string {
-	version, at := strconv.FormatInt(seen.Version, 10), strconv.FormatInt(seen.At.UnixNano(), 10)
-	switch {
-	case seen.Request != "":
-		return "request/" + seen.Request
-	case seen.Engine != events.EngineKV:
-		return "rotated/" + at
-	case seen.State == openbao.Deleted:
-		return version + "/deleted/" + at
-	case seen.State == openbao.Destroyed:
-		return version + "/destroyed"
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return version
-}
-
-// storeContent returns the data to fingerprint for a secret in a store: its version and when that was written, because the
-// versions of a secret that is created again start at one again. The watcher never sees the content itself.
-func storeContent(change events.Change) map[string][]byte {
-	content := change.Store.Revision
-	if change.Store.Version > 0 {
-		content = strconv.FormatInt(change.Store.Version, 10) + "@" + strconv.FormatInt(change.WrittenAt.UnixNano(), 10)
-	}
-	if change.Verb == events.VerbDeleted {
-		content = "deleted:" + content
-	}
-	return map[string][]byte{"state": []byte(content)}
+	return b
 }

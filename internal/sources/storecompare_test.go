@@ -38,10 +38,31 @@ func polled(version int64, state openbao.State, at, read int) openbao.Observatio
 	return seen
 }
 
+// unnamed is the observation of a write whose line lacks the time at which the version was created.
+func unnamed(version int64, request string, at int) openbao.Observation {
+	seen := written(version, "update", at)
+	seen.Request = request
+	return seen
+}
+
+// received is an observation that was received at another time than the store's clock shows.
+func received(seen openbao.Observation, at int) openbao.Observation {
+	seen.Received = minute(at)
+	return seen
+}
+
 func requested(state openbao.State, operation, request string, at int) openbao.Observation {
 	return openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
 	}
+}
+
+// revisionOf is the revision of a version that was created at a minute.
+func revisionOf(n int64, at int) string { return strconv.FormatInt(n, 10) + "/" + nanos(at) }
+
+// nanosAfter is a number of nanoseconds after a minute.
+func nanosAfter(n int, d time.Duration) string {
+	return strconv.FormatInt(minute(n).Add(d).UnixNano(), 10)
 }
 
 func nanos(n int) string { return strconv.FormatInt(minute(n).UnixNano(), 10) }
@@ -61,37 +82,37 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		steps []step
 	}{
 		{name: "a secret older than the first observation of its mount is observed", steps: []step{
-			{seen: polled(7, openbao.Live, 0, 10), want: "observed 7"},
+			{seen: polled(7, openbao.Live, 0, 10), want: "observed " + revisionOf(7, 0)},
 			{seen: polled(7, openbao.Live, 0, 20)},
-			{seen: written(8, "update", 30), want: "rotated 8"},
+			{seen: written(8, "update", 30), want: "rotated " + revisionOf(8, 30)},
 		}},
 		{name: "a secret that was written after others were seen is rotated", first: minute(5), steps: []step{
-			{seen: polled(1, openbao.Live, 6, 10), want: "rotated 1", created: true},
+			{seen: polled(1, openbao.Live, 6, 10), want: "rotated " + revisionOf(1, 6), created: true},
 		}},
 		{name: "the first write in the audit log is rotated", steps: []step{
-			{seen: written(1, "create", 0), want: "rotated 1", created: true},
-			{seen: written(2, "update", 1), want: "rotated 2"},
-			{seen: written(3, "patch", 2), want: "rotated 3"},
+			{seen: written(1, "create", 0), want: "rotated " + revisionOf(1, 0), created: true},
+			{seen: written(2, "update", 1), want: "rotated " + revisionOf(2, 1)},
+			{seen: written(3, "patch", 2), want: "rotated " + revisionOf(3, 2)},
 		}},
 		{name: "a version that is both audited and polled is published once", steps: []step{
-			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
 			{seen: written(7, "update", 0)},
 			{seen: polled(7, openbao.Live, 0, 1)},
-			{seen: polled(8, openbao.Live, 2, 3), want: "rotated 8"},
+			{seen: polled(8, openbao.Live, 2, 3), want: "rotated " + revisionOf(8, 2)},
 			{seen: written(8, "update", 2)},
 		}},
 		{name: "what comes late is passed over", steps: []step{
-			{seen: written(8, "update", 2), want: "rotated 8"},
+			{seen: written(8, "update", 2), want: "rotated " + revisionOf(8, 2)},
 			{seen: written(7, "update", 1)},
 			{seen: polled(7, openbao.Live, 1, 1)},
 		}},
 		{name: "a server that lags behind is passed over", steps: []step{
-			{seen: written(8, "update", 2), want: "rotated 8"},
+			{seen: written(8, "update", 2), want: "rotated " + revisionOf(8, 2)},
 			{seen: polled(7, openbao.Live, 1, 5)},
 			{seen: polled(8, openbao.Live, 2, 6)},
 		}},
 		{name: "a version that is deleted and undeleted is said to be, with ids of their own", steps: []step{
-			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
 			{seen: polled(7, openbao.Deleted, 1, 2), want: "deleted 7/deleted/" + nanos(1)},
 			{seen: polled(7, openbao.Deleted, 1, 3)},
 			{seen: polled(7, openbao.Live, 0, 4), want: "rotated 7/undeleted/" + nanos(1)},
@@ -99,31 +120,31 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: polled(7, openbao.Deleted, 6, 7), want: "deleted 7/deleted/" + nanos(6)},
 		}},
 		{name: "a line of a write that comes after the deletion does not undelete it", steps: []step{
-			{seen: written(7, "update", 0), want: "rotated 7"},
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
 			{seen: polled(7, openbao.Deleted, 2, 3), want: "deleted 7/deleted/" + nanos(2)},
 			{seen: written(7, "update", 0)},
 			{seen: polled(7, openbao.Live, 0, 1)},
 		}},
 		{name: "a version that is written after a deletion is rotated", steps: []step{
-			{seen: polled(7, openbao.Live, 0, 1), want: "observed 7"},
+			{seen: polled(7, openbao.Live, 0, 1), want: "observed " + revisionOf(7, 0)},
 			{seen: polled(7, openbao.Deleted, 2, 3), want: "deleted 7/deleted/" + nanos(2)},
-			{seen: written(8, "update", 4), want: "rotated 8"},
+			{seen: written(8, "update", 4), want: "rotated " + revisionOf(8, 4)},
 		}},
 		{name: "a destroyed version is deleted", steps: []step{
-			{seen: written(7, "update", 0), want: "rotated 7"},
-			{seen: polled(7, openbao.Destroyed, -1, 3), want: "deleted 7/destroyed"},
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
+			{seen: polled(7, openbao.Destroyed, -1, 3), want: "deleted 7/destroyed/" + nanos(0)},
 			{seen: polled(7, openbao.Destroyed, -1, 4)},
 		}},
 		{name: "a secret whose metadata is gone and that is made anew begins at one again", steps: []step{
-			{seen: written(2, "update", 0), want: "rotated 2"},
+			{seen: written(2, "update", 0), want: "rotated " + revisionOf(2, 0)},
 			{seen: polled(0, openbao.Gone, -1, 3), want: "deleted gone/" + nanos(0)},
 			{seen: polled(0, openbao.Gone, -1, 4)},
-			{seen: written(1, "create", 5), want: "rotated 1"},
-			{seen: written(2, "update", 6), want: "rotated 2"},
+			{seen: written(1, "create", 5), want: "rotated " + revisionOf(1, 5)},
+			{seen: written(2, "update", 6), want: "rotated " + revisionOf(2, 6)},
 		}},
 		{name: "a secret that was created again unseen is rotated, although its version is the same", steps: []step{
-			{seen: written(1, "create", 0), want: "rotated 1", created: true},
-			{seen: polled(1, openbao.Live, 5, 6), want: "rotated 1"},
+			{seen: written(1, "create", 0), want: "rotated " + revisionOf(1, 0), created: true},
+			{seen: polled(1, openbao.Live, 5, 6), want: "rotated " + revisionOf(1, 5)},
 		}},
 		{name: "the request ids distinguish the writes of an engine without versions", steps: []step{
 			{seen: requested(openbao.Live, "create", "a", 0), want: "rotated request/a", created: true},
@@ -131,6 +152,24 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: requested(openbao.Live, "update", "b", 1), want: "rotated request/b"},
 			{seen: requested(openbao.Gone, "delete", "c", 2), want: "deleted request/c"},
 			{seen: requested(openbao.Live, "create", "d", 3), want: "rotated request/d"},
+		}},
+		{name: "a write that was audited twice is published once", steps: []step{
+			{seen: requested(openbao.Live, "update", "a", 0), want: "rotated request/a"},
+			{seen: requested(openbao.Live, "update", "a", 1)},
+			{seen: unnamed(7, "b", 2), want: "rotated 7/request/b"},
+			{seen: unnamed(7, "b", 3)},
+			{seen: unnamed(8, "c", 4), want: "rotated 8/request/c"},
+		}},
+		{name: "a write without a version counts although the store's clock was set back", steps: []step{
+			{seen: requested(openbao.Live, "update", "a", 5), want: "rotated request/a"},
+			{seen: received(requested(openbao.Live, "update", "b", 2), 6), want: "rotated request/b"},
+			{seen: received(requested(openbao.Gone, "delete", "c", 3), 7), want: "deleted request/c"},
+			{seen: received(requested(openbao.Live, "update", "d", 4), 6)},
+		}},
+		{name: "the order of events does not follow clocks that go back", steps: []step{
+			{seen: received(written(7, "update", 30), 1), want: "rotated " + revisionOf(7, 30)},
+			{seen: received(written(8, "update", 2), 2), want: "rotated " + revisionOf(8, 2)},
+			{seen: received(polled(8, openbao.Destroyed, -1, 3), 3), want: "deleted 8/destroyed/" + nanosAfter(30, 1)},
 		}},
 		{name: "the audited deletion of an unknown secret is published", steps: []step{
 			{seen: requested(openbao.Deleted, "delete", "a", 0), want: "deleted request/a"},
@@ -145,6 +184,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			ring := keyringOf(1)
 			var before *lastEvent
 			var fingerprints []string
+			ids := map[string]bool{}
 			for n, step := range tt.steps {
 				change, said := compareStore(before, step.seen, tt.first)
 				got := ""
@@ -158,6 +198,10 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 					continue
 				}
 				change.Cluster, change.Time = "prod", step.seen.Received
+				if ids[change.ID()] {
+					t.Errorf("step %d: the id %s comes twice", n, change.ID())
+				}
+				ids[change.ID()] = true
 				print := ring.fingerprint(change.Source, storeContent(change))[0]
 				change.Fingerprint = print.all.text(print.keyID)
 				if _, err := change.Event(); err != nil {

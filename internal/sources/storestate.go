@@ -2,6 +2,7 @@ package sources
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -10,6 +11,8 @@ import (
 // storeState is what the last event says of a secret in a store.
 type storeState struct {
 	version int64
+	// revision is the last part of the event's id.
+	revision string
 	// at orders the events, and writtenAt is the store's time of the state.
 	at, writtenAt time.Time
 	// seenAt is when the watcher saw it, by the watcher's clock.
@@ -23,6 +26,7 @@ func newStoreState(change events.Change) *storeState {
 		return nil
 	}
 	return &storeState{
-		version: change.Store.Version, at: time.Unix(0, nanoseconds), writtenAt: change.WrittenAt, seenAt: change.Time,
+		version: change.Store.Version, revision: strings.Clone(change.Store.Revision),
+		at: time.Unix(0, nanoseconds), writtenAt: change.WrittenAt, seenAt: change.Time,
 	}
 }

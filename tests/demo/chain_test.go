@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,9 +13,9 @@ import (
 )
 
 func TestAVersionIsNamedAsItsEventIs(t *testing.T) {
-	w := written{path: "shop/db", version: 2, value: "hidden"}
+	w := written{path: "shop/db", version: 2, at: time.Unix(1, 5), value: "hidden"}
 	got := []string{w.source().String(), w.event(), w.String()}
-	want := []string{"openbao/main/root/secret/shop/db", "main/root/secret/shop/db/2", "version 2 of secret/shop/db"}
+	want := []string{"openbao/main/root/secret/shop/db", "main/root/secret/shop/db/2/1000000005", "version 2 of secret/shop/db"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}

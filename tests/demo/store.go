@@ -41,7 +41,9 @@ func (w written) source() events.Source {
 }
 
 // event returns the id of the version's event.
-func (w written) event() string { return w.source().Name + "/" + strconv.Itoa(w.version) }
+func (w written) event() string {
+	return fmt.Sprintf("%s/%d/%d", w.source().Name, w.version, w.at.UnixNano())
+}
 
 func (w written) String() string { return fmt.Sprintf("version %d of %s/%s", w.version, mount, w.path) }
 

@@ -23,7 +23,7 @@ type entry struct {
 	by            string
 	trace         events.TraceContext
 	version       int64     // the version that was written; zero if the line does not say
-	created       time.Time // when that version was created
+	created       time.Time // when that version was created; zero if the line does not say
 	authenticated bool      // the sender of the line was authenticated
 }
 

@@ -21,6 +21,11 @@ func writeLine(operation, path string, version int) []byte {
 	return []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1))
 }
 
+// writeLineWithoutTime is writeLine as Vault has it, which replaces the time of the version by an HMAC.
+func writeLineWithoutTime(operation, path string, version int) []byte {
+	return []byte(strings.Replace(string(writeLine(operation, path, version)), `"created_time":"2000-01-01T00:00:00Z"`, `"created_time":"hmac-sha256:0"`, 1))
+}
+
 func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -32,6 +37,10 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 		asked         int // how often
 	}{
 		{name: "a write that somebody vouches for", line: writeLine("update", "secret/data/db", 9), authenticated: true, state: Live, version: 9, operation: "update"},
+		{
+			name: "a write of an unknown time that somebody vouches for", line: writeLineWithoutTime("update", "secret/data/db", 3), authenticated: true,
+			state: Live, version: 3, operation: "update", asked: 1,
+		},
 		{name: "a write that is true", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
 		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
 		{name: "a write that is false", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
@@ -77,6 +86,10 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 	}{
 		{
 			name: "a write", line: writeLine("update", "secret/data/db", 4), state: Live,
+			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
+		},
+		{
+			name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 4), state: Live,
 			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
 		},
 		{

@@ -40,7 +40,11 @@ func (h *hint) accepts(o *Observation) bool { return h.tries >= maxStale || h.sa
 func (h *hint) satisfiedBy(o *Observation) bool {
 	switch {
 	case h.meaning.version > 0:
-		return o.Version >= h.meaning.version || o.At.After(h.entry.created)
+		written := h.entry.created
+		if written.IsZero() {
+			written = h.entry.at
+		}
+		return o.Version >= h.meaning.version || o.At.After(written)
 	case h.meaning.state == Gone:
 		return o.State == Gone || o.At.After(h.entry.at)
 	case h.meaning.state == Deleted && h.entry.operation == "delete":

@@ -19,6 +19,10 @@ type change struct {
 	version int64
 }
 
+// identifies reports whether the change is to a version that the entry identifies. Such an entry is complete, whatever the store would
+// answer about the mount.
+func (c *change) identifies(e entry) bool { return c.version > 0 && !e.created.IsZero() }
+
 // The versions of the KV engine, as in the option "version" of a mount.
 const (
 	kvUnknown = 0

@@ -54,8 +54,8 @@ type Observation struct {
 	// ReadAt is our time just before the store was asked, so that the state is at least as new. Zero if the audit line was
 	// complete and nothing was asked.
 	ReadAt time.Time
-	// Request is the id of the store's request if no version distinguishes the state: in KV v1, and in stores that cannot be
-	// asked. Empty otherwise.
+	// Request is the id of the store's request if the version and At do not identify the state: in KV v1, and in stores that
+	// cannot be asked, about deletions and from Vault, whose lines do not say when a version was created. Empty otherwise.
 	Request string
 	// Operation is create, update, patch, delete, undelete, destroy or rotate. Empty if the change was found by polling.
 	Operation string

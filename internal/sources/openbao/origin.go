@@ -19,12 +19,9 @@ func (g origin) ofEntry(e entry, c change) Observation {
 		At: e.at, Received: e.received, Request: e.request,
 	}
 	o.Path.Store = g.store
-	if c.version > 0 {
-		o.Request = ""
-		// Vault replaces the time by an HMAC. The time of the line is close to it.
-		if !e.created.IsZero() {
-			o.At = e.created
-		}
+	// Vault replaces the time at which a version was created by an HMAC. The time of the line is close to it, but not the same.
+	if c.identifies(e) {
+		o.Request, o.At = "", e.created
 	}
 	o.attribute(e, c)
 	return o

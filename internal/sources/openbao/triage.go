@@ -30,8 +30,7 @@ type triage struct {
 }
 
 func (t *triage) process(ctx context.Context, e entry) {
-	// An entry with a version is complete, whatever the store would answer about the mount.
-	if c, ok := judge(e, e.mount, kvUnknown); ok && e.authenticated && e.mount != "" && c.version > 0 {
+	if c, ok := judge(e, e.mount, kvUnknown); ok && e.authenticated && e.mount != "" && c.identifies(e) {
 		t.outlet.emit(ctx, t.origin.ofEntry(e, c))
 		return
 	}

@@ -43,8 +43,14 @@ func TestAVaultThatCannotBeAskedHasTheTimeOfTheLine(t *testing.T) {
 		line, at string
 		want     Observation
 	}{
-		{"response create secret/data/shop/db", "2026-11-21T20:09:37.618263588Z", Observation{State: Live, Operation: "create", Version: 1}},
-		{"response update secret/data/shop/db", "2026-11-21T20:09:37.623483902Z", Observation{State: Live, Operation: "update", Version: 2}},
+		{
+			"response create secret/data/shop/db", "2026-11-21T20:09:37.618263588Z",
+			Observation{State: Live, Operation: "create", Version: 1, Request: "2f32fae4-25a8-8946-dec8-40c8fe16105b"},
+		},
+		{
+			"response update secret/data/shop/db", "2026-11-21T20:09:37.623483902Z",
+			Observation{State: Live, Operation: "update", Version: 2, Request: "b8ccdfd8-bc74-7b71-8c93-8321443ee57d"},
+		},
 		{
 			"response delete secret/data/shop/db", "2026-11-21T20:09:37.625466072Z",
 			Observation{State: Deleted, Operation: "delete", Request: "a9c71ec8-1cf8-7847-cdc8-291a87906416"},
