@@ -73,7 +73,7 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	}
 	c := b.newConsumption(b.changes, opts, handler)
 	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
-	c.deadLetter = b.deadLetter
+	c.rejections = newRejections(b.deadLetter)
 	return c.run(ctx)
 }
 

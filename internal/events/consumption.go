@@ -25,8 +25,8 @@ type consumption struct {
 	handler func(context.Context, *Delivery)
 	// parse fills in the Change or the Outcome of a delivery, or rejects it.
 	parse func(*Delivery) error
-	// deadLetter is Delivery.deadLetter.
-	deadLetter func(context.Context, *Delivery, *RejectError) error
+	// rejections is Delivery.rejections.
+	rejections *rejections
 	heartbeat  *heartbeat
 	connection *nats.Conn
 	logger     *slog.Logger
@@ -46,9 +46,12 @@ func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions, handl
 func (c *consumption) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	beating, stop := context.WithCancel(ctx)
+	beside, stop := context.WithCancel(ctx)
 	defer stop()
-	wg.Go(func() { c.heartbeat.run(beating, c.opts.AckWait/3) })
+	wg.Go(func() { c.heartbeat.run(beside, c.opts.AckWait/3) })
+	if c.rejections != nil {
+		wg.Go(func() { c.rejections.run(beside) })
+	}
 
 	// Listening starts before the first failure, so that no connection is missed. One that was made before it costs one early retry.
 	connected := c.connection.StatusChanged(nats.CONNECTED)
@@ -128,7 +131,7 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 	d := &Delivery{
 		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered), Received: c.now(),
 		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), storedAt: meta.Timestamp,
-		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, deadLetter: c.deadLetter, logger: c.logger,
+		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, rejections: c.rejections, logger: c.logger,
 	}
 	c.heartbeat.add(msg)
 	if err := c.parse(d); err != nil {

@@ -35,8 +35,8 @@ type Delivery struct {
 	msg       jetstream.Msg
 	heartbeat *heartbeat
 	backoff   func(deliveries int) time.Duration
-	// deadLetter publishes a copy of a rejected event. Nil if the stream itself keeps the event.
-	deadLetter func(context.Context, *Delivery, *RejectError) error
+	// rejections publish a copy of a rejected event. Nil if the stream itself keeps the event.
+	rejections *rejections
 	logger     *slog.Logger
 	done       atomic.Bool
 }
@@ -61,44 +61,53 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	context.Canceled  redelivered at once, to any consumer
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
-// Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It returns no error:
-// if NATS does not receive the answer, the event is redelivered. It is harmless if the event was superseded meanwhile.
+// Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It does not wait for
+// NATS and returns no error: if NATS does not receive the answer, the event is redelivered. It is harmless if the event was
+// superseded meanwhile.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
 		return // a recalled event is not in flight
 	}
-	// A heartbeat after a nak would cancel its delay.
-	d.heartbeat.remove(d.msg)
 	var reject *RejectError
 	switch {
 	case err == nil:
+		d.heartbeat.remove(d.msg)
 		d.logLost(ctx, "ack", d.msg.Ack())
 	case errors.As(err, &reject):
 		d.reject(ctx, reject)
 	case errors.Is(err, context.Canceled):
-		d.logLost(ctx, "nak", d.msg.Nak())
+		d.nak(ctx)
 	default:
 		d.nakLater(ctx)
 	}
 }
 
-// reject publishes the dead letter before it terminates the message. If that fails, the message is redelivered: no event
-// is rejected without a trace.
+// reject hands the event to rejections, which finish it. It stays in flight until then.
 func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
-	if d.deadLetter != nil {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
-		defer cancel()
-		if err := d.deadLetter(bounded, d, reject); err != nil {
-			d.logger.WarnContext(ctx, "dead letter not published, event will be redelivered", d.attrs("err", err)...)
-			d.nakLater(ctx)
-			return
-		}
+	if d.rejections == nil {
+		d.terminate(ctx, reject)
+		return
 	}
+	if !d.rejections.add(rejection{delivery: d, reject: reject}) {
+		d.nakLater(ctx)
+	}
+}
+
+// terminate makes the server forget the event.
+func (d *Delivery) terminate(ctx context.Context, reject *RejectError) {
+	d.heartbeat.remove(d.msg)
 	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
 	d.logLost(ctx, "term", d.msg.TermWithReason(reject.Reason))
 }
 
+func (d *Delivery) nak(ctx context.Context) {
+	d.heartbeat.remove(d.msg)
+	d.logLost(ctx, "nak", d.msg.Nak())
+}
+
+// nakLater removes the heartbeat first: one after the nak would cancel its delay.
 func (d *Delivery) nakLater(ctx context.Context) {
+	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
 }
 

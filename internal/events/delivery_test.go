@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestDone(t *testing.T) {
@@ -32,11 +34,12 @@ func TestDone(t *testing.T) {
 			d := c.next()
 			d.Done(t.Context(), tt.err)
 			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
-			d.heartbeat.mu.Lock()
-			if _, kept := d.heartbeat.inFlight[d.msg]; kept {
-				t.Error("it is still said to be worked on")
-			}
-			d.heartbeat.mu.Unlock()
+			testkit.Eventually(t, "it is no longer said to be worked on", func() bool {
+				d.heartbeat.mu.Lock()
+				defer d.heartbeat.mu.Unlock()
+				_, kept := d.heartbeat.inFlight[d.msg]
+				return !kept
+			})
 			if tt.again {
 				if d = c.next(); d.Deliveries != 2 || d.Seq != seq {
 					t.Errorf("got delivery %d of %d", d.Deliveries, d.Seq)
