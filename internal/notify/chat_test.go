@@ -17,6 +17,8 @@ type chat struct {
 	told []string
 	// fault is the status of the next responses. Zero means 200.
 	fault int
+	// poison is the message that gets this status. Empty means all messages.
+	poison string
 	// hang blocks requests until it is closed. Nil means that it does not.
 	hang  chan struct{}
 	asked int
@@ -40,6 +42,9 @@ func (c *chat) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.asked++
 	hang, fault := c.hang, c.fault
+	if c.poison != "" && c.poison != message.Text {
+		fault = 0
+	}
 	c.mu.Unlock()
 	if hang != nil {
 		select {
@@ -62,6 +67,13 @@ func (c *chat) set(fault int, hang chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault, c.hang = fault, hang
+}
+
+// choke has the service fail with the message, and take all others.
+func (c *chat) choke(poison string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault, c.poison = http.StatusInternalServerError, poison
 }
 
 func (c *chat) requests() int {

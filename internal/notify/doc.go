@@ -7,13 +7,15 @@
 //
 //   - A new sink starts with the next outcome, not with past ones.
 //   - Delivery is at least once: a message is sent twice if the program ended before it knew that the first one was accepted.
-//   - A sink sends one message at a time, in the order of the stream. After a crash, the in-flight outcomes come later.
+//   - A sink sends one message at a time, in the order of the stream. Parked ones come later, and after a crash the in-flight ones.
 //
 // # Failure
 //
 // If a service is unreachable, busy (408, 425, 429) or broken (5xx), its sink retries the same message, after 1 second, doubled
-// up to 5 minutes, or when Retry-After says. Later messages wait on the stream, so an outage costs one request at a time. After
-// 30 attempts, about two hours, the sink gives the message up, so that a message that breaks the service cannot block the others.
+// each time, or when Retry-After says. After 5 attempts the message is parked on the stream, and the sink goes on with the next
+// one: what breaks the service may be this message. It is retried once a minute later, then after twice the time, up to every 15
+// minutes, and given up after about three days. An outage costs one request at a time, and 256 in 15 minutes.
+//
 // A message that the service refuses (any other status) is given up at once. A message that is given up is logged and counted,
 // and its outcome stays on HISTORY.
 //

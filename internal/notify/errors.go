@@ -8,6 +8,9 @@ import (
 // errRefused is wrapped by the error of a message that the service refused, and would refuse again.
 var errRefused = errors.New("refused")
 
+// errParked means that a message is to be sent again later.
+var errParked = errors.New("parked")
+
 // retryAfterError is the error of a service that says when it will accept messages again.
 type retryAfterError struct {
 	after time.Duration

@@ -15,6 +15,7 @@ type result string
 const (
 	resultSent    result = "sent"
 	resultRetried result = "retried"
+	resultParked  result = "parked"
 	resultRefused result = "refused"
 	resultGivenUp result = "given-up"
 )
@@ -25,7 +26,7 @@ type metrics struct{ notifications metric.Int64Counter }
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{{
 		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
-		About: "Attempts to send a notification: sent, retried, refused or given-up.",
+		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up.",
 	}}
 }
 

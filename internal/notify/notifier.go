@@ -79,7 +79,8 @@ func New(options Options) (*Notifier, error) {
 // newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
 func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 	s := &sink{
-		name: c.Name, kind: c.Type, verbs: c.Verbs, namespaces: c.Namespaces, format: formats[c.Type], backoff: newBackoff(),
+		name: c.Name, kind: c.Type, verbs: c.Verbs, namespaces: c.Namespaces, format: formats[c.Type],
+		backoff: newBackoff(), parking: newParking(),
 		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.Rate.PerMinute)), burst),
 		poster: &poster{
 			client: client, now: time.Now,

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 		s.t.Fatal(err)
 	}
 	for _, sink := range n.sinks {
-		sink.backoff = wait.Backoff{Duration: 10 * time.Millisecond}
+		sink.backoff, sink.parking = wait.Backoff{Duration: 10 * time.Millisecond}, wait.Backoff{Duration: 100 * time.Millisecond}
 	}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(s.t.Context())
@@ -174,11 +175,34 @@ func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
 	s.start(c.Client().Transport, sinkOf("team", c, ""))
 	outcomes, want := numbered(1, 5)
 	s.tell(outcomes...)
-	testkit.Eventually(t, "it was tried a few times", func() bool { return c.requests() > 3 })
+	testkit.Eventually(t, "messages were tried and parked", func() bool { return c.requests() > 2*maxTries })
 	c.set(0, nil)
 	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
-	if diff := cmp.Diff(want, c.messages()); diff != "" {
+	got := c.messages()
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testing.T) {
+	s, c := newStream(t), newChat(t)
+	c.choke("r1")
+	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
+	outcomes, want := numbered(1, 5)
+	s.tell(outcomes...)
+	testkit.Eventually(t, "the others are sent", func() bool { return len(c.messages()) == len(outcomes)-1 })
+	if open := s.open("team"); open != 1 {
+		t.Errorf("%d outcomes are not finished, want the one that waits", open)
+	}
+	c.set(0, nil)
+	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
+	if diff := cmp.Diff(append(want[1:], want[0]), c.messages()); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	r.stop()
+	if r.counters.results(t)["team/slack/parked"] == 0 {
+		t.Error("no attempt is counted as parked")
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 const (
 	// sendTimeout bounds one request.
 	sendTimeout = 10 * time.Second
-	// maxRetryAfter is the longest Retry-After that is respected.
+	// maxRetryAfter is the longest Retry-After that is respected of a service that wants fewer messages.
 	maxRetryAfter = 15 * time.Minute
+	// maxOutage is the longest one of a service that is broken: that may be about one message, and delays the others.
+	maxOutage = time.Minute
 	// maxResponse is how much of a response is read, so that the connection can be reused.
 	maxResponse = 64 << 10
 )
@@ -62,8 +64,12 @@ func (p *poster) classify(response *http.Response) error {
 		return nil
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
 		err := fmt.Errorf("posting: the service responded with status %d", status)
+		limit := maxOutage
+		if status == http.StatusTooManyRequests {
+			limit = maxRetryAfter
+		}
 		if after := p.retryAfter(response.Header.Get("Retry-After")); after > 0 {
-			return &retryAfterError{after: after, err: err}
+			return &retryAfterError{after: min(after, limit), err: err}
 		}
 		return err
 	}

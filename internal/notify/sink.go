@@ -19,10 +19,12 @@ import (
 const (
 	// burst is how many messages may be sent at once after a quiet time.
 	burst = 10
-	// maxTries is the number of attempts after which a message is given up.
-	maxTries = 30
-	// maxInFlight limits the outcomes of a sink that are in memory. The others are on the stream.
-	maxInFlight = 64
+	// maxTries is the number of attempts in a row after which a message is parked, so that it does not delay the others.
+	maxTries = 5
+	// maxDeliveries is how often a message is taken up before it is given up: over about three days, a long weekend.
+	maxDeliveries = 280
+	// maxInFlight limits the outcomes of a sink that are in memory, parked ones included. The others are on the stream.
+	maxInFlight = 256
 	// consumeRetry is the time between attempts to consume, if the stream refuses.
 	consumeRetry = time.Minute
 )
@@ -30,6 +32,11 @@ const (
 // newBackoff returns delays of 1 second, doubled up to 5 minutes, with a tenth of jitter.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 5 * time.Minute}
+}
+
+// newParking returns how long a message is parked: 1 minute, doubled up to 15 minutes, with a tenth of jitter.
+func newParking() wait.Backoff {
+	return wait.Backoff{Duration: time.Minute, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 15 * time.Minute}
 }
 
 // sink sends outcomes to one address.
@@ -42,8 +49,8 @@ type sink struct {
 	format   format
 	poster   *poster
 	limiter  *rate.Limiter
-	// backoff has the delays between the attempts to send one message.
-	backoff wait.Backoff
+	// backoff has the delays between the attempts in a row to send one message, and parking those between the rows.
+	backoff, parking wait.Backoff
 	log     *slog.Logger
 	metrics *metrics
 }
@@ -59,10 +66,10 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	defer close(queue)
 	sending.Go(func() {
 		for d := range queue {
-			d.Done(ctx, s.send(d.TraceContext(ctx), d.Outcome))
+			d.Done(ctx, s.send(d.TraceContext(ctx), d.Outcome, d.Deliveries))
 		}
 	})
-	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight}
+	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parked}
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
 			if !s.wants(d.Outcome) {
@@ -81,15 +88,25 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
+// parked returns how long a message is parked after so many deliveries. The server keeps it and counts them, so this survives
+// restarts.
+func (s *sink) parked(deliveries int) time.Duration {
+	parking := s.parking
+	for range min(deliveries, parking.Steps) - 1 {
+		parking.Step()
+	}
+	return parking.Step()
+}
+
 // wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
 	return slices.Contains(s.verbs, o.Verb) && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
-// send sends one outcome, with retries. It returns nil when the outcome is finished, sent or not, and context.Canceled if ctx
-// ended first.
-func (s *sink) send(ctx context.Context, o events.Outcome) error {
-	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID())
+// send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil when the outcome is
+// finished, sent or not, errParked if it is to be delivered again later, and context.Canceled if ctx ended first.
+func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error {
+	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID(), "deliveries", deliveries)
 	body, err := s.body(o)
 	if err != nil {
 		s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
@@ -113,10 +130,14 @@ func (s *sink) send(ctx context.Context, o events.Outcome) error {
 			s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
 			log.ErrorContext(ctx, "notification refused", "tries", try, "err", err)
 			return nil
-		case try == maxTries:
+		case deliveries >= maxDeliveries:
 			s.metrics.attempt(ctx, s.name, s.kind, resultGivenUp)
-			log.ErrorContext(ctx, "notification given up", "tries", try, "err", err)
+			log.ErrorContext(ctx, "notification given up", "err", err)
 			return nil
+		case try == maxTries, deliveries > 1:
+			s.metrics.attempt(ctx, s.name, s.kind, resultParked)
+			log.WarnContext(ctx, "notification parked, others go on", "tries", try, "err", err)
+			return errParked
 		}
 		delay := backoff.Step()
 		if later, ok := errors.AsType[*retryAfterError](err); ok {

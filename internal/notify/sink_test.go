@@ -61,7 +61,7 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 			}
 			return answer(http.StatusOK, nil)
 		})
-		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil {
 			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
 		if diff := cmp.Diff([]int{0, 1, 3, 7, 107}, seconds(asked, start)); diff != "" {
@@ -76,26 +76,68 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 	})
 }
 
-func TestAMessageThatIsNeverTakenIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start, tries := time.Now(), 0
-		sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
-			tries++
-			return answer(http.StatusInternalServerError, nil)
+func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
+	tests := []struct {
+		name              string
+		deliveries, tries int
+		err               error
+		within            time.Duration
+		log               string
+		results           map[string]int64
+	}{
+		{
+			"it is parked after a few tries, so that the others go on", 1, maxTries, errParked, 20 * time.Second,
+			"notification parked", map[string]int64{"team/slack/parked": 1, "team/slack/retried": maxTries - 1},
+		},
+		{
+			"it is parked again after one try", maxDeliveries - 1, 1, errParked, time.Second,
+			"notification parked", map[string]int64{"team/slack/parked": 1},
+		},
+		{
+			"it is given up after days", maxDeliveries, 1, nil, time.Second,
+			"notification given up", map[string]int64{"team/slack/given-up": 1},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, tries := time.Now(), 0
+				sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
+					tries++
+					return answer(http.StatusInternalServerError, nil)
+				})
+				if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), tt.deliveries); !errors.Is(err, tt.err) {
+					t.Errorf("got %v, want %v", err, tt.err)
+				}
+				if took := time.Since(start); tries != tt.tries || took > tt.within {
+					t.Errorf("it took %d tries and %s, want %d within %s", tries, took, tt.tries, tt.within)
+				}
+				if diff := cmp.Diff(tt.results, counters.results(t)); diff != "" {
+					t.Errorf("metrics (-want +got):\n%s", diff)
+				}
+				if !strings.Contains(log.String(), tt.log) || strings.Contains(log.String(), secretPath) {
+					t.Errorf("the log is %s", log)
+				}
+			})
 		})
-		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
-			t.Errorf("got %v, want the message to be acknowledged", err)
+	}
+}
+
+func TestAMessageIsParkedForLongerEachTime(t *testing.T) {
+	sink, _, _ := served(t, maxPerMinute, nil)
+	sink.parking.Jitter = 0
+	var total time.Duration
+	for i, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		if got := sink.parked(i + 1); got != want*time.Minute {
+			t.Errorf("after %d deliveries: got %s, want %d minutes", i+1, got, want)
 		}
-		if took := time.Since(start); tries != maxTries || took < 90*time.Minute || took > 150*time.Minute {
-			t.Errorf("it was given up after %d tries and %s, want %d and about two hours", tries, took, maxTries)
-		}
-		if diff := cmp.Diff(map[string]int64{"team/slack/given-up": 1, "team/slack/retried": maxTries - 1}, counters.results(t)); diff != "" {
-			t.Errorf("metrics (-want +got):\n%s", diff)
-		}
-		if !strings.Contains(log.String(), `msg="notification given up"`) || strings.Contains(log.String(), secretPath) {
-			t.Errorf("the log is %s", log)
-		}
-	})
+	}
+	for i := range maxDeliveries - 1 {
+		total += sink.parked(i + 1)
+	}
+	if days := total.Hours() / 24; days < 2.5 || days > 3.5 {
+		t.Errorf("it is given up after %.1f days, want about 3", days)
+	}
 }
 
 func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
@@ -104,7 +146,7 @@ func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
 		tries++
 		return answer(http.StatusNotFound, nil)
 	})
-	if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil || tries != 1 {
+	if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil || tries != 1 {
 		t.Errorf("got %v after %d tries, want the message to be acknowledged after one", err, tries)
 	}
 	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1}, counters.results(t)); diff != "" {
@@ -126,7 +168,7 @@ func TestAServiceThatHangsIsLeftAfterTenSeconds(t *testing.T) {
 			}
 			return answer(http.StatusOK, nil)
 		})
-		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]int{0, 11}, seconds(asked, start)); diff != "" {
@@ -143,7 +185,7 @@ func TestASinkGetsNoMoreThanItsRate(t *testing.T) {
 			return answer(http.StatusOK, nil)
 		})
 		for range burst + 3 {
-			if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1")); err != nil {
+			if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil {
 				t.Error(err)
 			}
 		}
@@ -173,7 +215,7 @@ func TestASinkStopsAtOnceAndGivesTheMessageBack(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
 				defer cancel()
 				start := time.Now()
-				err := sink.send(ctx, outcome(events.VerbFailed, "shop", "r1"))
+				err := sink.send(ctx, outcome(events.VerbFailed, "shop", "r1"), 1)
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v, want the message to be given back", err)
 				}
