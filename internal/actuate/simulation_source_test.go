@@ -37,6 +37,11 @@ type simulatedSource struct {
 	decided map[string]bool
 	// strayed says that the actuator lost track of whether the pods started before or after a change.
 	strayed bool
+	// lost says that the stream forgot the source, and lostUID is the object that there was then; 0: none.
+	lost    bool
+	lostUID int
+	// unknown says that the source had changed since the pods started when it was first seen again, and that the workload had no record.
+	unknown bool
 }
 
 // contentOf writes a source's content as a text.

@@ -72,7 +72,7 @@ func (s *simulation) startPods() {
 	s.waiting, s.startedAt = false, s.version
 	for _, source := range s.sources {
 		source.pods, _ = source.read()
-		source.podsEvent, source.strayed = "", false
+		source.podsEvent, source.strayed, source.unknown = "", false, false
 		if source.pods == source.contents[source.event.ID()] {
 			source.podsEvent = source.event.ID()
 		}
@@ -100,12 +100,15 @@ func (s *simulation) step() {
 		s.deploy()
 	case n < 98:
 		s.deliverAgain(source)
-	case !s.calm:
+	case n < 99 && !s.calm:
 		s.restart()
+	case !s.calm:
+		s.forget(source)
 	}
 	if s.waiting {
 		s.startPods()
 	}
+	s.serve()
 }
 
 // checkRoll checks that a roll is for something.
@@ -184,6 +187,8 @@ func (s *simulation) check() {
 		case (source.strayed || !source.decided[source.podsEvent]) && source.publishedAt[content] < s.startedAt:
 			// They started with content that was superseded before the actuator decided about it, and by then it had gone back
 			// to what it was before.
+		case source.unknown:
+			// Nobody knew any more that it had changed.
 		case source.pods == "absent" && source.event.Verb == events.VerbObserved:
 			// They started without it, and it came back as it had been.
 		default:

@@ -14,6 +14,9 @@ func (s *simulation) change(source *simulatedSource) {
 	case data == nil:
 		source.uid++
 		data = maps.Clone(source.said)
+		if data == nil {
+			data = map[string]string{"a": "0", "b": "0", "c": "0"}
+		}
 		if n < 5 {
 			data[name] = value
 		}
@@ -41,10 +44,10 @@ func (s *simulation) watch(source *simulatedSource) {
 	gone, same := before.Verb == events.VerbDeleted, known && maps.Equal(source.said, source.data)
 	change := events.Change{
 		Source: source.Source, Verb: events.VerbObserved, UID: "uid-" + strconv.Itoa(source.uid), ResourceVersion: strconv.Itoa(source.version),
-		ChangedAt: before.ChangedAt,
+		ChangedAt: before.ChangedAt, CreatedAt: before.CreatedAt,
 	}
 	switch {
-	case source.data == nil && gone, same && !gone:
+	case source.data == nil && (gone || !known), same && !gone:
 		return
 	case source.data == nil:
 		change = before
@@ -53,6 +56,9 @@ func (s *simulation) watch(source *simulatedSource) {
 		change.Keys, change.Fingerprint = printsOf(source.data)
 		if known && !same {
 			change.Verb, change.ChangedAt, change.Previous, change.Created = events.VerbChanged, change.ResourceVersion, before.Fingerprint, gone
+		}
+		if !known && source.lost && source.uid != source.lostUID {
+			change.Verb, change.ChangedAt, change.CreatedAt, change.Created = events.VerbChanged, change.ResourceVersion, change.ResourceVersion, true
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			was, wasThere := source.said[name]
@@ -71,6 +77,9 @@ func (s *simulation) watch(source *simulatedSource) {
 	source.event, source.acked, source.sent = change, false, false
 	if change.Verb != events.VerbDeleted {
 		content, _ := source.read()
+		if _, recorded := s.w.Rolled[source.String()]; !known && change.CreatedAt == "" && !recorded {
+			source.unknown = content != source.pods
+		}
 		source.contents[change.ID()] = content
 		if _, before := source.publishedAt[content]; !before {
 			source.publishedAt[content] = s.version

@@ -22,6 +22,11 @@ const bornAfterMargin = 10 * time.Second
 //
 // It compares states, not steps: an event that is redelivered, late, or supersedes others leads to the same end.
 func Decide(w *workload.Workload, now events.Change, from *events.Change) Decision {
+	return Past{From: from}.Decide(w, now)
+}
+
+// Decide is the function of that name, with all that is known of the past.
+func (p Past) Decide(w *workload.Workload, now events.Change) Decision {
 	ref := w.Reference(now.Source)
 	want := w.OptIn.Wants(now.Source, ref, now.Match)
 	decision := Decision{Source: now.Source, Want: want}
@@ -29,13 +34,12 @@ func Decide(w *workload.Workload, now events.Change, from *events.Change) Decisi
 		decision.Reason = unwanted[want.Reason]
 		return decision
 	}
-	seen := viewOf(now, want.Keys)
-	if seen.changedAt == "" && !needs(ref) {
-		seen.changedAt = now.CreatedAt
-	}
-	decision.Keys = seen.changed
-	decision.Record = workload.RolledFor{Fingerprint: seen.fingerprint, Version: seen.changedAt, UID: now.UID}
-	decision.Reason = reason(w, ref, seen, now, from, want.Keys)
+	q := question{w: w, ref: ref, keys: want.Keys, now: now, past: p, seen: viewOf(now, want.Keys)}
+	q.last, q.recorded = w.Rolled[now.Source.String()]
+	q.date()
+	decision.Keys = q.seen.changed
+	decision.Record = q.record()
+	decision.Reason = q.reason()
 	return decision
 }
 
@@ -46,48 +50,100 @@ var unwanted = map[workload.WantReason]Reason{
 	workload.KeyNotRead: KeysNotConsumed,
 }
 
-func reason(w *workload.Workload, ref *workload.Reference, seen view, now events.Change, from *events.Change, keys []string) Reason {
+// question is a change of a source and a workload that wants it.
+type question struct {
+	w    *workload.Workload
+	ref  *workload.Reference
+	keys []string
+	now  events.Change
+	past Past
+	// seen is what the pods read of the source.
+	seen view
+	// last is what the workload was last rolled for of the source, and recorded says that there is such a record.
+	last     workload.RolledFor
+	recorded bool
+}
+
+// record returns what the record says when the pods have what the event is about.
+func (q *question) record() workload.RolledFor {
+	return workload.RolledFor{Fingerprint: q.seen.fingerprint, Version: q.seen.changedAt, UID: q.now.UID, Scope: q.seen.scope}
+}
+
+// date finds when the content that the pods read has changed, where its keys do not say it.
+func (q *question) date() {
+	if q.seen.changedAt == "" && !q.waited() {
+		q.seen.changedAt = q.now.CreatedAt
+	}
+	if q.seen.changedAt != "" || !q.recorded {
+		return
+	}
+	// The event has no change of the content, because the stream knows nothing of the time before it. The workload does.
+	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
+	if this || q.last.Differs(q.record()) {
+		q.seen.changedAt = q.now.ResourceVersion
+	}
+}
+
+func (q *question) reason() Reason {
+	now, seen := q.now, q.seen
 	switch {
 	case now.Ignore:
 		return SourceIgnored
 	case now.Verb == events.VerbDeleted:
 		return SourceDeleted
-	case now.ChangedAt == "":
+	case seen.changedAt == "" && now.ChangedAt == "":
 		return FirstSeen
 	case seen.changedAt == "":
 		return KeysNotConsumed
 	}
-	last, rolledBefore := w.Rolled[now.Source.String()]
-	if rolledBefore {
-		// The resourceVersions of another object of this name may be those of another cluster, as after a restore from a backup.
-		same := last.UID == now.UID
-		switch {
-		case same && workload.Newer(last.Version, seen.changedAt):
-			return Stale
-		case same && last.Version == seen.changedAt && seen.changedAt != now.ResourceVersion:
-			return KeysNotConsumed
-		case same && last.Version == seen.changedAt:
-			return AlreadyRolled
-		case last.Fingerprint == seen.fingerprint:
-			return SameContent
-		}
-	} else if from != nil && viewOf(*from, keys).fingerprint == seen.fingerprint {
-		return ChangedBack
+	if reason := q.decided(); reason != None {
+		return reason
 	}
 	appeared := now.CreatedAt != "" && seen.changedAt == now.CreatedAt
 	switch {
-	case ref != nil && !now.Truncated && lacks(now, ref.Required):
+	case q.ref != nil && !now.Truncated && lacks(now, q.ref.Required):
 		return KeyMissing
-	case workload.Newer(w.TemplateVersion, seen.changedAt):
+	case workload.Newer(q.w.TemplateVersion, seen.changedAt):
 		return PodsNewer
-	case !now.WrittenAt.IsZero() && w.Created.After(now.WrittenAt.Add(bornAfterMargin)):
+	case !now.WrittenAt.IsZero() && q.w.Created.After(now.WrittenAt.Add(bornAfterMargin)):
 		return PodsNewer
-	case appeared && needs(ref) && !rolledBefore:
+	case appeared && q.waited() && !q.recorded:
 		return PodsWaited
-	case appeared && !needs(ref):
+	case appeared && !needs(q.ref):
 		return Appeared
 	}
 	return Changed
+}
+
+// decided returns why the pods have the content already, None if they do not.
+func (q *question) decided() Reason {
+	if !q.recorded {
+		if from := q.past.From; from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint {
+			return ChangedBack
+		}
+		return None
+	}
+	changedAt := q.seen.changedAt
+	// The resourceVersions of another object of this name may be those of another cluster, as after a restore from a backup.
+	same := q.last.UID == q.now.UID
+	switch {
+	case same && workload.Newer(q.last.Version, changedAt):
+		return Stale
+	case same && q.last.Version == changedAt && changedAt != q.now.ResourceVersion:
+		return KeysNotConsumed
+	case same && q.last.Version == changedAt:
+		return AlreadyRolled
+	case q.last.Fingerprint == q.seen.fingerprint:
+		return SameContent
+	}
+	return None
+}
+
+// waited reports whether the pods could not start before the source appeared. Those that the workload had before it run with what was read
+// from an earlier source of this name.
+func (q *question) waited() bool {
+	served := q.now.Source.Kind != events.KindOpenBao && workload.Newer(q.now.CreatedAt, q.w.ServingSince)
+	return needs(q.ref) && !served
 }
 
 // needs reports whether the pods cannot start without the source. Then they have read it as it was created.

@@ -19,6 +19,10 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 			w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp(letter), Version: version, UID: uid}}
 		}
 	}
+	serving := func(since string) func(*workload.Workload) {
+		return func(w *workload.Workload) { w.ServingSince = since }
+	}
+	store := workload.Reference{Kind: events.KindOpenBao, Name: "secret/db"}
 	created := func(c *events.Change) {
 		c.Created, c.CreatedAt, c.Previous = true, "100", ""
 		c.Keys["password"] = events.Key{Fingerprint: fp("2")}
@@ -116,6 +120,13 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 			state: func(w *workload.Workload) { w.Created = written.Add(bornAfterMargin) }, want: Changed,
 		},
 		{name: "the source appeared and the pods waited for it", rollOn: "auto", ref: whole, change: created, want: PodsWaited},
+		{name: "the same, and they had become available after it", rollOn: "auto", ref: whole, change: created, state: serving("101"), want: PodsWaited},
+		{name: "the source came back after pods had been available", rollOn: "auto", ref: whole, change: created, state: serving("99"), want: Changed},
+		{name: "the same, and they read one key of it", rollOn: "auto", ref: password, change: created, state: serving("99"), want: Changed},
+		{name: "the same, in a secret store, whose times are no resourceVersions", rollOn: "auto", ref: store, change: func(c *events.Change) {
+			created(c)
+			c.Source, c.Keys = events.Source{Kind: events.KindOpenBao, Name: "bao/root/secret/db"}, nil
+		}, state: serving("99"), want: PodsWaited},
 		{name: "the source appeared and the pods did not wait", rollOn: "auto", ref: optional, change: created, want: Appeared},
 		{name: "the source appeared with the key that the pods need", rollOn: "auto", ref: password, change: created, want: KeysNotConsumed},
 		{

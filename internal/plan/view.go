@@ -14,6 +14,8 @@ import (
 type view struct {
 	// fingerprint is that of all that they read.
 	fingerprint string
+	// scope is what the fingerprint is of, see workload.RolledFor.
+	scope string
 	// changedAt is the resourceVersion at which some of it last changed. Empty: not since the source was first seen.
 	changedAt string
 	// changed are the keys among it that the event itself is about.
@@ -23,9 +25,11 @@ type view struct {
 // viewOf returns what is read of a source through some of its keys: all of it if they are nil, or if the event does not list keys.
 func viewOf(change events.Change, keys []string) view {
 	if keys == nil || change.Truncated {
-		return view{fingerprint: change.Fingerprint, changedAt: change.ChangedAt, changed: change.Changed}
+		return view{
+			fingerprint: change.Fingerprint, scope: workload.ScopeOf(nil), changedAt: change.ChangedAt, changed: change.Changed,
+		}
 	}
-	seen := view{}
+	seen := view{scope: workload.ScopeOf(keys)}
 	digest := sha256.New()
 	for _, name := range keys {
 		key := change.Keys[name]

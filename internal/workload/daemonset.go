@@ -18,7 +18,10 @@ var daemonSets = Kind{
 		if !ok {
 			return parts{}, false
 		}
-		return parts{&set.ObjectMeta, &set.Spec.Template, daemonSetProgress(set)}, true
+		status := set.Status
+		serving := serves(status.UpdatedNumberScheduled, status.CurrentNumberScheduled, status.NumberAvailable) &&
+			status.ObservedGeneration >= set.Generation
+		return parts{&set.ObjectMeta, &set.Spec.Template, daemonSetProgress(set), serving}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

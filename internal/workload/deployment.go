@@ -19,7 +19,9 @@ var deployments = Kind{
 		if !ok {
 			return parts{}, false
 		}
-		return parts{&deployment.ObjectMeta, &deployment.Spec.Template, deploymentProgress(deployment)}, true
+		status := deployment.Status
+		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= deployment.Generation
+		return parts{&deployment.ObjectMeta, &deployment.Spec.Template, deploymentProgress(deployment), serving}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

@@ -31,6 +31,8 @@ type parts struct {
 	meta     *metav1.ObjectMeta
 	template *corev1.PodTemplateSpec
 	progress Progress
+	// serving says that there are available pods of the template, and none of an earlier one.
+	serving bool
 }
 
 // Objects returns the client of the workloads of this kind in a namespace.

@@ -28,7 +28,7 @@ var canaries = Kind{
 			return parts{}, false
 		}
 		meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Annotations: object.GetAnnotations()}
-		return parts{&meta, &template, Progress{State: Progressing, Pods: 1}}, true
+		return parts{&meta, &template, Progress{State: Progressing, Pods: 1}, false}, true
 	},
 	template: func(podTemplate map[string]any) map[string]any {
 		return map[string]any{"workload": map[string]any{"template": podTemplate}}

@@ -30,6 +30,9 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		Progress:   parts.progress,
 		template:   digest(template),
 	}
+	if parts.serving {
+		w.ServingSince = w.Version
+	}
 	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, rollAll)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)

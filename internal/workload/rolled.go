@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -19,15 +21,41 @@ const (
 )
 
 // RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the resourceVersion since which
-// that has been so, and the UID of the source. Its text form is "<fingerprint>@<resourceVersion>/<uid>".
+// that has been so, and the UID of the source. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
 type RolledFor struct {
 	Fingerprint string
 	Version     string
 	UID         string
+	// Scope says what the fingerprint is of: two fingerprints of one scope and key differ only if the content does. Empty: it is not known,
+	// as in the records of earlier versions, which end after the UID.
+	Scope string
+}
+
+// ScopeOf returns the scope of a fingerprint of some keys of a source, which are sorted; of all of it if they are nil.
+func ScopeOf(keys []string) string {
+	if keys == nil {
+		return "*"
+	}
+	sum := sha256.Sum256([]byte(strings.Join(keys, "\x00")))
+	return hex.EncodeToString(sum[:4])
 }
 
 // String returns the text form.
-func (r RolledFor) String() string { return r.Fingerprint + "@" + r.Version + "/" + r.UID }
+func (r RolledFor) String() string {
+	text := r.Fingerprint + "@" + r.Version + "/" + r.UID
+	if r.Scope != "" {
+		text += "#" + r.Scope
+	}
+	return text
+}
+
+// Differs reports whether the content is known to be other than that of the change. Fingerprints of different keys of a source, or under
+// different keys of the installation, cannot be compared.
+func (r RolledFor) Differs(change RolledFor) bool {
+	key, _, _ := strings.Cut(r.Fingerprint, ":")
+	other, _, _ := strings.Cut(change.Fingerprint, ":")
+	return key == other && (r.Scope == "" || r.Scope == change.Scope) && r.Fingerprint != change.Fingerprint
+}
 
 // SameChange reports whether both are of the same change, whichever keys of the source they are about.
 func (r RolledFor) SameChange(change RolledFor) bool {
@@ -36,11 +64,12 @@ func (r RolledFor) SameChange(change RolledFor) bool {
 
 func parseRolledFor(text string) (RolledFor, error) {
 	fingerprint, rest, found := strings.Cut(text, "@")
-	version, uid, complete := strings.Cut(rest, "/")
+	version, rest, complete := strings.Cut(rest, "/")
+	uid, scope, _ := strings.Cut(rest, "#")
 	if !found || !complete || fingerprint == "" || version == "" || uid == "" {
-		return RolledFor{}, fmt.Errorf("%q is not <fingerprint>@<resourceVersion>/<uid>", text)
+		return RolledFor{}, fmt.Errorf("%q is not <fingerprint>@<resourceVersion>/<uid>#<scope>", text)
 	}
-	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}, nil
+	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid, Scope: scope}, nil
 }
 
 // parseRolled reads the annotation. It skips every entry that is not valid, as after an edit by hand: the workload then counts as never rolled

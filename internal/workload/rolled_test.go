@@ -9,7 +9,8 @@ import (
 func TestTheRecordIsReadAsItIsWritten(t *testing.T) {
 	want := map[string]RolledFor{
 		"secret/db":     {Fingerprint: fp("a"), Version: "100", UID: "u-1"},
-		"configmap/app": {Fingerprint: fp("b"), Version: "7", UID: "u-2"},
+		"configmap/app": {Fingerprint: fp("b"), Version: "7", UID: "u-2", Scope: ScopeOf(nil)},
+		"secret/tls":    {Fingerprint: fp("c"), Version: "8", UID: "u-3", Scope: ScopeOf([]string{"tls.crt", "tls.key"})},
 	}
 	text, err := formatRolled(want)
 	if err != nil {
@@ -28,7 +29,8 @@ func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 		{"no annotation", "", nil},
 		{"no JSON", "{", nil},
 		{"a list", `["secret/db"]`, nil},
-		{"entries without a version or a uid", `{"a":"x","b":"x@","c":"x@1","d":"@1/u","e":"x@1/","f":"x@1/u"}`, map[string]RolledFor{"f": {"x", "1", "u"}}},
+		{"entries without a version or a uid", `{"a":"x","b":"x@","c":"x@1","d":"@1/u","e":"x@1/","f":"x@1/u"}`, map[string]RolledFor{"f": {Fingerprint: "x", Version: "1", UID: "u"}}},
+		{"a scope that is missing", `{"a":"x@1/u#","b":"x@1/#all"}`, map[string]RolledFor{"a": {Fingerprint: "x", Version: "1", UID: "u"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -41,6 +43,7 @@ func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 
 func FuzzParseRolled(f *testing.F) {
 	f.Add(`{"secret/db":"k0:00@1/u"}`)
+	f.Add(`{"secret/db":"k0:00@1/u#1a2b3c4d"}`)
 	f.Add(`{"secret/db":1}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		read := parseRolled(text)

@@ -18,7 +18,9 @@ var statefulSets = Kind{
 		if !ok {
 			return parts{}, false
 		}
-		return parts{&set.ObjectMeta, &set.Spec.Template, statefulSetProgress(set)}, true
+		status := set.Status
+		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= set.Generation
+		return parts{&set.ObjectMeta, &set.Spec.Template, statefulSetProgress(set), serving}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

@@ -12,6 +12,9 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	switch {
 	case earlier != nil && earlier.ID.UID == w.ID.UID && earlier.template == w.template:
 		w.TemplateVersion = earlier.TemplateVersion
+		if w.ServingSince != "" && earlier.ServingSince != "" {
+			w.ServingSince = earlier.ServingSince
+		}
 	case exact:
 		w.TemplateVersion = w.Version
 	}

@@ -31,6 +31,9 @@ type Workload struct {
 	template [sha256.Size]byte
 	// TemplateVersion is the resourceVersion of the write that last changed the pod template, empty if it is not known.
 	TemplateVersion string
+	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in
+	// every state seen since. Empty: it has none now.
+	ServingSince string
 }
 
 // Key is the identity of a workload in a cluster at one time. Its successor of the same name has the same Key.

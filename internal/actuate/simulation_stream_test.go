@@ -1,0 +1,30 @@
+package actuate
+
+import (
+	"strconv"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// forget has the stream lose the last event of a source, as when its volume is replaced, or when the source was away for long.
+func (s *simulation) forget(source *simulatedSource) {
+	source.lost, source.lostUID = true, 0
+	if source.data != nil {
+		source.lostUID = source.uid
+	}
+	source.event, source.said, source.sent, source.acked = events.Change{}, nil, false, true
+	s.notef("%d: the stream lost %s", s.version, source)
+}
+
+// serve has the status of the workload say whether its pods are available.
+func (s *simulation) serve() {
+	since := ""
+	if !s.waiting {
+		since = strconv.Itoa(s.startedAt)
+	}
+	if s.w.ServingSince != since {
+		after := *s.w
+		after.ServingSince = since
+		s.w = &after
+	}
+}
