@@ -32,7 +32,7 @@ type recaller struct {
 	answers chan answer
 
 	mu     sync.Mutex
-	asked  map[question]struct{}
+	asked  map[question]time.Time // when each is due
 	signal chan struct{}
 }
 
@@ -44,15 +44,21 @@ type answer struct {
 
 func newRecaller(last func(context.Context, events.Source) (*events.Delivery, error), log *slog.Logger) *recaller {
 	return &recaller{
-		last: last, log: log, answers: make(chan answer), asked: make(map[question]struct{}), signal: make(chan struct{}, 1),
+		last: last, log: log, answers: make(chan answer), asked: make(map[question]time.Time), signal: make(chan struct{}, 1),
 	}
 }
 
 // ask has the last event of a source delivered for a workload. It does not block; the same question is asked once. It is safe for
 // concurrent use.
-func (r *recaller) ask(q question) {
+func (r *recaller) ask(q question) { r.askAfter(q, 0) }
+
+// askAfter is ask after a delay, which a question that was asked before does not make longer.
+func (r *recaller) askAfter(q question, delay time.Duration) {
+	due := time.Now().Add(delay)
 	r.mu.Lock()
-	r.asked[q] = struct{}{}
+	if earlier, ok := r.asked[q]; !ok || due.Before(earlier) {
+		r.asked[q] = due
+	}
 	r.mu.Unlock()
 	select {
 	case r.signal <- struct{}{}:
@@ -62,29 +68,34 @@ func (r *recaller) ask(q question) {
 
 // run answers until the context is done.
 func (r *recaller) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
+		q, wait := r.next()
+		if wait <= 0 {
+			r.answer(ctx, q)
+			continue
+		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-r.signal:
-		}
-		for q, ok := r.next(); ok; q, ok = r.next() {
-			r.answer(ctx, q)
-			if ctx.Err() != nil {
-				return
-			}
+		case <-time.After(wait):
 		}
 	}
 }
 
-func (r *recaller) next() (question, bool) {
+// next takes a question that is due. If there is none, it returns how long that takes at most.
+func (r *recaller) next() (question, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for q := range r.asked {
-		delete(r.asked, q)
-		return q, true
+	wait := time.Hour
+	for q, due := range r.asked {
+		left := time.Until(due)
+		if left <= 0 {
+			delete(r.asked, q)
+			return q, 0
+		}
+		wait = min(wait, left)
 	}
-	return question{}, false
+	return question{}, wait
 }
 
 // answer reads the event until that succeeds, and waits until the loop takes it.

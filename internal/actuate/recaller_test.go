@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -60,4 +61,33 @@ func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
 	if len(l.gathering.byKey) != 1 {
 		t.Errorf("%d workloads are pending, want 1: the other does not exist", len(l.gathering.byKey))
 	}
+}
+
+func TestAQuestionCanWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
+		r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
+			return &events.Delivery{Change: events.Change{Source: source}}, nil
+		}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			r.run(ctx)
+			close(ended)
+		}()
+		began := time.Now()
+		r.askAfter(question{web, db}, time.Minute)
+		r.askAfter(question{web, db}, time.Hour)
+		r.ask(question{web, app})
+		for _, want := range []struct {
+			events.Source
+			after time.Duration
+		}{{app, 0}, {db, time.Minute}} {
+			if got := <-r.answers; got.source != want.Source || time.Since(began) != want.after {
+				t.Errorf("got the event of %v after %s, want that of %v after %s", got.source, time.Since(began), want.Source, want.after)
+			}
+		}
+		stop()
+		<-ended
+	})
 }
