@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/vault/api"
@@ -30,6 +31,7 @@ type client struct {
 	session  *session
 	now      func() time.Time
 	http     *http.Client
+	ahead    atomic.Int64 // see skew
 }
 
 // newClient returns a client of a store. It does not connect.
@@ -99,6 +101,7 @@ func (c *client) getWith(ctx context.Context, token, namespace, path string, que
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		// The header has no fractions of a second.
 		got.date = date.Add(time.Second)
+		c.ahead.Store(int64(date.Sub(got.received)))
 	}
 	body := struct {
 		Data     any      `json:"data"`
@@ -116,6 +119,9 @@ func (c *client) getWith(ctx context.Context, token, namespace, path string, que
 	}
 	return got, nil
 }
+
+// skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
+func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
 
 // list returns the names in a folder. Names of folders end in a slash. A folder that does not exist is empty.
 func (c *client) list(ctx context.Context, namespace, path string) ([]string, error) {

@@ -63,6 +63,11 @@ type Observation struct {
 	By string
 	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
 	Trace events.TraceContext
+	// PolledBefore is when the poll before this one began to read the mount, by the store's clock: what was written before that
+	// could not be seen then. Zero if the change was not found by polling, or by the first poll.
+	PolledBefore time.Time
+	// Lasting is set if reads have agreed on the state for longer than a server lags behind. The feed leaves that to the sink.
+	Lasting bool
 	// Received is our time of receiving the audit line or the answer.
 	Received time.Time
 }

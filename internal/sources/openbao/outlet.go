@@ -12,6 +12,7 @@ import (
 type outlet struct {
 	sink   func(Observation) bool
 	status *status
+	polled *pollTimes // nil for what the audit log shows
 }
 
 // offerBackoff returns the delays between two offers to a sink that has no room.
@@ -24,6 +25,9 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	if _, err := o.Path.Source().StorePath(); err != nil {
 		out.status.noteFailure(ctx, "paths that events cannot name", err)
 		return
+	}
+	if out.polled != nil {
+		o.PolledBefore = out.polled.of(o.Path)
 	}
 	for backoff := offerBackoff(); !out.sink(o); {
 		select {

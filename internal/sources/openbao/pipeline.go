@@ -91,8 +91,9 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	group.Go(func() { p.client.session.run(ctx) })
 	group.Go(func() { follow.run(ctx) })
 	if p.isPolled() {
+		polled := &outlet{sink: sink, status: p.status, polled: newPollTimes(p.client)}
 		poll := &poller{
-			store: p.config.Name, interval: p.config.interval, requests: p.polls, sweep: p.newSweeper(metadata, out).sweep,
+			store: p.config.Name, interval: p.config.interval, requests: p.polls, sweep: p.newSweeper(metadata, polled).sweep,
 			status: p.status, metrics: p.metrics, now: p.now,
 		}
 		group.Go(func() { poll.run(ctx) })
@@ -108,7 +109,7 @@ func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
 		scanner: &scanner{origin: p.origin, client: p.client, log: p.log, after: map[engineMount]time.Time{}},
 	}
 	if p.config.Poll.Referenced {
-		s.references = &referenceReader{origin: p.origin, list: p.references, bulk: bulk, catalog: p.catalog, outlet: out}
+		s.references = &referenceReader{origin: p.origin, list: p.references, bulk: bulk, catalog: p.catalog, outlet: out, now: p.now}
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -15,6 +16,7 @@ type referenceReader struct {
 	bulk    *bulkReader
 	catalog catalog
 	outlet  *outlet
+	now     func() time.Time
 }
 
 // readAll reads the referenced paths, other than those in mounts that were read as a whole. References to a path that the token may not
@@ -30,7 +32,11 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 			continue
 		}
 		in := engineMount{namespace: name.namespace, path: name.mount}
-		if err := r.readMount(ctx, in, paths); err != nil && !r.bulk.tolerate(ctx, in, err) {
+		began := r.now()
+		switch err := r.readMount(ctx, in, paths); {
+		case err == nil:
+			r.outlet.polled.complete(name, began)
+		case !r.bulk.tolerate(ctx, in, err):
 			first = err
 		}
 	}

@@ -47,7 +47,7 @@ func (s *sweeper) sweep(ctx context.Context) bool {
 			}
 			if err == nil {
 				whole[mountName{in.namespace, in.path}] = true
-				err = group.read(ctx, in)
+				err = s.poll(ctx, in, group.read)
 			}
 			ok = s.report(ctx, name, err) && ok
 		}
@@ -56,6 +56,16 @@ func (s *sweeper) sweep(ctx context.Context) bool {
 		ok = s.report(ctx, "referenced paths", s.references.readAll(ctx, whole)) && ok
 	}
 	return ok
+}
+
+// poll reads a mount, and remembers when that began if it succeeds.
+func (s *sweeper) poll(ctx context.Context, in engineMount, read func(context.Context, engineMount) error) error {
+	began := s.client.now()
+	err := read(ctx, in)
+	if err == nil {
+		s.outlet.polled.complete(mountName{in.namespace, in.path}, began)
+	}
+	return err
 }
 
 // report records the result of reading the subject. It returns false if a retry may mend it.

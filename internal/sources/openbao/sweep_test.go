@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -168,4 +169,58 @@ func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 			t.Errorf("passwords were asked for: %v", store.asked)
 		}
 	})
+}
+
+func TestAPollRemembersWhenTheOneBeforeBegan(t *testing.T) {
+	tests := []struct {
+		name, config, request, path string
+		answers                     map[string]string
+	}{
+		{name: "by a scan", config: pollSecret, request: "secret/detailed-metadata?scan", path: "secret/shop/db", answers: map[string]string{"secret/detailed-metadata?scan": scanned}},
+		{
+			name: "by a list of roles", config: withToken + "{databaseMounts: [database]}}]", request: "database/static-roles?list", path: "database/static-creds/shop",
+			answers: map[string]string{
+				"database/static-roles?list": `{"data":{"keys":["shop"]}}`,
+				"database/static-roles/shop": `{"data":{"last_vault_rotation":"1999-11-20T11:03:06.5Z"}}`,
+			},
+		},
+		{
+			name: "by references", config: withToken + "{referenced: true}}]", request: "secret/metadata/shop/db", path: "secret/shop/db",
+			answers: map[string]string{"secret/metadata/shop/db": metadataOf(1, "1999-01-01T00:00:00Z", "")},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(`{"secret/":{"type":"kv","options":{"version":"2"}},"database/":{"type":"database"}}`)
+			answer := func() {
+				for request, body := range test.answers {
+					store.say(request, http.StatusOK, body)
+				}
+			}
+			answer()
+			referenced := func(context.Context) ([]Reference, error) {
+				path := events.StorePath{Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+				return []Reference{{Server: "http://bao", Path: path}}, nil
+			}
+			inBubble(t, test.config, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+				began := time.Now()
+				synctest.Wait()
+				if o := r.seen()[test.path]; o.State != Live || !o.PolledBefore.IsZero() {
+					t.Errorf("%+v, want the first poll to have none before it", o)
+				}
+				after(70 * time.Second)
+				if got := r.seen()[test.path].PolledBefore; !got.Equal(began) {
+					t.Errorf("the poll before began at %v, want %v", got, began)
+				}
+				store.say(test.request, http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`)
+				after(10 * time.Minute)
+				r.seen()
+				answer()
+				_, path, _ := strings.Cut(test.path, "/")
+				if got := r.nextWhere(t, path, Live).PolledBefore; got.Before(began.Add(50*time.Second)) || got.After(began.Add(2*time.Minute)) {
+					t.Errorf("the poll before began at %v, want the last that worked", got)
+				}
+			})
+		})
+	}
 }
