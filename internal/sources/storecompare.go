@@ -13,12 +13,12 @@ import (
 //
 //	last event      observation        event
 //	none            by its audit       rotated or deleted
-//	none            by polling         rotated if it was written after first; none if it is not live; otherwise observed
+//	none            by polling         rotated if it was written since the mount is watched; none if it is not live; otherwise observed
 //	live            the same           none
 //	live            another version    rotated
 //	live            not live           deleted
 //	deleted         live               rotated: undeleted, or written again
-//	any             an earlier state   none
+//	any             an earlier state   none; rotated if it lasts
 //
 // First is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was
 // watched.
@@ -42,7 +42,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 			return events.Change{}, false
 		case !live:
 			change.Verb = events.VerbDeleted
-		case seen.Operation == "" && (first.IsZero() || !at.After(first)):
+		case seen.Operation == "" && !isNew(seen, at, first):
 			change.Verb = events.VerbObserved
 		default:
 			change.Created = seen.Version == 1 || seen.Operation == "create"
@@ -71,6 +71,15 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	return change, true
 }
 
+// isNew reports whether a secret that was found by polling was written since the mount is watched. One that was written before the
+// previous poll was there and could not be seen.
+func isNew(seen openbao.Observation, at, first time.Time) bool {
+	if !seen.PolledBefore.IsZero() {
+		return at.After(seen.PolledBefore)
+	}
+	return !first.IsZero() && at.After(first)
+}
+
 // isKnown reports whether the last event is about the observed state or a later one. It returns false if there is no event.
 func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
@@ -79,23 +88,29 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	}
 	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
 	switch {
-	case storeRevision(seen) == recorded.revision:
-		return true
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
 	case seen.Version > recorded.version && recorded.version > 0:
 		return false
 	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt):
 		return true
+	case storeRevision(seen) == recorded.revision:
+		return true // audited twice
 	case seen.ReadAt.IsZero() && seen.Version == 0:
 		// Only the times order such states, and the clock of a store may be set back.
 		return !seen.At.After(recorded.at) && !seen.Received.After(recorded.seenAt)
 	case seen.ReadAt.IsZero():
 		return !seen.At.After(recorded.at)
 	}
-	// A state that was read before the last event was seen may be the one of that event. A lower version comes from a server
-	// that lags behind, unless it was written later: then the secret was created again.
-	return !seen.ReadAt.After(recorded.seenAt) || live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
+	// A state that was read before the last event was seen may be the one of that event.
+	return !seen.ReadAt.After(recorded.seenAt) || isOlder(before, seen) && !seen.Lasting
+}
+
+// isOlder reports whether a state that was read is an earlier one than that of the last event. It comes from a server that lags behind,
+// unless it was written later: then the secret was created again.
+func isOlder(before *lastEvent, seen openbao.Observation) bool {
+	recorded, wasLive := before.inStore(), before.verb != events.VerbDeleted
+	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 
 func latest(a, b time.Time) time.Time {

@@ -51,6 +51,12 @@ func received(seen openbao.Observation, at int) openbao.Observation {
 	return seen
 }
 
+// polledAgain is an observation by a poll after another one.
+func polledAgain(seen openbao.Observation, before int) openbao.Observation {
+	seen.PolledBefore = minute(before)
+	return seen
+}
+
 func requested(state openbao.State, operation, request string, at int) openbao.Observation {
 	return openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
@@ -88,6 +94,15 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		}},
 		{name: "a secret that was written after others were seen is rotated", first: minute(5), steps: []step{
 			{seen: polled(1, openbao.Live, 6, 10), want: "rotated " + revisionOf(1, 6), created: true},
+		}},
+		{name: "a secret that the poll before could not see is observed", first: minute(5), steps: []step{
+			{seen: polledAgain(polled(7, openbao.Live, 8, 20), 10), want: "observed " + revisionOf(7, 8)},
+		}},
+		{name: "a secret that was written after the poll before is rotated", first: minute(5), steps: []step{
+			{seen: polledAgain(polled(1, openbao.Live, 11, 20), 10), want: "rotated " + revisionOf(1, 11), created: true},
+		}},
+		{name: "the first secret of a mount that the poll before found empty is rotated", steps: []step{
+			{seen: polledAgain(polled(1, openbao.Live, 11, 20), 10), want: "rotated " + revisionOf(1, 11), created: true},
 		}},
 		{name: "the first write in the audit log is rotated", steps: []step{
 			{seen: written(1, "create", 0), want: "rotated " + revisionOf(1, 0), created: true},

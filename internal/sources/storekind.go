@@ -12,6 +12,7 @@ import (
 type storeKind struct {
 	feed      *openbao.Feed
 	sightings *sightings
+	restores  *restores
 	ledger    *ledger
 	ring      *keyring
 	noticed   func(source events.Source)
@@ -19,7 +20,7 @@ type storeKind struct {
 
 // newStoreKind makes the feed. The options lack Known, which the ledger answers.
 func newStoreKind(options openbao.Options, seen *sightings, known *ledger, ring *keyring, noticed func(events.Source)) (*storeKind, error) {
-	s := &storeKind{sightings: seen, ledger: known, ring: ring, noticed: noticed}
+	s := &storeKind{sightings: seen, restores: newRestores(), ledger: known, ring: ring, noticed: noticed}
 	options.Known = s.knownPaths
 	var err error
 	s.feed, err = openbao.New(options)
@@ -37,7 +38,9 @@ func (s *storeKind) run(ctx context.Context) error {
 // sight takes an observation, and returns false if there is no room for it. It ignores what is on the stream already.
 func (s *storeKind) sight(seen openbao.Observation) bool {
 	source := seen.Path.Source()
-	if isKnown(s.ledger.get(source), seen) {
+	before := s.ledger.get(source)
+	seen.Lasting = s.restores.lasts(source, before, seen)
+	if isKnown(before, seen) {
 		return true
 	}
 	if !s.sightings.add(seen) {

@@ -13,7 +13,7 @@ import (
 func storesOf() (*storeKind, *[]events.Source) {
 	seen, queued := newSightings(), &[]events.Source{}
 	return &storeKind{
-		sightings: seen, ring: keyringOf(1),
+		sightings: seen, restores: newRestores(), ring: keyringOf(1),
 		ledger:  newLedger(map[events.Kind]func(events.Source, *lastEvent){events.KindOpenBao: seen.recorded}),
 		noticed: func(source events.Source) { *queued = append(*queued, source) },
 	}, queued
@@ -55,6 +55,51 @@ func TestWhatIsSeenInAStoreIsQueuedUntilItIsOnTheStream(t *testing.T) {
 	s.ledger.set(source, mustLast(t, change))
 	if s.sightings.get(source) == nil {
 		t.Error("the later version is forgotten")
+	}
+}
+
+func TestAnOlderVersionCountsWhenReadsAgreeOnItForLong(t *testing.T) {
+	source := storePath.Source()
+	older := func(read int) openbao.Observation { return polled(7, openbao.Live, 1, read) }
+	tests := []struct {
+		name string
+		seen []openbao.Observation
+		want string
+	}{
+		{name: "a server that lags behind once", seen: []openbao.Observation{older(20), polled(9, openbao.Live, 10, 21)}},
+		{name: "a server that lags behind now and then", seen: []openbao.Observation{older(20), polled(9, openbao.Live, 10, 22), older(26)}},
+		{name: "a server that lags behind for a while", seen: []openbao.Observation{older(20), older(22), older(24)}},
+		{name: "another older version", seen: []openbao.Observation{older(20), polled(8, openbao.Live, 2, 26)}},
+		{name: "lines of the audit log", seen: []openbao.Observation{written(7, "update", 1), received(written(7, "update", 1), 30)}},
+		{
+			name: "a store that was restored", seen: []openbao.Observation{older(20), older(22), older(26)},
+			want: "rotated 7/" + nanos(1) + "/restored/" + nanos(10),
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, queued := storesOf()
+			s.sight(written(9, "update", 10))
+			change, _ := s.assess(source, nil, false)
+			change.Time = minute(11)
+			s.ledger.set(source, mustLast(t, change))
+			*queued = nil
+			for _, seen := range test.seen {
+				s.sight(seen)
+			}
+			got := ""
+			if change, ok := s.assess(source, s.ledger.get(source), false); ok {
+				got = string(change.Verb) + " " + change.Store.Revision
+				change.Time = minute(27)
+				s.ledger.set(source, mustLast(t, change))
+				if s.sightings.get(source) != nil {
+					t.Error("it is kept though it is on the stream")
+				}
+			}
+			if got != test.want || (len(*queued) > 0) != (test.want != "") {
+				t.Errorf("event %q, want %q; queued %v", got, test.want, *queued)
+			}
+		})
 	}
 }
 

@@ -39,6 +39,8 @@ func nextRevision(before *lastEvent, seen openbao.Observation) string {
 		return "gone/" + before.version
 	case seen.State == openbao.Destroyed:
 		return version + "/destroyed/" + before.version
+	case seen.Lasting:
+		return storeRevision(seen) + "/restored/" + before.version
 	case seen.State == openbao.Live && !wasLive && seen.Version > 0 && seen.Version == before.inStore().version:
 		return version + "/undeleted/" + before.version
 	}

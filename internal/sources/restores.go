@@ -1,0 +1,48 @@
+package sources
+
+import (
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+)
+
+// maxLag is how long reads must agree on an older version until it counts. No server of a store lags behind for so long.
+const maxLag = 5 * time.Minute
+
+// restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older version than that of the last
+// event. It is safe for concurrent use.
+type restores struct {
+	mu    sync.Mutex
+	older map[events.Source]olderVersion
+}
+
+// olderVersion is a version that reads have returned since a time.
+type olderVersion struct {
+	revision string
+	since    time.Time
+}
+
+func newRestores() *restores { return &restores{older: make(map[events.Source]olderVersion)} }
+
+// lasts takes note of what was read of a secret. It reports whether that is an older version than that of the last event, and has been
+// for long.
+func (r *restores) lasts(source events.Source, before *lastEvent, seen openbao.Observation) bool {
+	recorded := before.inStore()
+	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seen.Version == 0 || seen.Version >= recorded.version || !isOlder(before, seen) {
+		delete(r.older, source)
+		return false
+	}
+	waiting, ok := r.older[source]
+	if revision := storeRevision(seen); !ok || waiting.revision != revision {
+		r.older[source] = olderVersion{revision: revision, since: seen.ReadAt}
+		return false
+	}
+	return seen.ReadAt.Sub(waiting.since) >= maxLag
+}
