@@ -37,8 +37,16 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
+	recaller := newRecaller(func(ctx context.Context, source events.Source) (*events.Delivery, error) {
+		return origins.Recall(ctx, &s.bus.Reader, source, now())
+	}, s.log)
+	reverts := &reverts{
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter, metrics: s.metrics, log: s.log, now: now,
+		open: make(map[workload.Key]*correction),
+	}
 	rollouts := &rollouts{
-		index: s.index, following: following, peers: peers, gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
+		index: s.index, following: following, peers: peers, reverts: reverts, patcher: patcher,
+		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
 		metrics: s.metrics, log: s.log, now: now,
 	}
 	concluder := &concluder{
@@ -51,10 +59,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
-		stream: &resumer{bus: s.bus, origins: origins, log: s.log},
-		recaller: newRecaller(func(ctx context.Context, source events.Source) (*events.Delivery, error) {
-			return origins.Recall(ctx, &s.bus.Reader, source, now())
-		}, s.log),
+		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
+		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
 		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{

@@ -29,13 +29,16 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	c.patcher.finished(r)
 	c.gathering.patched(r.workload.Key(), c.now())
 	switch {
+	case r.corrects != nil:
+		c.rollouts.reverts.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
-	case kube.IsDenied(result.err) && r.attempts+1 >= kube.MaxDenials:
+	case isDenied(result.err) && r.attempts+1 >= kube.MaxDenials:
 		c.giveUp(ctx, r, result.err)
 	default:
 		c.retry(ctx, r, result.err)
 	}
+	c.rollouts.review(ctx, r.workload.Key())
 }
 
 func (c *completion) succeeded(ctx context.Context, result patchResult) {

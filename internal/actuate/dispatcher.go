@@ -59,6 +59,8 @@ type verdict struct {
 	doing, leaving []plan.Decision
 	// rolls reports that the patch replaces the pods.
 	rolls bool
+	// waits is why the changes cannot be decided yet, plan.None if they are.
+	waits plan.Reason
 }
 
 // decide decides the changes in the order of their sources, so that of several reasons to hold the workload it always reports the same one.
@@ -74,9 +76,25 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 			continue
 		}
 		v.rolls = v.rolls || decision.Reason.Action() == plan.Roll
+		if decision.Reason.Action() == plan.Hold {
+			v.waits = decision.Reason
+		}
 		v.doing = append(v.doing, decision)
 	}
+	if v.rolls {
+		v.rollNow()
+	}
 	return v
+}
+
+// rollNow has changes not wait for pods that a roll for other changes is going to replace.
+func (v *verdict) rollNow() {
+	v.waits = plan.None
+	for i := range v.doing {
+		if v.doing[i].Reason == plan.PodsStarting {
+			v.doing[i].Reason = plan.PodsNewer
+		}
+	}
 }
 
 func bySource(a, b *pendingChange) int {
@@ -86,7 +104,7 @@ func bySource(a, b *pendingChange) int {
 // act decides what becomes of a workload and starts it.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.decide(p, w)
-	obstacle := plan.None
+	obstacle := v.waits
 	if v.rolls {
 		obstacle = d.admission.obstacle(w, v.doing)
 	}
@@ -158,5 +176,7 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.String())
 	d.metrics.decided(ctx, why)
 	trace.SpanFromContext(ctx).AddEvent(why.String(), trace.WithAttributes(reasonKey.String(why.String())))
-	d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+	if !why.Silent() {
+		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+	}
 }

@@ -3,7 +3,10 @@ package actuate
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -29,5 +32,43 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 	}
 	if len(l.outbox.waiting) != 1 {
 		t.Errorf("%d outcomes say that it is held, want 1", len(l.outbox.waiting))
+	}
+}
+
+func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
+	const bad = "app:bad"
+	read := func(version, image string, status appsv1.DeploymentStatus) *workload.Workload {
+		d := webDeployment(version, rollOn("auto"))
+		d.Spec.Template.Spec.Containers[0].Image, d.Status = image, status
+		w, _ := workload.Read(deployments, d, false)
+		return w
+	}
+	stuck := appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
+	ready := appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	tests := []struct {
+		name string
+		then *workload.Workload
+		want plan.Reason
+	}{
+		{"which holds it while they are not", read("120", bad, stuck), plan.PodsStarting},
+		{"which is recorded when they are", read("120", bad, ready), plan.PodsNewer},
+		{"and it is rolled when they are taken back: the pods of before were never replaced", read("120", "", ready), plan.Changed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := indexOf(read("90", "", ready))
+			x.observe(read("110", bad, stuck), true)
+			w := x.get(test.then.Key())
+			p := pendingOf(w, changeOf(nil))
+			l := loopOf(t, testOptions())
+			if v := l.dispatcher.decide(p, w); v.waits != plan.PodsStarting {
+				t.Fatalf("while they start it waits for %q", v.waits)
+			}
+			x.observe(test.then, true)
+			v := l.dispatcher.decide(p, x.get(w.Key()))
+			if len(v.doing) != 1 || v.doing[0].Reason != test.want || (v.waits != plan.None) != (test.want == plan.PodsStarting) {
+				t.Errorf("got %+v, want %s", v, test.want)
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ const (
 	reasonDeadlineExceeded = "deadline-exceeded"
 	reasonTimedOut         = "timed-out"
 	reasonSuperseded       = "superseded"
+	reasonReverted         = "reverted"
 )
 
 // ending is a rollout that has ended, and how.
@@ -86,6 +87,9 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	r := &rollout{started: started, span: span, moved: f.now()}
 	if w := f.index.get(key); w != nil {
 		r.observe(w, r.moved)
+		if w.Revision == started.Revision {
+			r.rolled = w
+		}
 	}
 	f.rollouts[key] = r
 	return r
@@ -120,6 +124,8 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 		return f.end(key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
 	case w.Generation < r.started.Generation: // a state from before the rollout
 		return ending{}, false
+	case w.Revision != r.started.Revision && r.isReverted(w):
+		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started)), true
 	case w.Revision != r.started.Revision:
 		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
 	case w.Progress.State == workload.Complete:

@@ -22,6 +22,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 			w.Revision, w.Generation, w.Progress = revision, generation, workload.Progress{State: state, Message: "m", Pods: 1}
 		})
 	}
+	other, _ := workload.Read(deployments, webDeployment("50", rollOn("auto")), false)
+	other.Revision, other.Generation = "r2", 3
 	successor := at("r1", 2, workload.Complete)
 	successor.ID.UID = "another"
 	tests := []struct {
@@ -35,7 +37,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 		{"someone has paused it", at("r1", 2, workload.Waiting), "", ""},
 		{"all pods are new", at("r1", 2, workload.Complete), events.VerbCompleted, "rolled-out"},
 		{"the controller has given up", at("r1", 2, workload.Failed), events.VerbFailed, "deadline-exceeded"},
-		{"someone else has changed the revision", at("r2", 3, workload.Progressing), events.VerbSkipped, "superseded"},
+		{"someone else has changed the template", other, events.VerbSkipped, "superseded"},
+		{"someone else has restored the template of before", at("", 3, workload.Complete), events.VerbFailed, "reverted"},
 		{"the workload is gone", nil, events.VerbSkipped, "workload-gone"},
 		{"the workload has a successor", successor, events.VerbSkipped, "workload-gone"},
 	}

@@ -26,6 +26,7 @@ type gauges struct {
 	held       metric.Int64ObservableGauge
 	active     metric.Int64ObservableGauge
 	failing    metric.Int64ObservableGauge
+	reverted   metric.Int64ObservableGauge
 	lag        metric.Int64ObservableGauge
 	ackPending metric.Int64ObservableGauge
 }
@@ -57,6 +58,10 @@ func (g *gauges) instruments() []instrument.Instrument {
 			About: "Workloads whose last rollout failed and that have not recovered.",
 		},
 		{
+			Gauge: &g.reverted, Name: "keyturn.workloads.reverted", Unit: "{workload}", Labels: []string{"kind"},
+			About: "Workloads that are no longer rolled for a change because another client reverted each rollout.",
+		},
+		{
 			Gauge: &g.lag, Name: "keyturn.consumer.pending", Unit: "{event}",
 			About: "Events on the stream that are not delivered yet. Absent while NATS is unreachable.",
 		},
@@ -72,8 +77,8 @@ func (g *gauges) instruments() []instrument.Instrument {
 type snapshot struct {
 	pending int
 	held    map[plan.Reason]int
-	// active and failing are by kind.
-	active, failing map[string]int
+	// active, failing and reverted are by kind.
+	active, failing, reverted map[string]int
 }
 
 // observed is what the gauges show.
@@ -102,7 +107,7 @@ func (g *gauges) observe(meter metric.Meter, o observed) error {
 			g.observeSnapshot(observer, o.kinds, s)
 		}
 		return g.observeLag(ctx, observer, o.lag)
-	}, g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.lag, g.ackPending)
+	}, g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.reverted, g.lag, g.ackPending)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}
@@ -121,6 +126,7 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 		label := metric.WithAttributes(attribute.String("kind", kind.Name))
 		observer.ObserveInt64(g.active, int64(s.active[kind.Name]), label)
 		observer.ObserveInt64(g.failing, int64(s.failing[kind.Name]), label)
+		observer.ObserveInt64(g.reverted, int64(s.reverted[kind.Name]), label)
 	}
 }
 

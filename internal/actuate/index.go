@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -65,6 +66,22 @@ func (x *index) count() map[string]int {
 	count := make(map[string]int)
 	for key := range x.workloads {
 		count[key.Kind]++
+	}
+	return count
+}
+
+// reverted counts the workloads by kind that are not rolled for a change any more because someone else takes each roll back.
+func (x *index) reverted() map[string]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	count := make(map[string]int)
+	for key, w := range x.workloads {
+		for source := range w.Reverted {
+			if w.IsReverted(source, plan.RevertRetries) {
+				count[key.Kind]++
+				break
+			}
+		}
 	}
 	return count
 }

@@ -95,6 +95,7 @@ func (l *loop) work(ctx context.Context) {
 		case <-timer.C:
 		}
 		if !l.outbox.full() {
+			l.rollouts.reverts.advance(ctx)
 			l.dispatcher.dispatch(ctx)
 			l.syncer.Advance(ctx)
 		}
@@ -144,7 +145,7 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 }
 
 func (l *loop) takeSnapshot() {
-	l.snapshots.Store(newSnapshot(l.gathering, l.rollouts.following, l.rollouts.peers))
+	l.snapshots.Store(newSnapshot(l.rollouts))
 }
 
 func (l *loop) drain(ctx context.Context) {

@@ -107,6 +107,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	if !ok {
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
 	}
+	if r.rolls && after.Revision != r.patch.Revision {
+		return patchResult{roll: r, err: p.unroll(callCtx, r, after)}
+	}
 	p.index.answer(after, r.rolls)
 	result := patchResult{roll: r, after: after}
 	if r.rolls {

@@ -31,6 +31,20 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 	}
 }
 
+// revisionIn returns the revision in a patch, empty if it only records.
+func revisionIn(action k8stesting.Action) string {
+	var patch struct {
+		Spec struct {
+			Template struct {
+				Metadata struct{ Annotations map[string]string }
+			}
+		}
+	}
+	sent, _ := action.(k8stesting.PatchActionImpl)
+	_ = json.Unmarshal(sent.Patch, &patch)
+	return patch.Spec.Template.Metadata.Annotations[annotationRevision]
+}
+
 // recording is a patch of web that only records.
 func recording(t *testing.T) *roll {
 	t.Helper()

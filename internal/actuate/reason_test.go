@@ -76,6 +76,12 @@ func reasonCases() []reasonCase {
 		{reason: plan.SameContent, workload: rolled("b", "80")},
 		{reason: plan.ChangedBack, unexplained: true, from: func(c *events.Change) { c.ResourceVersion = "90" }},
 		{reason: plan.PodsNewer, workload: func(w *workload.Workload) { w.TemplateVersion = "200" }},
+		{reason: plan.PodsStarting, workload: func(w *workload.Workload) { w.TemplateVersion, w.Progress.Pods = "200", 3 }},
+		{reason: plan.Reverted, workload: func(w *workload.Workload) {
+			w.Reverted = map[string]workload.Reverted{"secret/" + w.Refs[0].Name: {
+				Count: plan.RevertRetries + 1, Template: w.TemplateID(), Version: "100", UID: "uid-" + w.Refs[0].Name,
+			}}
+		}},
 		{reason: plan.PodsWaited, change: created},
 		{reason: plan.Appeared, change: created, ref: func(r *workload.Reference) { r.Optional = true }},
 		{reason: plan.Changed},
@@ -148,9 +154,10 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got.spans)).Tracer("")
 	options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(got.metrics)).Meter("")
 	client := fake.NewClientset()
-	client.PrependReactor("patch", "deployments", func(k8stesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		after := webDeployment("200", nil)
 		after.Name, after.UID = w.ID.Name, types.UID(w.ID.UID)
+		after.Spec.Template.Annotations = map[string]string{annotationRevision: revisionIn(action)}
 		return true, after, nil
 	})
 	options.Client = client

@@ -28,6 +28,8 @@ type roll struct {
 	patch workload.Patch
 	// started is the outcome of a patch that rolls, but for what only its answer says.
 	started events.Outcome
+	// corrects is what a patch does that is for no change. Nil: it is for changes.
+	corrects *correction
 	// pending has the changes that are released when the patch is finished.
 	pending *pending
 	// attempts counts the failed patches before this one.

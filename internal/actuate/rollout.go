@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -17,6 +18,10 @@ type rollout struct {
 	span    trace.Span
 	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
 	changed []time.Time
+
+	// rolled is the workload as the patch left it, and before is its record as it was before the patch. Nil: they are not known.
+	rolled *workload.Workload
+	before map[string]workload.RolledFor
 
 	// moved is when it was last seen to make progress, or to wait for people. Furthest is the most progress that was seen of a generation: a
 	// pod that crashes makes the same progress again and again.
@@ -36,4 +41,33 @@ func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	if changed || p.State == workload.Waiting || p.Done > r.furthest.Done {
 		r.moved, r.furthest, r.generation = now, p, w.Generation
 	}
+}
+
+// isReverted reports whether someone else has restored the pod template of before, in a state of the workload with another revision. Where a
+// roll whose answer was lost made that one, the record has it.
+func (r *rollout) isReverted(w *workload.Workload) bool {
+	if r.rolled != nil && !r.rolled.SameTemplate(w) {
+		return false
+	}
+	return !w.AtRecord() || !r.isRecorded(w)
+}
+
+// isRecorded reports whether the record of a workload still says that it was rolled.
+func (r *rollout) isRecorded(w *workload.Workload) bool {
+	for source, change := range changesOf(r.started) {
+		if last := w.Rolled[source]; !last.SameChange(change) && !workload.Newer(last.Version, change.Version) {
+			return false
+		}
+	}
+	return true
+}
+
+// changesOf returns the changes that an outcome is about, as a record has them.
+func changesOf(outcome events.Outcome) map[string]workload.RolledFor {
+	changes := make(map[string]workload.RolledFor, len(outcome.Sources))
+	for _, s := range outcome.Sources {
+		uid, _, _ := strings.Cut(s.Event, "/")
+		changes[s.Source] = workload.RolledFor{Fingerprint: s.Fingerprint, Version: s.ResourceVersion, UID: uid}
+	}
+	return changes
 }

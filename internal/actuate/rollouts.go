@@ -14,6 +14,8 @@ type rollouts struct {
 	index     *index
 	following *following
 	peers     *failedPeers
+	reverts   *reverts
+	patcher   *patcher
 	gathering *debounce
 	problems  *problems
 	teller    *teller
@@ -28,6 +30,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 		o.ended(ctx, superseded)
 	}
 	r := o.following.begin(ctx, result.started)
+	r.rolled, r.before = result.after, result.roll.workload.Rolled
 	for _, c := range result.roll.causes {
 		r.changed = append(r.changed, c.change.Time)
 	}
@@ -57,7 +60,9 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	stream.outcomes(ctx, func(outcome events.Outcome) {
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
+		o.reverts.resumeOutcome(outcome)
 	})
+	o.reverts.resume()
 	for key, r := range o.following.rollouts {
 		r.changed = stream.changed(ctx, r.started)
 		o.review(ctx, key)
@@ -74,6 +79,9 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 		o.problems.report(ctx, w)
 	} else {
 		o.problems.forget(key)
+	}
+	if o.patcher.busy(key) {
+		return // Whose revision it has is known when the patch is finished.
 	}
 	if end, ok := o.following.review(key, w); ok {
 		o.ended(ctx, end)
@@ -95,6 +103,9 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	outcome := end.outcome
 	if failsPeers(outcome) {
 		o.peers.add(workload.KeyOf(outcome.Workload))
+	}
+	if outcome.Reason == reasonReverted {
+		o.reverts.add(end.rollout.span, outcome, end.rollout.before)
 	}
 	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, end.took)
 	if outcome.Verb == events.VerbCompleted {

@@ -6,10 +6,12 @@ import (
 )
 
 // newSnapshot counts what the parts of the loop have.
-func newSnapshot(gathering *debounce, following *following, peers *failedPeers) *snapshot {
+func newSnapshot(o *rollouts) *snapshot {
+	gathering := o.gathering
 	s := &snapshot{
 		pending: len(gathering.byKey), held: make(map[plan.Reason]int),
-		active: countByKind(following.rollouts), failing: countByKind(peers.keys),
+		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
+		reverted: o.index.reverted(),
 	}
 	for _, p := range gathering.held {
 		s.held[p.held]++

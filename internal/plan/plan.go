@@ -14,6 +14,9 @@ import (
 // after it. The times are precise to a second, and each server has its own clock.
 const bornAfterMargin = 10 * time.Second
 
+// RevertRetries is how often a roll for a change is repeated that someone else takes back.
+const RevertRetries = 3
+
 // Decide returns what a change of a source does to a workload:
 //
 //	w     the workload as last seen
@@ -100,9 +103,16 @@ func (q *question) reason() Reason {
 		return reason
 	}
 	appeared := now.CreatedAt != "" && seen.changedAt == now.CreatedAt
+	reverts := q.w.Reverts(now.Source.String(), q.record())
 	switch {
+	case reverts > RevertRetries:
+		return Reverted
 	case q.ref != nil && !now.Truncated && lacks(now, q.ref.Required):
 		return KeyMissing
+	case reverts > 0:
+		return Changed // Its template is that of before the roll, and so may be its pods.
+	case workload.Newer(q.w.TemplateVersion, seen.changedAt) && q.w.IsReplacingPods():
+		return PodsStarting
 	case workload.Newer(q.w.TemplateVersion, seen.changedAt):
 		return PodsNewer
 	case !now.WrittenAt.IsZero() && q.w.Created.After(now.WrittenAt.Add(bornAfterMargin)):

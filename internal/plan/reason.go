@@ -56,7 +56,9 @@ const (
 	AlreadyRolled
 	SameContent
 	ChangedBack
+	Reverted
 	PodsNewer
+	PodsStarting
 	PodsWaited
 	Appeared
 	Changed
@@ -102,16 +104,21 @@ var verdicts = map[Reason]verdict{
 	AlreadyRolled:   {"already-rolled", Skip, history, "the workload was rolled for this change"},
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
-	PodsNewer:       {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
-	PodsWaited:      {"pods-waited", Record, history, "the pods could not start before the source existed"},
-	Appeared:        {"appeared", Roll, people, "a source appeared that the pods can start without"},
-	Changed:         {"content-changed", Roll, people, "content that the pods read has changed"},
-	Busy:            {"busy", Hold, nobody, "the workload is being patched"},
-	Limit:           {"limit-reached", Hold, people, "as many rollouts as max-rollouts allows are in progress"},
-	PeerFailed:      {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
-	LowerWave:       {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
-	DryRun:          {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
-	WorkloadGone:    {"workload-gone", Skip, history, "the workload was deleted"},
+	Reverted: {
+		"reverted", Skip, people, "rollouts for this change were reverted time and again by another field manager, which must leave the annotations " +
+			"keyturn.dev/* on the pod template alone; it is rolled for the next change",
+	},
+	PodsNewer:    {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
+	PodsStarting: {"pods-starting", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
+	PodsWaited:   {"pods-waited", Record, history, "the pods could not start before the source existed"},
+	Appeared:     {"appeared", Roll, people, "a source appeared that the pods can start without"},
+	Changed:      {"content-changed", Roll, people, "content that the pods read has changed"},
+	Busy:         {"busy", Hold, nobody, "the workload is being patched"},
+	Limit:        {"limit-reached", Hold, people, "as many rollouts as max-rollouts allows are in progress"},
+	PeerFailed:   {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
+	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
+	DryRun:       {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
+	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},
 }
 
 // String returns the name in kebab-case.

@@ -16,6 +16,8 @@ type Write struct {
 	Rolled map[string]RolledFor
 	// Rolls has the pods replaced. False: the patch only records.
 	Rolls bool
+	// Reverted is what is new in the count of rolls that were taken back, by source.
+	Reverted map[string]Reverted
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
@@ -29,15 +31,25 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if err != nil {
 		return Patch{}, err
 	}
+	reverted, err := w.revertedAfter(write)
+	if err != nil {
+		return Patch{}, err
+	}
+	annotations := map[string]any{annotationRolled: record}
+	switch {
+	case reverted != "":
+		annotations[annotationReverted] = reverted
+	case w.Reverted != nil:
+		annotations[annotationReverted] = nil
+	}
 	object := map[string]any{"metadata": map[string]any{
 		// The UID is a precondition: a workload of the same name that was created in the meantime is another one.
 		"uid":         w.ID.UID,
-		"annotations": map[string]any{annotationRolled: record},
+		"annotations": annotations,
 	}}
 	p := Patch{Type: types.MergePatchType}
 	if write.Rolls {
-		sum := sha256.Sum256([]byte(record))
-		p.Revision = hex.EncodeToString(sum[:8])
+		p.Revision = revisionOf(record, reverted)
 		change := k.strategy.change(w, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent})
 		object["spec"] = k.template(change)
 	}
@@ -46,3 +58,12 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	}
 	return p, nil
 }
+
+// revisionOf returns the revision of a roll that writes a record. It differs from the one before when a roll is repeated that was taken back.
+func revisionOf(record, reverted string) string {
+	sum := sha256.Sum256([]byte(record + reverted))
+	return hex.EncodeToString(sum[:8])
+}
+
+// AtRecord reports whether the pod template is the one that the last roll wrote.
+func (w *Workload) AtRecord() bool { return w.Revision == w.recordRevision }

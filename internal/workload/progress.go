@@ -27,6 +27,11 @@ type Progress struct {
 	Done int32
 }
 
+// IsReplacingPods reports whether pods of an earlier template may be left, and nobody has to do anything for them to be replaced.
+func (w *Workload) IsReplacingPods() bool {
+	return w.Progress.Pods > 0 && (w.Progress.State == Progressing || w.Progress.State == Failed)
+}
+
 // nothingDone is the Done of a workload whose controller has not observed its newest generation: the counts are about another one.
 const nothingDone = math.MinInt32
 

@@ -29,6 +29,14 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		Generation: meta.Generation,
 		Progress:   parts.progress,
 		template:   digest(template),
+		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
+		Manager:    lastManager(meta),
+
+		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
+	}
+	w.bare = w.template
+	if w.Revision != "" {
+		w.bare = digest(bare(template))
 	}
 	if parts.serving {
 		w.ServingSince = w.Version

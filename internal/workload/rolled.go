@@ -12,7 +12,7 @@ import (
 const (
 	// annotationRolled, on the workload itself, is its record: what it was last rolled for, by source.
 	annotationRolled = "keyturn.dev/rolled"
-	// annotationRevision, on the pod template, is a digest of annotationRolled. A change of it has the pods replaced.
+	// annotationRevision, on the pod template, is a digest of annotationRolled and annotationReverted. A change of it has the pods replaced.
 	annotationRevision = "keyturn.dev/revision"
 	// AnnotationCause, on the pod template, is what the last roll was for, for people.
 	AnnotationCause = "keyturn.dev/cause"

@@ -2,23 +2,62 @@ package workload
 
 import (
 	"crypto/sha256"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
+// maxTemplates is how many earlier pod templates of a workload are remembered: as many as a Deployment keeps ReplicaSets by default, which
+// may have pods.
+const maxTemplates = 10
+
+// pastTemplate is a pod template that a workload had earlier.
+type pastTemplate struct {
+	digest [sha256.Size]byte
+	// version is the TemplateVersion that it had.
+	version string
+}
+
 // After copies to w what is known from having seen an earlier state of the same workload, and returns w. Exact means that w is the result
 // of one write.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
-	switch {
-	case earlier != nil && earlier.ID.UID == w.ID.UID && earlier.template == w.template:
+	if earlier == nil || earlier.ID.UID != w.ID.UID {
+		if exact {
+			w.TemplateVersion = w.Version
+		}
+		return w
+	}
+	w.templates = earlier.templates
+	if earlier.template == w.template {
 		w.TemplateVersion = earlier.TemplateVersion
 		if w.ServingSince != "" && earlier.ServingSince != "" {
 			w.ServingSince = earlier.ServingSince
 		}
+		return w
+	}
+	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion})
+	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
+	switch {
+	case known >= 0:
+		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
+		w.TemplateVersion = w.templates[known].version
 	case exact:
 		w.TemplateVersion = w.Version
 	}
 	return w
+}
+
+// remember returns the templates with one more, which becomes the newest. It does not change the list, which other states share.
+func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
+	list := make([]pastTemplate, 0, len(templates)+1)
+	for _, t := range templates {
+		if t.digest != last.digest {
+			list = append(list, t)
+		}
+	}
+	list = append(list, last)
+	return list[max(0, len(list)-maxTemplates):]
 }
 
 // digest returns what differs when pod templates differ.
@@ -29,4 +68,15 @@ func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 		return [sha256.Size]byte{}
 	}
 	return sha256.Sum256(encoded)
+}
+
+// bare returns a pod template without Keyturn's annotations.
+func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	own := func(name, _ string) bool {
+		return name == annotationRevision || name == AnnotationCause || name == AnnotationTraceparent
+	}
+	stripped := *template
+	stripped.Annotations = maps.Clone(template.Annotations)
+	maps.DeleteFunc(stripped.Annotations, own)
+	return &stripped
 }

@@ -27,8 +27,18 @@ type Workload struct {
 	Revision   string
 	Generation int64
 	Progress   Progress
+	// Reverted counts the rolls that someone else took back, by source.
+	Reverted map[string]Reverted
+	// Manager is the field manager of the last write by someone else, empty if it is not known.
+	Manager string
 
 	template [sha256.Size]byte
+	// bare is the digest of the template without Keyturn's annotations.
+	bare [sha256.Size]byte
+	// templates are the templates that it had earlier, the newest last.
+	templates []pastTemplate
+	// recordRevision is the revision that a roll with its record has.
+	recordRevision string
 	// TemplateVersion is the resourceVersion of the write that last changed the pod template, empty if it is not known.
 	TemplateVersion string
 	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in

@@ -1,0 +1,176 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// revertDelays returns how long after each revert a workload is rolled again.
+func revertDelays() [plan.RevertRetries]time.Duration {
+	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+}
+
+// reverts corrects the records of workloads whose roll someone else took back by restoring the pod template of before: their pods may be those
+// of before, too. Later it has the changes decided again. How often that happened is on the workload, so that the next leader goes on.
+type reverts struct {
+	dryRun  bool
+	kinds   workload.Kinds
+	index   *index
+	patcher *patcher
+	// ask has the last event of a source decided for a workload after a delay.
+	ask     func(question, time.Duration)
+	metrics *metrics
+	log     *slog.Logger
+	now     func() time.Time
+
+	open map[workload.Key]*correction
+}
+
+// correction is a record that still says that a workload was rolled.
+type correction struct {
+	uid string
+	// revision is that of the pod template that was restored.
+	revision string
+	// changes are those that the workload was rolled for, and before is the record as it was before, as far as it is known.
+	changes, before map[string]workload.RolledFor
+	// span is that of the rollout.
+	span trace.Span
+	// failures counts the failed patches, and due is when the next one may be sent.
+	failures int
+	due      time.Time
+	backoff  wait.Backoff
+}
+
+// add takes the outcome of a rollout that was reverted. The context of the correction is that of the span.
+func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
+	key := workload.KeyOf(reverted.Workload)
+	w := v.index.get(key)
+	if v.dryRun || w == nil {
+		return
+	}
+	v.open[key] = &correction{
+		uid: w.ID.UID, revision: w.Revision, changes: changesOf(reverted), before: before, span: span, backoff: kube.PatchBackoff(),
+	}
+}
+
+// resumeOutcome takes the last outcome of a workload, in case an earlier leader did not correct the record.
+func (v *reverts) resumeOutcome(last events.Outcome) {
+	if last.Verb != events.VerbFailed || last.Reason != reasonReverted {
+		return
+	}
+	w := v.index.get(workload.KeyOf(last.Workload))
+	if w == nil || w.ID.UID != last.Workload.UID || w.Revision == last.Revision || w.AtRecord() {
+		return
+	}
+	for source, change := range changesOf(last) {
+		if w.Rolled[source].SameChange(change) {
+			v.add(trace.SpanFromContext(context.Background()), last, nil)
+			return
+		}
+	}
+}
+
+// resume has the changes decided again for which an earlier leader would have done so.
+func (v *reverts) resume() {
+	for _, w := range v.index.all() {
+		v.askAgain(w)
+	}
+}
+
+// advance sends the patches that can be sent now.
+func (v *reverts) advance(ctx context.Context) {
+	for key, c := range v.open {
+		if v.patcher.full() {
+			return
+		}
+		if v.patcher.busy(key) || v.now().Before(c.due) {
+			continue
+		}
+		w := v.index.get(key)
+		k, known := v.kinds.Named(key.Kind)
+		if !known || w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
+			delete(v.open, key) // It has gone, or has another pod template since.
+			continue
+		}
+		patch, err := k.Patch(w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)})
+		if err != nil {
+			delete(v.open, key)
+			v.log.ErrorContext(ctx, "no patch to correct the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
+			continue
+		}
+		v.patcher.start(ctx, &roll{
+			kind: k, workload: w, patch: patch, corrects: c, pending: newPending(key, v.now()), attempts: c.failures, span: c.span,
+		})
+	}
+}
+
+// finish takes the result of a patch.
+func (v *reverts) finish(ctx context.Context, result patchResult) {
+	r, c := result.roll, result.roll.corrects
+	id := r.workload.ID
+	ctx = r.context(ctx)
+	if result.err == nil {
+		v.metrics.patched(ctx, id, false)
+		v.close(id, c)
+		v.askAgain(result.after)
+		return
+	}
+	v.metrics.patchFailed(ctx, id.Kind)
+	if c.failures++; kube.IsDenied(result.err) && c.failures >= kube.MaxDenials {
+		v.log.ErrorContext(ctx, "correcting the record denied: it says that the workload was rolled", "workload", id.String(),
+			"namespace", id.Namespace, "attempts", c.failures, "err", result.err)
+		v.close(id, c)
+		return
+	}
+	delay := c.backoff.Step()
+	c.due = v.now().Add(delay)
+	v.log.WarnContext(ctx, "correcting the record failed; retrying", "workload", id.String(), "namespace", id.Namespace,
+		"attempt", c.failures, "retry_in", delay, "err", result.err)
+}
+
+// close drops a correction, unless there is a later one of the workload.
+func (v *reverts) close(id events.Workload, c *correction) {
+	if key := workload.KeyOf(id); v.open[key] == c {
+		delete(v.open, key)
+	}
+}
+
+// askAgain has the changes decided later whose rolls were taken back, but for those that were taken back too often.
+func (v *reverts) askAgain(w *workload.Workload) {
+	for text, reverted := range w.Reverted {
+		change := workload.RolledFor{Version: reverted.Version, UID: reverted.UID}
+		count := w.Reverts(text, change)
+		source, err := events.ParseSource(text)
+		if err != nil || count == 0 || count > plan.RevertRetries || w.Rolled[text].SameChange(change) {
+			continue
+		}
+		v.ask(question{w.Key(), workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)}, revertDelays()[count-1])
+	}
+}
+
+// revertedMessage says who took a rollout back, and what comes next.
+func revertedMessage(w *workload.Workload, started events.Outcome) string {
+	by := "another client"
+	if w.Manager != "" {
+		by = fmt.Sprintf("the field manager %q", w.Manager)
+	}
+	count := 0
+	for source, change := range changesOf(started) {
+		count = max(count, w.Reverts(source, change))
+	}
+	next := "it is not rolled again for this change"
+	if count < plan.RevertRetries {
+		next = "it is rolled again in " + revertDelays()[count].String()
+	}
+	return by + " restored the pod template of before; " + next
+}

@@ -1,0 +1,268 @@
+package actuate
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// revertBed is a loop and the Deployment web, which others write too.
+type revertBed struct {
+	*testing.T
+	*loop
+	now        time.Time
+	deployment *appsv1.Deployment
+	// strips has admission remove what the actuator writes on the pod template.
+	strips bool
+}
+
+func newRevertBed(t *testing.T) *revertBed {
+	t.Helper()
+	b := &revertBed{T: t, now: written, deployment: webDeployment("50", rollOn("auto"))}
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		sent, _ := action.(k8stesting.PatchActionImpl)
+		return true, b.patch(sent.Patch), nil
+	})
+	options := testOptions()
+	options.Client, options.Now = client, func() time.Time { return b.now }
+	b.loop = loopOf(t, options, b.read())
+	return b
+}
+
+func (b *revertBed) read() *workload.Workload {
+	b.Helper()
+	w, ok := workload.Read(deployments, b.deployment, false)
+	if !ok {
+		b.Fatal("no workload")
+	}
+	return w
+}
+
+// patch does what the API server does.
+func (b *revertBed) patch(body []byte) *appsv1.Deployment {
+	var patch struct {
+		Metadata struct{ Annotations map[string]*string }
+		Spec     struct {
+			Template struct {
+				Metadata struct{ Annotations map[string]*string }
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &patch); err != nil {
+		b.Error(err)
+	}
+	b.write("keyturn", func(d *appsv1.Deployment) {
+		d.Annotations = merged(d.Annotations, patch.Metadata.Annotations)
+		if !b.strips {
+			d.Spec.Template.Annotations = merged(d.Spec.Template.Annotations, patch.Spec.Template.Metadata.Annotations)
+		}
+	})
+	return b.deployment
+}
+
+func merged(annotations map[string]string, patch map[string]*string) map[string]string {
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	for name, value := range patch {
+		delete(annotations, name)
+		if value != nil {
+			annotations[name] = *value
+		}
+	}
+	return annotations
+}
+
+// write has someone write the Deployment.
+func (b *revertBed) write(manager string, change func(*appsv1.Deployment)) {
+	d := b.deployment.DeepCopy()
+	change(d)
+	version, _ := strconv.Atoi(d.ResourceVersion)
+	d.ResourceVersion = strconv.Itoa(version + 1)
+	d.Generation++
+	d.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: manager, Time: &metav1.Time{Time: b.now}},
+		{Manager: "kube-controller-manager", Time: &metav1.Time{Time: b.now.Add(time.Second)}, Subresource: "status"},
+	}
+	b.deployment = d
+}
+
+// change has the change decided, and what comes of it carried out.
+func (b *revertBed) change() {
+	b.Helper()
+	event := eventOf(changeOf(nil))
+	event.open = 1 // so that it is not finished: there is no message that it came with
+	b.intake.consider(b.Context(), event, b.intake.index.get(b.read().Key()), nil)
+	b.act()
+}
+
+// act has what is due carried out.
+func (b *revertBed) act() {
+	b.Helper()
+	b.now = b.now.Add(time.Minute)
+	b.rollouts.reverts.advance(b.Context())
+	b.dispatcher.dispatch(b.Context())
+	for !b.patcher.idle() {
+		b.completion.finish(b.Context(), <-b.patcher.results)
+	}
+}
+
+// revert has someone write the pod template without the annotations.
+func (b *revertBed) revert() {
+	b.Helper()
+	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil })
+	b.intake.index.observe(b.read(), true)
+	b.rollouts.review(b.Context(), b.read().Key())
+}
+
+// outcomes takes the outcomes that were reported.
+func (b *revertBed) outcomes() []events.Outcome {
+	var list []events.Outcome
+	for _, r := range b.outbox.waiting {
+		list = append(list, r.outcome)
+	}
+	b.outbox.flushed()
+	return list
+}
+
+func (b *revertBed) question() question { return question{b.read().Key(), db} }
+
+func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
+	b := newRevertBed(t)
+	revisions := map[string]bool{}
+	for _, delay := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 0} {
+		b.change()
+		started := b.outcomes()
+		if len(started) != 1 || started[0].Verb != events.VerbStarted {
+			t.Fatalf("got %+v, want the start of a rollout", started)
+		}
+		revisions[started[0].Revision] = true
+		b.revert()
+		ended := b.outcomes()
+		if len(ended) != 1 || ended[0].Verb != events.VerbFailed || ended[0].Reason != "reverted" || !strings.Contains(ended[0].Message, `"operator"`) {
+			t.Fatalf("got %+v, want a rollout that was reverted, and by whom", ended)
+		}
+		b.act()
+		due, asked := b.recaller.asked[b.question()]
+		if asked != (delay > 0) || asked && time.Until(due).Round(time.Minute) != delay {
+			t.Errorf("it is decided again: %t, in %s, want in %s", asked, time.Until(due), delay)
+		}
+		delete(b.recaller.asked, b.question())
+	}
+	if len(revisions) != 4 {
+		t.Errorf("there are %d revisions, want one for each roll", len(revisions))
+	}
+	if got := b.intake.index.reverted()["deployment"]; got != 1 {
+		t.Errorf("%d workloads are given up, want 1", got)
+	}
+	w := b.read()
+	if got := plan.Decide(w, changeOf(nil), nil).Reason; got != plan.Reverted {
+		t.Errorf("the same change again: got %s", got)
+	}
+	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
+	if got := plan.Decide(w, next, nil).Reason; got != plan.Changed {
+		t.Errorf("the next change: got %s", got)
+	}
+	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" })
+	if got := plan.Decide(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+		t.Errorf("with another pod template: got %s", got)
+	}
+}
+
+func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
+	b := newRevertBed(t)
+	before := `{"secret/db":"` + fp("z") + `@80/uid"}`
+	b.write("test", func(d *appsv1.Deployment) { d.Annotations[annotationRolled] = before })
+	b.intake.index.observe(b.read(), true)
+	b.change()
+	b.revert()
+	b.act()
+	if got := b.deployment.Annotations[annotationRolled]; got != before {
+		t.Errorf("the record is %s, want %s", got, before)
+	}
+	if got := plan.Decide(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+		t.Errorf("whoever looks at it now decides %s", got)
+	}
+	back := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("z") })
+	if got := plan.Decide(b.read(), back, nil).Reason; got != plan.SameContent {
+		t.Errorf("the content that the pods have: got %s", got)
+	}
+}
+
+func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
+	b := newRevertBed(t)
+	b.change()
+	record := b.deployment.Annotations[annotationRolled]
+	b.outcomes()
+	b.write("kubectl", func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, "app:2"
+	})
+	b.intake.index.observe(b.read(), true)
+	b.rollouts.review(t.Context(), b.read().Key())
+	b.act()
+	if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbSkipped || got[0].Reason != "superseded" {
+		t.Errorf("got %+v", got)
+	}
+	if got := b.deployment.Annotations[annotationRolled]; got != record {
+		t.Errorf("the record is %s, want %s: the pods are new", got, record)
+	}
+}
+
+func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
+	b := newRevertBed(t)
+	b.change()
+	b.revert()
+	outcomes := b.outcomes()
+	next := newRevertBed(t)
+	next.deployment = b.deployment
+	next.intake.index.observe(next.read(), false)
+	next.rollouts.reverts.resumeOutcome(outcomes[len(outcomes)-1])
+	next.act()
+	if got := plan.Decide(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+		t.Errorf("after the next leader has corrected the record: got %s", got)
+	}
+	third := newRevertBed(t)
+	third.deployment = next.deployment
+	third.intake.index.observe(third.read(), false)
+	third.rollouts.reverts.resume()
+	if _, asked := third.recaller.asked[third.question()]; !asked {
+		t.Error("the leader after it does not have the change decided again")
+	}
+}
+
+func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
+	b := newRevertBed(t)
+	b.strips = true
+	b.change()
+	if got := b.outcomes(); len(got) != 0 {
+		t.Fatalf("got %+v, want nothing before it is given up", got)
+	}
+	if got := plan.Decide(b.intake.index.get(b.read().Key()), changeOf(nil), nil).Reason; got != plan.Changed {
+		t.Errorf("the record makes it %s", got)
+	}
+	for range 5 {
+		b.act()
+	}
+	got := b.outcomes()
+	if len(got) != 1 || got[0].Verb != events.VerbFailed || got[0].Reason != events.ReasonPatchDenied || !strings.Contains(got[0].Message, "webhook") {
+		t.Fatalf("got %+v, want that it is denied", got)
+	}
+	if reason := plan.Decide(b.read(), changeOf(nil), nil).Reason; reason != plan.Changed {
+		t.Errorf("after it was given up: got %s", reason)
+	}
+}

@@ -1,0 +1,47 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// errStripped means that a patch was accepted without the change of the pod template, so that it replaces no pods. Only admission can do that.
+var errStripped = errors.New("the pod template in the response lacks the new annotations: an admission webhook removes them")
+
+// isDenied reports whether the API server denies a patch, in what it answers or in what it does.
+func isDenied(err error) bool { return errors.Is(err, errStripped) || kube.IsDenied(err) }
+
+// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds or the context is done, and returns the
+// error of the patch. The state is that in the response.
+func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload) error {
+	id := r.workload.ID
+	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, errStripped)
+	changes := make(map[string]workload.RolledFor, len(r.decisions))
+	for _, decision := range r.decisions {
+		changes[decision.Source.String()] = decision.Record
+	}
+	patch, err := r.kind.Patch(after, workload.Write{Rolled: after.Unrolled(changes, r.workload.Rolled)})
+	if err != nil {
+		return errors.Join(stripped, err)
+	}
+	for backoff := kube.PatchBackoff(); ; {
+		obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(ctx, id.Name, patch)
+		if err == nil {
+			if corrected, ok := p.index.read(r.kind, obj); ok {
+				p.index.answer(corrected, false)
+			}
+			return stripped
+		}
+		select {
+		case <-ctx.Done():
+			p.index.answer(after, false)
+			return errors.Join(stripped, fmt.Errorf("correcting the record of %s in namespace %s: %w", id, id.Namespace, err))
+		case <-time.After(backoff.Step()):
+		}
+	}
+}

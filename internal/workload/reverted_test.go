@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// entryAt is an entry of a record.
+func entryAt(fingerprint, version, uid string) RolledFor {
+	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}
+}
+
+// writtenBy returns the annotation that a patch writes on the workload, false if it leaves it.
+func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
+	t.Helper()
+	var body struct {
+		Metadata struct{ Annotations map[string]any }
+	}
+	if err := json.Unmarshal(p.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	value, ok := body.Metadata.Annotations[annotation]
+	return value, ok
+}
+
+// revertedDeployment is a workload whose roll for a change of db was reverted.
+func revertedDeployment(t *testing.T, mutate func(*appsv1.Deployment)) *Workload {
+	t.Helper()
+	d := webDeployment("50", rollOn("auto"))
+	w, _ := Read(deployments, d, false)
+	d.Annotations[annotationReverted] = `{"secret/db":"2:` + w.TemplateID() + `@100/uid"}`
+	if mutate != nil {
+		mutate(d)
+	}
+	w, ok := Read(deployments, d, false)
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
+}
+
+func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
+	change := RolledFor{Version: "100", UID: "uid"}
+	tests := []struct {
+		name   string
+		mutate func(*appsv1.Deployment)
+		change RolledFor
+		want   int
+	}{
+		{"of this change", nil, change, 2},
+		{"not of another", nil, RolledFor{Version: "110", UID: "uid"}, 0},
+		{"not of another source of this name", nil, RolledFor{Version: "100", UID: "another"}, 0},
+		{"with Keyturn's annotations on the template", func(d *appsv1.Deployment) {
+			d.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", AnnotationCause: "c", AnnotationTraceparent: "t"}
+		}, change, 2},
+		{"not with another template", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" }, change, 0},
+		{"not if the annotation is broken", func(d *appsv1.Deployment) { d.Annotations[annotationReverted] = `{"secret/db":"x:y@100/uid"}` }, change, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := revertedDeployment(t, test.mutate)
+			if got := w.Reverts("secret/db", test.change); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+			if got := w.IsReverted("secret/db", 1); got != (w.Reverts("secret/db", change) > 1) {
+				t.Errorf("it counts as reverted: %t", got)
+			}
+		})
+	}
+}
+
+func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
+	w := revertedDeployment(t, nil)
+	entry := "2:" + w.TemplateID() + "@100/uid"
+	tests := []struct {
+		name  string
+		write Write
+		want  any
+	}{
+		{"repeated", Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}}, `{"secret/db":"` + entry + `"}`},
+		{"for another source", Write{Rolls: true, Rolled: map[string]RolledFor{"configmap/app": entryAt("x", "100", "uid")}}, `{"secret/db":"` + entry + `"}`},
+		{"for the next change", Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "110", "uid")}}, nil},
+		{"reverted again", Write{
+			Rolled: w.Unrolled(map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}, nil), Reverted: w.RevertedAgain(map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}),
+		}, `{"secret/db":"3:` + w.TemplateID() + `@100/uid"}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := deployments.Patch(w, test.write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, there := writtenBy(t, p, annotationReverted)
+			if diff := cmp.Diff(test.want, got); diff != "" || !there {
+				t.Errorf("there: %t (-want +got):\n%s", there, diff)
+			}
+		})
+	}
+	plain, _ := Read(deployments, webDeployment("50", rollOn("auto")), false)
+	write := Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}}
+	first, err := deployments.Patch(plain, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := deployments.Patch(w, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := writtenBy(t, first, annotationReverted); there || first.Revision == again.Revision {
+		t.Errorf("a first roll has the annotation: %t; a repeated one has the revision %s of the first", there, again.Revision)
+	}
+}
+
+func TestTheRecordIsAsBeforeARollThatWasReverted(t *testing.T) {
+	rolled := map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("y", "90", "u")}
+	w := &Workload{Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("z", "95", "u")}}
+	before := map[string]RolledFor{"secret/db": entryAt("w", "80", "uid")}
+	if diff := cmp.Diff(before, w.Unrolled(rolled, before)); diff != "" {
+		t.Errorf("what was rolled for later is left (-want +got):\n%s", diff)
+	}
+	if got := w.Unrolled(rolled, nil)["secret/db"]; got.SameChange(rolled["secret/db"]) || got.Fingerprint == "x" {
+		t.Errorf("without an entry of before the record has %s", got)
+	}
+}
+
+func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
+	at := func(manager, subresource string, seconds int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: written.Add(time.Duration(seconds) * time.Second)},
+		}
+	}
+	tests := []struct {
+		name    string
+		entries []metav1.ManagedFieldsEntry
+		want    string
+	}{
+		{"nobody is known", nil, ""},
+		{"the newest", []metav1.ManagedFieldsEntry{at("helm", "", 2), at("kubectl", "", 1)}, "helm"},
+		{"not one of the status", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("controller", "status", 2)}, "helm"},
+		{"not the actuator", []metav1.ManagedFieldsEntry{at("helm", "", 1), at(FieldManager, "", 2)}, "helm"},
+		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries}); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

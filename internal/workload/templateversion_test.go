@@ -1,0 +1,49 @@
+package workload
+
+import "testing"
+
+func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
+	read := func(version, image string) *Workload {
+		d := webDeployment(version, nil)
+		d.Spec.Template.Spec.Containers[0].Image = image
+		w, _ := Read(deployments, d, false)
+		return w
+	}
+	type state struct {
+		version, image string
+		exact          bool
+	}
+	tests := []struct {
+		name   string
+		states []state
+		want   string
+	}{
+		{"it was seen in a list", []state{{"10", "a", false}}, ""},
+		{"it was seen being written", []state{{"10", "a", false}, {"11", "b", true}}, "11"},
+		{"it has not changed since", []state{{"11", "b", true}, {"12", "b", true}}, "11"},
+		{"it was changed back", []state{{"9", "a", true}, {"11", "b", true}, {"12", "a", true}}, "9"},
+		{"it was changed back to one that was seen in a list", []state{{"10", "a", false}, {"11", "b", true}, {"12", "a", true}}, ""},
+		{"it was changed back and forth", []state{{"9", "a", true}, {"11", "b", true}, {"12", "a", true}, {"13", "b", true}}, "11"},
+		{"it was changed back in a list", []state{{"9", "a", true}, {"11", "b", true}, {"12", "a", false}}, "9"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var w *Workload
+			for _, s := range test.states {
+				w = read(s.version, s.image).After(w, s.exact)
+			}
+			if w.TemplateVersion != test.want {
+				t.Errorf("got %q, want %q", w.TemplateVersion, test.want)
+			}
+		})
+	}
+	t.Run("few earlier ones are remembered", func(t *testing.T) {
+		var w *Workload
+		for i := range 3 * maxTemplates {
+			w = read("10", string(rune('a'+i))).After(w, true)
+		}
+		if len(w.templates) != maxTemplates {
+			t.Errorf("%d are remembered, want %d", len(w.templates), maxTemplates)
+		}
+	})
+}
