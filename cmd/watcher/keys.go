@@ -20,7 +20,7 @@ func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	logging := telemetry.DefaultLogOptions()
 	var namespace string
-	var natsUsers bool
+	var natsUsers, natsRoutes bool
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged.",
@@ -34,10 +34,14 @@ func newKeysCommand() *cobra.Command {
 				return err
 			}
 			options := keys.Options{
-				Secrets: client.CoreV1().Secrets(namespace), Random: rand.Reader, Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
+				Secrets: client.CoreV1().Secrets(namespace), Now: time.Now, Random: rand.Reader,
+				Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
 			}
 			if natsUsers {
 				options.NATSUsers = []string{"watcher", "actuator"}
+			}
+			if natsRoutes {
+				options.RoutesNamespace = namespace
 			}
 			return keys.Make(cmd.Context(), options)
 		},
@@ -47,5 +51,7 @@ func newKeysCommand() *cobra.Command {
 	logging.AddFlags(flags)
 	flags.StringVar(&namespace, "namespace", "keyturn-system", "`namespace` of the Secrets")
 	flags.BoolVar(&natsUsers, "nats-users", true, "also create a NATS user for each program, for the NATS that the actuator embeds")
+	flags.BoolVar(&natsRoutes, "nats-routes", false,
+		"also create a certificate for the routes between the NATS servers of several actuators, valid for 10 years")
 	return cmd
 }

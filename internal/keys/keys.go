@@ -1,4 +1,5 @@
-// Package keys creates the keys of a new installation: the fingerprint key, and a NATS user for each program.
+// Package keys creates the keys of a new installation: the fingerprint key, a NATS user for each program, and, for several actuators,
+// the certificate of the routes between their NATS servers.
 //
 // Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it
 // contains, so repeated and concurrent runs are harmless. The only permission needed is to create Secrets in one namespace;
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nkeys"
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +45,10 @@ type Options struct {
 	Secrets secretCreator
 	// NATSUsers are the programs that need a NATS user. Empty if the users of NATS are managed elsewhere.
 	NATSUsers []string
+	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty: none.
+	RoutesNamespace string
+	// Now is the clock for the validity of that certificate: time.Now, except in tests. Required with RoutesNamespace.
+	Now func() time.Time
 	// Random is the source of the keys: crypto/rand.Reader, except in tests. Required.
 	Random io.Reader
 	// Logger logs which keys were created and which existed. Required.
@@ -69,7 +75,14 @@ func Make(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	return nil
+	if opts.RoutesNamespace == "" {
+		return nil
+	}
+	certificate, err := newRoutesCertificate(opts.Random, opts.Now(), opts.RoutesNamespace)
+	if err != nil {
+		return fmt.Errorf("generating the certificate of the nats routes: %w", err)
+	}
+	return opts.create(ctx, routesSecret, certificate)
 }
 
 // newUser returns the data of the Secret of a new NATS user.
