@@ -21,6 +21,8 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with a NATS of your own", values: "nats: {url: nats://nats.nats.svc:4222}", base: "base", components: []string{"external-nats"}},
 		{name: "as a leaf node of a hub's", values: "nats: {leaf: {hub: tls://hub.example.com:7422}}", base: "base", components: []string{"leaf"}},
+		{name: "with three actuators", values: "actuator: {replicas: 3}", base: "base", components: []string{"high-availability"}},
+		{name: "without a volume", values: "nats: {storage: {ephemeral: true}}", base: "base", components: []string{"ephemeral-storage"}},
 		{name: "with Prometheus", values: "monitoring: {enabled: true}", base: "base", components: []string{"monitoring"}},
 		{name: "with a collector", values: "otlp: {enabled: true}", base: "base", components: []string{"otlp"}},
 		{name: "with the audit of a store", values: "openbaoAudit: {enabled: true}", base: "base", components: []string{"openbao-audit"}},
@@ -36,6 +38,12 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 			values:     "{namespaces: [team-a], nats: {leaf: {hub: tls://hub.example.com:7422}}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
 			base:       "namespaced",
 			components: []string{"leaf", "monitoring", "otlp", "openbao-audit"},
+		},
+		{
+			name:       "with three actuators and all of them for one namespace",
+			values:     "{namespaces: [team-a], actuator: {replicas: 3}, nats: {storage: {ephemeral: true}}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
+			base:       "namespaced",
+			components: []string{"high-availability", "ephemeral-storage", "monitoring", "otlp", "openbao-audit"},
 		},
 	}
 	for _, test := range tests {
@@ -64,9 +72,12 @@ func TestANamespaceSelectorAddsTheRightToSeeLabels(t *testing.T) {
 }
 
 func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
-	const all = "{secretStores: {enabled: true}, nats: {leaf: {hub: tls://hub.example.com:7422}}, monitoring: {enabled: true}, otlp: {enabled: true}, "
-	for _, audit := range []string{"openbaoAudit", "openbaoSocket"} {
-		out, err := helm(t, all+audit+": {enabled: true}}", "template", "keyturn", folder, "--namespace", "elsewhere")
+	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, "
+	for _, others := range []string{
+		"nats: {leaf: {hub: tls://hub.example.com:7422}}, openbaoAudit: {enabled: true}}",
+		"actuator: {replicas: 3}, openbaoSocket: {enabled: true}}",
+	} {
+		out, err := helm(t, all+others, "template", "keyturn", folder, "--namespace", "elsewhere")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -58,6 +58,16 @@ func rendered(t *testing.T, values string) map[string]object {
 // kustomized are the objects of a folder of deploy with components of deploy/components.
 func kustomized(t *testing.T, base string, components ...string) map[string]object {
 	t.Helper()
+	out, err := overlaid(t, base, components...)
+	if err := errors.Join(err, testbed.Inputs("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	return objects(t, string(out))
+}
+
+// overlaid are the manifests of an overlay of a folder of deploy with components, or the error of its build.
+func overlaid(t *testing.T, base string, components ...string) ([]byte, error) {
+	t.Helper()
 	dir := t.TempDir()
 	deploy := func(elem ...string) string {
 		path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", "deploy"}, elem...)...))
@@ -77,11 +87,7 @@ func kustomized(t *testing.T, base string, components ...string) map[string]obje
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-	if err := errors.Join(err, testbed.Inputs("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
-	return objects(t, string(out))
+	return testbed.Kustomize(t.Context(), os.Stderr, dir)
 }
 
 // object is one object of a manifest.

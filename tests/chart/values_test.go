@@ -13,8 +13,9 @@ var mistakes = []struct {
 }{
 	{"a value that there is none of", "watchGlobaly: true", []string{"watchGlobaly", "not allowed"}},
 	{"a cluster that is no DNS label", "cluster: Prod_1", []string{"/cluster", "Prod_1"}},
-	{"a number of watchers in words", "watcher: {replicas: two}", []string{"/watcher/replicas", "want integer"}},
+	{"a number of watchers in words", "watcher: {replicas: two}", []string{"/watcher/replicas", "want null or integer"}},
 	{"more watchers than there is a use for", "watcher: {replicas: 3}", []string{"/watcher/replicas", "maximum"}},
+	{"two actuators, which have no majority", "actuator: {replicas: 2}", []string{"/actuator/replicas", "1, 3"}},
 	{"a source that is none", "sources: [secret, pod]", []string{"/sources/1", "'secret', 'configmap'"}},
 	{"no source", "sources: []", []string{"/sources", "minItems"}},
 	{"a namespace that is a pattern", "namespaces: ['team-*']", []string{"/namespaces/0", "team-*"}},
@@ -88,7 +89,8 @@ func TestTheWayToTheHubHasItsPort(t *testing.T) {
 
 func TestTheChartIsWithoutFaults(t *testing.T) {
 	for _, values := range []string{
-		"{}", "namespaces: [a, b]", "nats: {leaf: {hub: tls://a:7422}}",
+		"{}", "namespaces: [a, b]", "nats: {leaf: {hub: tls://a:7422}}", "actuator: {replicas: 3}",
+		"nats: {storage: {ephemeral: true}}",
 		"{nats: {url: nats://a:4222}, keys: {create: false}, networkPolicy: {enabled: false}}",
 	} {
 		if out, err := helm(t, values, "lint", "--strict", folder); err != nil {

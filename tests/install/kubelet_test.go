@@ -212,8 +212,10 @@ func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
 		}
 	case volume.PersistentVolumeClaim != nil:
 		dir = filepath.Join(k.dir, "claim-"+volume.PersistentVolumeClaim.ClaimName)
+	case volume.EmptyDir != nil:
+		dir = filepath.Join(k.dir, "pod-"+string(pod.UID)+"-"+volume.Name)
 	default:
-		k.Fatalf("volume %s of %s: want Secrets, ConfigMaps or a claim", volume.Name, pod.Name)
+		k.Fatalf("volume %s of %s: want Secrets, ConfigMaps, a claim or an emptyDir", volume.Name, pod.Name)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		k.Fatal(err)

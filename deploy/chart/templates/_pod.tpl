@@ -25,11 +25,11 @@ terminationGracePeriodSeconds: 30
 {{- if not (include "keyturn.settings" $root | fromYaml).namespaces }}
 priorityClassName: keyturn
 {{- end }}
-# Spread replicas over nodes.
+# Spread replicas over nodes. Two of three copies of the stream on one node would be lost with it, and with them the majority.
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: ScheduleAnyway
+    whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (and (eq $program "actuator") (eq (include "keyturn.replicated" $root) "true")) }}
     labelSelector:
       matchLabels:
         app.kubernetes.io/name: keyturn-{{ $program }}

@@ -38,7 +38,7 @@ reloadStrategy:
   unless: [default, annotations]
   instead: annotations; environment variables are never written
 enableHA:
-  instead: nats.url, with which there are two actuators; with the embedded NATS there is one, and changes wait on its stream
+  instead: 'actuator.replicas: 3, or nats.url with two actuators'
 enablePProf:
   instead: the metrics and traces, docs/tracing.md
 enableCSIIntegration:
@@ -60,7 +60,7 @@ serviceMonitor:
   key: enabled
   instead: monitoring.enabled, with monitoring.namespace
 podDisruptionBudget:
-  instead: nothing; one is created for two actuators, and a drained pod loses no change
+  instead: nothing; one is created for several actuators or watchers, and a drained pod loses no change
 netpol:
   key: enabled
   instead: networkPolicy.enabled, which is the default
@@ -87,7 +87,7 @@ gomemlimitOverride: {moot: the programs respect their limits}
 annotations: {moot: nothing reads them}
 replicas:
   unless: [1]
-  instead: watcher.replicas, and nats.url for two actuators
+  instead: watcher.replicas and actuator.replicas
 resources:
   instead: watcher.resources and actuator.resources
 nodeSelector:

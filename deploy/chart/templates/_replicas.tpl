@@ -1,0 +1,25 @@
+{{/*
+"true" if the NATS servers embedded in three actuators form a cluster, or empty.
+*/}}
+{{- define "keyturn.replicated" -}}
+{{- if gt (int .Values.actuator.replicas) 1 -}}
+{{- if .Values.nats.url }}
+{{- fail "actuator.replicas: is for the NATS that the actuator embeds, want nats.url empty; with it there are two actuators anyway" }}
+{{- end -}}
+{{- if .Values.nats.leaf.hub }}
+{{- fail "actuator.replicas: a leaf node of a hub has one actuator, want nats.leaf.hub empty" }}
+{{- end -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/*
+The number of watchers.
+*/}}
+{{- define "keyturn.watchers" -}}
+{{- if kindIs "invalid" .Values.watcher.replicas -}}
+{{ ternary 2 1 (eq (include "keyturn.replicated" .) "true") }}
+{{- else -}}
+{{ .Values.watcher.replicas }}
+{{- end -}}
+{{- end }}

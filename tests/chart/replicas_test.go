@@ -1,0 +1,47 @@
+package chart
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestThreeActuatorsAreOneClusterOfEmbeddedNATS(t *testing.T) {
+	for values, want := range map[string]string{
+		"{actuator: {replicas: 3}, nats: {url: nats://a:4222}}":        "actuator.replicas: is for the NATS that the actuator embeds, want nats.url empty",
+		"{actuator: {replicas: 3}, nats: {leaf: {hub: tls://b:7422}}}": "actuator.replicas: a leaf node of a hub has one actuator, want nats.leaf.hub empty",
+	} {
+		if out, err := template(t, values); err == nil || !strings.Contains(out, want) {
+			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+		}
+	}
+}
+
+func TestTheNumberOfWatchersFollowsThatOfActuatorsUnlessItIsSet(t *testing.T) {
+	const budget = "PodDisruptionBudget keyturn-system/keyturn-watcher"
+	for values, want := range map[string]int{
+		"{}":                      1,
+		"actuator: {replicas: 3}": 2,
+		"watcher: {replicas: 2}":  2,
+		"{watcher: {replicas: 1}, actuator: {replicas: 3}}": 1,
+		"watcher: {replicas: 0}":                            0,
+	} {
+		o := rendered(t, values)
+		if got := fmt.Sprint(o["Deployment keyturn-system/keyturn-watcher"].at("spec", "replicas")); got != fmt.Sprint(want) {
+			t.Errorf("watchers with %s: got %s, want %d", values, got, want)
+		}
+		if got := o[budget] != nil; got != (want == 2) {
+			t.Errorf("a budget with %s: got %t, want it for two watchers only", values, got)
+		}
+	}
+}
+
+func TestWhatIsStoredInThePodIsLimited(t *testing.T) {
+	o := rendered(t, "nats: {storage: {ephemeral: true, size: 5Gi}}")["StatefulSet keyturn-system/keyturn-actuator"]
+	if got := fmt.Sprint(o.at("spec", "template", "spec", "volumes")); !strings.Contains(got, "emptyDir:map[sizeLimit:5Gi]") {
+		t.Errorf("volumes: got %s", got)
+	}
+	if o.at("spec", "volumeClaimTemplates") != nil {
+		t.Error("there is a claim")
+	}
+}
