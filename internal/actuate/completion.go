@@ -77,7 +77,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 	rollCtx := r.context(ctx)
 	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
-	c.metrics.gaveUp(ctx, r.workload.ID)
+	c.metrics.failed(ctx, r.workload.ID)
 	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)

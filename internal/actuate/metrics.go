@@ -198,14 +198,14 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
 }
 
-// retried counts the patch of a workload that failed and is going to be retried.
+// retried counts the failed patch of a workload that is going to be retried.
 func (m *metrics) retried(ctx context.Context, id events.Workload) {
-	m.gaveUp(ctx, id)
+	m.failed(ctx, id)
 	m.reloader.retried(ctx)
 }
 
-// gaveUp counts the patch of a workload that failed and is not going to be retried.
-func (m *metrics) gaveUp(ctx context.Context, id events.Workload) {
+// failed counts the failed patch of a workload.
+func (m *metrics) failed(ctx context.Context, id events.Workload) {
 	m.patchFailed(ctx, id.Kind)
 	m.reloader.failed(ctx, id)
 }
