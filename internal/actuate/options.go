@@ -101,7 +101,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Validate returns every problem of the options, a line each.
 func (o *Options) Validate() error {
-	problems := []error{events.ValidateCluster(o.Cluster)}
+	var problems []error
+	if err := events.ValidateCluster(o.Cluster); err != nil {
+		problems = append(problems, fmt.Errorf("--cluster: %w", err))
+	}
 	for _, cluster := range o.StoresFrom {
 		if err := events.ValidateCluster(cluster); err != nil {
 			problems = append(problems, fmt.Errorf("--stores-from: %w", err))

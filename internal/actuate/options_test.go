@@ -29,12 +29,12 @@ func TestOptionsValidate(t *testing.T) {
 		{"no lease is valid where nobody is elected", func(o *Options) { o.LeaderElect, o.LeaseNamespace = false, "" }, ""},
 		{
 			"a cluster is a DNS label", func(o *Options) { o.Cluster = "Prod" },
-			`cluster "Prod": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+			`--cluster: "Prod", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
 		},
 		{"other clusters may watch stores", func(o *Options) { o.StoresFrom = []string{"hub", "shared"} }, ""},
 		{
 			"one of them is a DNS label", func(o *Options) { o.StoresFrom = []string{"*"} },
-			`--stores-from: cluster "*": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+			`--stores-from: "*", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
 		},
 		{
 			"and is another cluster", func(o *Options) { o.StoresFrom = []string{o.Cluster} },

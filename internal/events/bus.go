@@ -35,7 +35,7 @@ const answerTimeout = 5 * time.Second
 // If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
 func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
 	if err := ValidateCluster(cluster); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cluster %w", err)
 	}
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(answerTimeout))
 	if err != nil {

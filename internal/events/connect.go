@@ -19,7 +19,7 @@ const unreachableInterval = 5 * time.Second
 func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (*nats.Conn, error) {
 	logger := orDiscard(opts.Logger)
 	if err := ValidateCluster(opts.Cluster); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cluster %w", err)
 	}
 	if opts.URL == "" {
 		opts.URL = nats.DefaultURL

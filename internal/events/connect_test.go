@@ -120,7 +120,7 @@ func TestConnectRefuses(t *testing.T) {
 		opts ConnectOptions
 		want string
 	}{
-		{"a cluster name that is not a label", ConnectOptions{Cluster: "a.b"}, `cluster "a.b": want`},
+		{"a cluster name that is not a label", ConnectOptions{Cluster: "a.b"}, `cluster "a.b", want`},
 		{"a URL that is none", ConnectOptions{Cluster: "c", URL: "nats://user:hunter2@a b"}, "nats-url: want URLs like"},
 		{"a URL without a host", ConnectOptions{Cluster: "c", URL: "nats://"}, "nats-url: want URLs like"},
 		{"credentials that are not there", ConnectOptions{Cluster: "c", CredsFile: filepath.Join(dir, "none")}, "nats-creds: open"},

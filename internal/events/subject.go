@@ -133,7 +133,7 @@ func parsePathSubject(subject, cluster, namespace, token string) (Address, error
 // attribute.
 func ValidateCluster(name string) error {
 	if !isLabel(name) {
-		return fmt.Errorf("cluster %q: want 1 to %d lower-case letters, digits or '-', beginning and ending with a letter or digit",
+		return fmt.Errorf("%q, want 1 to %d lower-case letters, digits or '-', beginning and ending with a letter or digit",
 			name, maxLabel)
 	}
 	return nil

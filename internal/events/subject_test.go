@@ -204,8 +204,8 @@ func TestValidateCluster(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 			continue
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "cluster \""+bad+"\": want ") || strings.Contains(text, "\n") {
-			t.Errorf("%q: the error does not name the field and the value in one line: %s", bad, text)
+		if text := err.Error(); !strings.HasPrefix(text, "\""+bad+"\", want ") || strings.Contains(text, "\n") {
+			t.Errorf("%q: the error does not begin with the value in one line: %s", bad, text)
 		}
 	}
 }

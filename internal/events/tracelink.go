@@ -1,7 +1,6 @@
 package events
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -35,15 +34,10 @@ func ValidateTraceURL(template string) error {
 	if template == "" {
 		return nil
 	}
-	if !strings.Contains(template, traceIDPlaceholder) {
-		return fmt.Errorf("%q has no %s", template, traceIDPlaceholder)
-	}
 	parsed, err := url.Parse(strings.ReplaceAll(template, traceIDPlaceholder, "0"))
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a URL", template)
-	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
-		return errors.New("want a URL that begins with http:// or https://")
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
+		!strings.Contains(template, traceIDPlaceholder) {
+		return fmt.Errorf("%q, want an http:// or https:// URL with %s", template, traceIDPlaceholder)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestHistoryFlags(t *testing.T) {
 		},
 		{name: "all clusters", set: HistoryOptions{AllClusters: true}, want: events.HistoryQuery{}},
 		{name: "some clusters", set: HistoryOptions{Clusters: []string{"prod", "test"}}, want: events.HistoryQuery{Clusters: []string{"prod", "test"}}},
-		{name: "a cluster that is none", set: HistoryOptions{Clusters: []string{"*"}}, err: `--clusters: cluster "*": want`},
+		{name: "a cluster that is none", set: HistoryOptions{Clusters: []string{"*"}}, err: `--clusters: "*", want`},
 		{name: "some clusters and all", set: HistoryOptions{Clusters: []string{"prod"}, AllClusters: true}, err: "--clusters: set together with --all-clusters, want one of them"},
 		{name: "a duration", set: HistoryOptions{Since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
 		{name: "a time", set: HistoryOptions{Since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},

@@ -15,10 +15,10 @@ func selectSources(kinds []string) ([]sourceKind, error) {
 	for n, kind := range kinds {
 		i := slices.IndexFunc(sourceKinds, func(s sourceKind) bool { return string(s.kind) == kind })
 		if i < 0 {
-			return nil, fmt.Errorf("--sources: %q is not one of %s", kind, strings.Join(kindNames(), ", "))
+			return nil, fmt.Errorf("--sources: %q, want any of %s", kind, strings.Join(kindNames(), ", "))
 		}
 		if slices.Contains(kinds[:n], kind) {
-			return nil, fmt.Errorf("--sources: %q is given twice", kind)
+			return nil, fmt.Errorf("--sources: %q, want each kind once", strings.Join(kinds, ","))
 		}
 		selected = append(selected, sourceKinds[i])
 	}

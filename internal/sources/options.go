@@ -83,31 +83,35 @@ func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Ena
 
 // Validate returns an error with a line for each problem.
 func (o *Options) Validate() error {
-	problems := []error{events.ValidateCluster(o.Cluster), o.OpenBao.Validate()}
+	var problems []error
+	if err := events.ValidateCluster(o.Cluster); err != nil {
+		problems = append(problems, fmt.Errorf("--cluster: %w", err))
+	}
+	problems = append(problems, o.OpenBao.Validate())
 	if o.KeyFile == "" {
 		problems = append(problems,
 			errors.New("--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32"))
 	}
 	if len(o.Kinds) == 0 && !o.OpenBao.Enabled() {
-		problems = append(problems, errors.New("--sources: is empty, want at least one kind, or secret stores by --openbao-config"))
+		problems = append(problems, fmt.Errorf("--sources: is empty, want any of %s, or --openbao-config", strings.Join(kindNames(), ", ")))
 	}
 	if _, err := selectSources(o.Kinds); err != nil {
 		problems = append(problems, err)
 	}
 	if _, err := labels.Parse(o.Selector); err != nil {
-		problems = append(problems, fmt.Errorf("--selector: %q is not a label selector: %w", o.Selector, err))
+		problems = append(problems, fmt.Errorf("--selector: %q, want a label selector: %w", o.Selector, err))
 	}
 	if _, err := labels.Parse(o.NamespaceSelector); err != nil {
-		problems = append(problems, fmt.Errorf("--namespace-selector: %q is not a label selector: %w", o.NamespaceSelector, err))
+		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want a label selector: %w", o.NamespaceSelector, err))
 	}
 	if o.NamespaceSelector != "" && len(o.Kinds) == 0 {
-		problems = append(problems, errors.New("--namespace-selector: selects nothing without --sources, want at least one kind, or no selector"))
+		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none without --sources", o.NamespaceSelector))
 	}
 	if o.NamespaceSelector != "" && len(o.Namespaces) > 0 {
-		problems = append(problems, errors.New("--namespace-selector: cannot be given together with namespaces"))
+		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector))
 	}
 	if o.Workers < 1 {
-		problems = append(problems, fmt.Errorf("--publish-workers: %d is too few, want 1 or more", o.Workers))
+		problems = append(problems, fmt.Errorf("--publish-workers: %d, want 1 or more", o.Workers))
 	}
 	return errors.Join(problems...)
 }

@@ -35,7 +35,7 @@ func TestOptionsValidate(t *testing.T) {
 		{"namespaces are valid", func(o *Options) { o.Namespaces = []string{"shop"} }, ""},
 		{
 			"a cluster is a DNS label", func(o *Options) { o.Cluster = "prod.eu" },
-			`cluster "prod.eu": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
+			`--cluster: "prod.eu", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
 		},
 		{
 			"a key file must be given", func(o *Options) { o.KeyFile = "" },
@@ -43,45 +43,45 @@ func TestOptionsValidate(t *testing.T) {
 		},
 		{
 			"at least one kind must be given", func(o *Options) { o.Kinds = nil },
-			"--sources: is empty, want at least one kind, or secret stores by --openbao-config",
+			"--sources: is empty, want any of configmap, secret, externalsecret, certificate, or --openbao-config",
 		},
 		{"but where secret stores are watched", func(o *Options) { o.Kinds, o.OpenBao.ConfigFile = nil, "stores.yaml" }, ""},
 		{
 			"then there are no namespaces to select", func(o *Options) {
 				o.Kinds, o.OpenBao.ConfigFile, o.NamespaceSelector = nil, "stores.yaml", "a=b"
 			},
-			"--namespace-selector: selects nothing without --sources, want at least one kind, or no selector",
+			`--namespace-selector: "a=b", want none without --sources`,
 		},
 		{
 			"a kind must be known", func(o *Options) { o.Kinds = []string{"secret", "pod"} },
-			`--sources: "pod" is not one of configmap, secret, externalsecret, certificate`,
+			`--sources: "pod", want any of configmap, secret, externalsecret, certificate`,
 		},
 		{
 			"a kind is given once", func(o *Options) { o.Kinds = []string{"secret", "configmap", "secret"} },
-			`--sources: "secret" is given twice`,
+			`--sources: "secret,configmap,secret", want each kind once`,
 		},
 		{
 			"a selector must be one of labels", func(o *Options) { o.Selector = "a in (" },
-			`--selector: "a in (" is not a label selector: unable to parse requirement: found '', expected: ',', ')' or identifier`,
+			`--selector: "a in (", want a label selector: unable to parse requirement: found '', expected: ',', ')' or identifier`,
 		},
 		{
 			"so must that of namespaces", func(o *Options) { o.NamespaceSelector = "=" },
-			`--namespace-selector: "=" is not a label selector: found '=', expected: !, identifier, or 'end of string'`,
+			`--namespace-selector: "=", want a label selector: found '=', expected: !, identifier, or 'end of string'`,
 		},
 		{
 			"namespaces are given by name or by label", func(o *Options) { o.Namespaces, o.NamespaceSelector = []string{"shop"}, "a=b" },
-			"--namespace-selector: cannot be given together with namespaces",
+			`--namespace-selector: "a=b", want none with --namespaces`,
 		},
 		{
 			"somebody must publish", func(o *Options) { o.Workers = 0 },
-			"--publish-workers: 0 is too few, want 1 or more",
+			"--publish-workers: 0, want 1 or more",
 		},
 		{
 			"all that is wrong is reported, one line each", func(o *Options) { *o = Options{Kinds: []string{"x"}, Workers: -1} },
-			`cluster "": want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit` + "\n" +
+			`--cluster: "", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit` + "\n" +
 				"--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32\n" +
-				`--sources: "x" is not one of configmap, secret, externalsecret, certificate` + "\n" +
-				"--publish-workers: -1 is too few, want 1 or more",
+				`--sources: "x", want any of configmap, secret, externalsecret, certificate` + "\n" +
+				"--publish-workers: -1, want 1 or more",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	}
 	selector, err := labels.Parse(w.options.NamespaceSelector)
 	if err != nil {
-		return fmt.Errorf("namespace-selector: %w", err)
+		return fmt.Errorf("--namespace-selector: %q, want a label selector: %w", w.options.NamespaceSelector, err)
 	}
 	within := scope{names: w.options.Namespaces, selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace)}
 	failures := &watchErrors{readiness: &w.readiness, log: w.log}

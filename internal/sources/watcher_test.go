@@ -228,7 +228,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"options that are not valid", func(o *Options) { o.Workers = 0 }, "--publish-workers: 0 is too few, want 1 or more"},
+		{"options that are not valid", func(o *Options) { o.Workers = 0 }, "--publish-workers: 0, want 1 or more"},
 		{"a key file that is not there", func(o *Options) { o.KeyFile += "x" }, "no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
