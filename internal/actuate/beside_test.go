@@ -34,7 +34,7 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 	select {
 	case leading := <-ended:
 		if !leading {
-			t.Error("it was told to end after the actuator had ceased to lead")
+			t.Error("its context ended after the actuator had ceased to lead")
 		}
 	default:
 		t.Error("the actuator has ended before it")

@@ -111,7 +111,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 	})
 	c.publish(0, nil) // what the watcher says of the Secret that the sync wrote
 	subject := events.OutcomeSubject("demo", events.Workload{Kind: forcesync.Kind, Namespace: "shop", Name: "db"})
-	c.eventually("it is told", func() bool {
+	c.eventually("the sync is reported as completed", func() bool {
 		stored, err := c.bus.Last(t.Context(), subject)
 		if err != nil {
 			return false

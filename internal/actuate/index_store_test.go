@@ -62,7 +62,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 				t.Errorf("got version %q with the template of %q, want %q and %q", got.Version, got.TemplateVersion, test.version, test.template)
 			}
 			if taken := got == test.answer; taken != (told == 1) {
-				t.Errorf("it was taken: %t, and told %d times", taken, told)
+				t.Errorf("it was taken: %t, and reported %d times", taken, told)
 			}
 		})
 	}
@@ -130,7 +130,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	must(store.Resync())
 	want("after another list", both(map[string]string{"deployment new": "16 13"}))
 	if synced != 2 {
-		t.Errorf("%d lists were told, want 2", synced)
+		t.Errorf("%d lists were reported, want 2", synced)
 	}
 }
 

@@ -19,10 +19,10 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 		t.Errorf("%d workloads are open, %d wait", event.open, len(l.gathering.byKey))
 	}
 	if len(l.outbox.waiting) != 1 {
-		t.Fatalf("%d outcomes are told", len(l.outbox.waiting))
+		t.Fatalf("%d outcomes are to be published, want one", len(l.outbox.waiting))
 	}
 	if outcome := l.outbox.waiting[0].outcome; outcome.Verb != events.VerbSkipped || outcome.Reason != plan.SameContent.String() {
-		t.Errorf("it is told as %s, %s", outcome.Verb, outcome.Reason)
+		t.Errorf("the outcome is %s, %s", outcome.Verb, outcome.Reason)
 	}
 }
 

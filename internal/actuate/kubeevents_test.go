@@ -47,7 +47,7 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 			k.tell(t.Context(), test.outcome)
 			if len(k.queue) == 0 {
 				if test.want != "" {
-					t.Error("it is not told")
+					t.Error("there is no Kubernetes Event")
 				}
 				return
 			}

@@ -86,7 +86,7 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 		t.Fatal(result.err)
 	}
 	if result.started.Verb != "" {
-		t.Errorf("a patch that rolls nothing is told as %s", result.started.Verb)
+		t.Errorf("a patch that rolls nothing has the outcome %s", result.started.Verb)
 	}
 	w := x.get(r.workload.Key())
 	if w.Version != "60" || w.Rolled["secret/db"].Version != "100" {

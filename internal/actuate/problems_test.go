@@ -21,7 +21,7 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		w    *workload.Workload
-		want string // empty: nothing is told
+		want string // empty: nothing is reported
 	}{
 		{"no problem", problem(), ""},
 		{"a problem", problem("a"), "a"},
@@ -36,11 +36,11 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 			event := <-kube.queue
 			got = event.Message
 			if event.Reason != "InvalidAnnotation" || event.Type != "Warning" || event.InvolvedObject.Name != "web" {
-				t.Errorf("%s: told as %s %s of %s", step.name, event.Type, event.Reason, event.InvolvedObject.Name)
+				t.Errorf("%s: reported as %s %s of %s", step.name, event.Type, event.Reason, event.InvolvedObject.Name)
 			}
 		}
 		if got != step.want {
-			t.Errorf("%s: told %q, want %q", step.name, got, step.want)
+			t.Errorf("%s: reported %q, want %q", step.name, got, step.want)
 		}
 	}
 }

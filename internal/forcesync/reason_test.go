@@ -32,7 +32,7 @@ func TestEveryObstacleHasAReason(t *testing.T) {
 	for obstacle := externalsecret.NoObstacle + 1; obstacle <= externalsecret.Generates; obstacle++ {
 		reason, ok := obstacles[obstacle]
 		if !ok || verdicts[reason].event != eventNotSynced {
-			t.Errorf("obstacle %d is not told", obstacle)
+			t.Errorf("obstacle %d has no reason that makes a Kubernetes Event", obstacle)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	// More than a sink has in flight.
 	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
-	testkit.Eventually(t, "the other sink was told everything", func() bool { return s.open("well") == 0 })
+	testkit.Eventually(t, "the other sink has sent everything", func() bool { return s.open("well") == 0 })
 	if diff := cmp.Diff(want, well.messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
@@ -229,7 +229,7 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	}
 	for _, revision := range want {
 		if !got[revision] {
-			t.Errorf("nobody was told of %s", revision)
+			t.Errorf("no message has %s", revision)
 		}
 	}
 }

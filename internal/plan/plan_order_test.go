@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Where two reasons hold, the one that plan asks for first is told.
+// Where two reasons hold, the decision is the one that plan asks for first.
 func TestPlanAsksInOrder(t *testing.T) {
 	ignored := func(c *events.Change) { c.Ignore = true }
 	deleted := func(c *events.Change) { c.Verb = events.VerbDeleted }

@@ -29,7 +29,7 @@ type Options struct {
 	MetricsAddr string
 	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
 	HealthAddr string
-	// Identity is how the cluster is told from others of its name. Run sets the client and the logger.
+	// Identity detects another cluster of the same name. Run sets the client and the logger.
 	Identity identity.Options
 }
 

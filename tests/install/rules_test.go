@@ -46,7 +46,7 @@ func rolls(name string) func(*bench) bool {
 // needs has a row for each right of deploy/base/rbac.yaml.
 func needs() []need {
 	all := []need{
-		{account: actuatorAccount, right: "create events", breaks: "what became of a change is told on the workload", done: (*bench).hasEvents},
+		{account: actuatorAccount, right: "create events", breaks: "the outcome of a change is a Kubernetes Event of the workload", done: (*bench).hasEvents},
 		{account: actuatorAccount, right: "create leases.coordination.k8s.io", breaks: "the first actuator leads", done: (*bench).leads},
 		{account: actuatorAccount, right: "get leases.coordination.k8s.io", breaks: "an actuator sees who leads", done: (*bench).leads},
 		{account: actuatorAccount, right: "update leases.coordination.k8s.io", breaks: "the actuator that leads goes on leading", done: (*bench).renews},

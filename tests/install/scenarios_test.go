@@ -26,7 +26,7 @@ func (i *installation) scenarios() []scenario {
 			i.rolled(before, "api")
 			i.untouched(before, readers...)
 		}},
-		{"what became of it is told as Kubernetes Events and in the history", func() {
+		{"the outcome is in Kubernetes Events and in the history", func() {
 			testkit.Await(i.T, "the Event of web is there", func(ctx context.Context) bool {
 				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
 				return err == nil && len(list.Items) > 0

@@ -11,7 +11,7 @@ func selectorNeeds() []need {
 	told := func(b *bench) bool {
 		return b.isTold(events.Source{Kind: events.KindSecret, Namespace: b.namespace, Name: "db"})
 	}
-	return reads(watcherAccount, "namespaces", "what changes in a namespace with the label is told", told)
+	return reads(watcherAccount, "namespaces", "what changes in a namespace with the label is reported", told)
 }
 
 // selectorScene is the shop, with a watcher that goes by the labels of namespaces.

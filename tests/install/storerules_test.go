@@ -39,7 +39,7 @@ func storeNeeds() []need {
 	certified := func(b *bench) bool {
 		return b.isTold(events.Source{Kind: events.KindCertificate, Namespace: b.namespace, Name: "web"})
 	}
-	all = append(all, reads(watcherAccount, certificates, "it is told how a Certificate stands", certified)...)
+	all = append(all, reads(watcherAccount, certificates, "the state of a Certificate is reported", certified)...)
 	const externalSecrets = "externalsecrets.external-secrets.io"
 	return append(all, need{
 		account: watcherAccount, right: "watch " + externalSecrets, breaks: "a change is heard of at once", done: watches(watcherAccount, externalSecrets),

@@ -65,7 +65,7 @@ func (cp *ControlPlane) KillAPIServer() {
 
 // StartAPIServer starts the API server again after [ControlPlane.KillAPIServer], on the same port and with the same
 // data and credentials, and waits until it is ready, which takes two seconds. Its watch cache starts empty: a client that
-// resumes an older watch is told that its resourceVersion has expired, and lists again. The other servers try to reach
+// resumes an older watch is answered that its resourceVersion has expired, and lists again. The other servers try to reach
 // it ever more seldom while it is down, so that a rollout right after may take some seconds more than usual.
 func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx); err != nil {
