@@ -42,6 +42,9 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w.ID, options.TraceURL, out); err != nil {
 		return err
 	}
+	if err := writeHeld(ctx, reader, options.Origins.Cluster, w.ID, out); err != nil {
+		return err
+	}
 	if w.OptIn.Empty() {
 		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
 		return nil

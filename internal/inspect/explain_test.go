@@ -180,3 +180,39 @@ func TestEveryReasonIsExplainedByItsSentence(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	outcome := func(verb events.Verb, reason, message string) events.Outcome {
+		return events.Outcome{
+			Cluster: "demo", Verb: verb, Reason: reason, Message: message, Time: historyNow, Cause: "uid/100",
+			Workload:        events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "uid-web"},
+			ResourceVersion: "51", Sources: []events.OutcomeSource{{Source: "secret/db"}},
+		}
+	}
+	options := ExplainOptions{
+		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
+	}
+	const want = "It has been held since 2026-03-14T15:09:26Z: it waits: deployment/api (lower-wave)"
+	for _, tt := range []struct {
+		outcome events.Outcome
+		held    bool
+	}{
+		{outcome(events.VerbHeld, "lower-wave", "it waits: deployment/api"), true},
+		{outcome(events.VerbSkipped, "same-content", "it has it"), false},
+	} {
+		for _, err := range bus.PublishOutcomes(t.Context(), tt.outcome) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), want); got != tt.held {
+			t.Errorf("after %s it says that it is held: %t\n%s", tt.outcome.Verb, got, &out)
+		}
+	}
+}
