@@ -7,24 +7,48 @@ import (
 
 // admission decides whether a workload may be rolled now.
 type admission struct {
-	peers  *failedPeers
-	waves  *waves
-	limits *limits
+	peers    *failedPeers
+	canaries *canaries
+	waves    *waves
+	limits   *limits
 }
 
-// obstacle returns why a workload that is to be rolled must wait, plan.None if nothing stands in its way. Doing are the decisions
-// that its patch would carry out.
-func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision) plan.Reason {
+// obstacle is why a workload that is to be rolled must wait.
+type obstacle struct {
+	// reason is plan.None if nothing stands in its way.
+	reason plan.Reason
+	// peer is the workload that it waits for, one of them if there are several. Nil: it waits for no other.
+	peer *workload.Workload
+}
+
+// sentence returns the obstacle of a workload for people.
+func (o obstacle) sentence(w *workload.Workload) string {
+	text := o.reason.Sentence()
+	if o.peer == nil {
+		return text
+	}
+	text += ": " + o.peer.ID.String()
+	if o.peer.ID.Namespace != w.ID.Namespace {
+		text += " in namespace " + o.peer.ID.Namespace
+	}
+	return text
+}
+
+// obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out.
+func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision) obstacle {
 	for i := range doing {
-		if a.peers.stop(w, &doing[i]) {
-			return plan.PeerFailed
+		if peer := a.peers.stop(w, &doing[i]); peer != nil {
+			return obstacle{plan.PeerFailed, peer}
 		}
-		if a.waves.stop(w, doing[i].Source) {
-			return plan.LowerWave
+		if peer := a.canaries.stop(w, &doing[i]); peer != nil {
+			return obstacle{plan.CanaryFirst, peer}
+		}
+		if peer := a.waves.stop(w, doing[i].Source); peer != nil {
+			return obstacle{plan.LowerWave, peer}
 		}
 	}
 	if a.limits.reached(w) {
-		return plan.Limit
+		return obstacle{plan.Limit, nil}
 	}
-	return plan.None
+	return obstacle{}
 }

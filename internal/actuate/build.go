@@ -34,6 +34,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	patcher := newPatcher(workload.Clients{Typed: o.Client}, s.index, o.PatchWorkers, o.Tracer, now)
 	following := newFollowing(s.index, o.RolloutTimeout, o.Tracer, now)
 	peers := newFailedPeers(s.index)
+	unfinished := unfinished(gathering, patcher, following)
+	canaries := newCanaries(s.index, unfinished)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
@@ -45,16 +47,16 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		open: make(map[workload.Key]*correction),
 	}
 	rollouts := &rollouts{
-		index: s.index, following: following, peers: peers, reverts: reverts, patcher: patcher,
+		dryRun: o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
 		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
-		metrics: s.metrics, log: s.log, now: now,
+		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
-		peers:  peers,
-		waves:  &waves{index: s.index, unfinished: []func(workload.Key, events.Source) bool{gathering.has, patcher.has, following.has}},
+		peers: peers, canaries: canaries,
+		waves:  &waves{index: s.index, unfinished: unfinished},
 		limits: &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
 	}
 	return &loop{

@@ -24,14 +24,14 @@ type concluder struct {
 func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
 	c.metrics.decided(ctx, decision.Reason)
 	e.span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
-	c.report(ctx, e, w, decision)
+	c.report(ctx, e, w, decision, e.delivery.Deliveries > 1)
 }
 
 // release ends a pending change by the decision about it.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
 		newest := change.newest()
-		c.report(newest.context(ctx), newest, w, decision)
+		c.report(newest.context(ctx), newest, w, decision, change.doubted || newest.delivery.Deliveries > 1)
 	}
 	c.inFlight.release(ctx, change.events)
 }
@@ -53,15 +53,16 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	}
 }
 
-// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent.
-func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
+// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may have been
+// made for the event whose rollout was not reported.
+func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision, again bool) {
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())
 	if decision.Reason.Silent() {
 		return
 	}
 	outcome := c.outcomes.skipped(ctx, e.delivery.Change, w, decision)
-	if decision.Reason == plan.AlreadyRolled && e.delivery.Deliveries > 1 {
+	if decision.Reason == plan.AlreadyRolled && again {
 		c.rollouts.adopt(ctx, w, c.outcomes.adopted(outcome, w))
 	}
 	c.teller.report(ctx, outcome)

@@ -104,13 +104,13 @@ func bySource(a, b *pendingChange) int {
 // act decides what becomes of a workload and starts it.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.decide(p, w)
-	obstacle := v.waits
+	why := obstacle{reason: v.waits}
 	if v.rolls {
-		obstacle = d.admission.obstacle(w, v.doing)
+		why = d.admission.obstacle(w, v.doing)
 	}
-	if obstacle != plan.None && obstacle == p.reported && len(v.leaving) == 0 {
+	if why.reason != plan.None && why.reason == p.reported && len(v.leaving) == 0 {
 		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
-		d.gathering.hold(p, obstacle)
+		d.gathering.hold(p, why.reason)
 		return
 	}
 	span := startPlan(ctx, d.tracer, p, w)
@@ -123,10 +123,13 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	case len(v.doing) == 0:
 		d.gathering.drop(p)
 		d.gathering.releaseHeld(d.now())
-	case obstacle != plan.None:
-		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, obstacle)
+	case why.reason != plan.None:
+		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
 		d.gathering.drop(p)
+		if v.rolls {
+			d.admission.canaries.start(w, v.doing)
+		}
 		d.start(ctx, span, p, w, v.doing)
 	}
 }
@@ -167,16 +170,16 @@ func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
 }
 
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
-func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why plan.Reason) {
-	d.gathering.hold(p, why)
-	if p.reported == why {
+func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
+	d.gathering.hold(p, why.reason)
+	if p.reported == why.reason {
 		return
 	}
-	p.reported = why
-	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.String())
-	d.metrics.decided(ctx, why)
-	trace.SpanFromContext(ctx).AddEvent(why.String(), trace.WithAttributes(reasonKey.String(why.String())))
-	if !why.Silent() {
+	p.reported = why.reason
+	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
+	d.metrics.decided(ctx, why.reason)
+	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
+	if !why.reason.Silent() {
 		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
 	}
 }

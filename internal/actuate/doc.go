@@ -16,10 +16,11 @@
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
 //	debounce.go, pending.go         the debounce window
 //	dispatcher.go                   decides what is due
-//	admission.go                    what a roll has to wait for: waves.go, peers.go, limits.go
+//	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go
 //	patcher.go, roll.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
+//	reverts.go                      has rolls repeated that someone else took back; recaller.go asks for the change
 //	concluder.go                    releases what needs no patch
 //	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //

@@ -61,6 +61,12 @@ func (f *following) has(key workload.Key, source events.Source) bool {
 	return r != nil && slices.ContainsFunc(r.started.Sources, func(s events.OutcomeSource) bool { return s.Source == source.String() })
 }
 
+// isUnfinished is has without rollouts that wait for people: those would hold up others for ever.
+func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
+	w := f.index.get(key)
+	return f.has(key, source) && (w == nil || w.Progress.State != workload.Waiting)
+}
+
 // replacing counts the rollouts that replace pods.
 func (f *following) replacing() int {
 	n := 0

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,26 @@ func (o outcomes) adopted(skipped events.Outcome, w *workload.Workload) events.O
 	return skipped
 }
 
+// found is the outcome of a rollout that is known from nothing but the workload. What it was for is the newest change in its record.
+func (o outcomes) found(w *workload.Workload) events.Outcome {
+	now := o.now().UTC()
+	outcome := events.Outcome{
+		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Revision, Generation: w.Generation,
+		Time: now, StartedAt: now, Reason: plan.AlreadyRolled.String(), Message: "found in progress; its start was not reported",
+	}
+	newest := ""
+	for _, source := range slices.Sorted(maps.Keys(w.Rolled)) {
+		last := w.Rolled[source]
+		if newest == "" || workload.Newer(last.Version, newest) {
+			newest, outcome.Cause = last.Version, last.UID+"/"+last.Version
+			outcome.Sources = []events.OutcomeSource{{
+				Source: source, Fingerprint: last.Fingerprint, ResourceVersion: last.Version, Event: outcome.Cause,
+			}}
+		}
+	}
+	return outcome
+}
+
 // waiting is the outcome of changes that a workload has pending, and of the decisions about them.
 func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Workload, p *pending, decisions []plan.Decision) events.Outcome {
 	outcome := events.Outcome{
@@ -49,10 +70,10 @@ func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Wor
 	return outcome
 }
 
-// held is the outcome of a workload that must wait for a reason.
-func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, doing []plan.Decision, why plan.Reason) events.Outcome {
+// held is the outcome of a workload that must wait.
+func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, doing []plan.Decision, why obstacle) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbHeld, w, p, doing)
-	outcome.Reason, outcome.Message = why.String(), why.Sentence()
+	outcome.Reason, outcome.Message = why.reason.String(), why.sentence(w)
 	return outcome
 }
 

@@ -16,7 +16,7 @@ func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
 	})
 	p := pendingOf(w, changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "99", "99" }), changeOf(func(c *events.Change) { c.Source = app }))
 	outcomes := outcomes{cluster: "demo", now: testOptions().Now}
-	got := outcomes.held(t.Context(), w, p, decisionsOf(w, p), plan.Limit)
+	got := outcomes.held(t.Context(), w, p, decisionsOf(w, p), obstacle{reason: plan.Limit})
 	want := events.Outcome{
 		Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: "50", Time: written, Cause: "uid/100", Workload: w.ID,
 		Reason: "limit-reached", Message: plan.Limit.Sentence(),

@@ -10,45 +10,54 @@ import (
 // the same change.
 type failedPeers struct {
 	index *index
-	// keys has the revision that each of them was rolled to.
-	keys map[workload.Key]string
+	keys  map[workload.Key]failure
+}
+
+// failure is what a workload was rolled to when its rollout failed.
+type failure struct {
+	revision string
+	rolled   map[string]workload.RolledFor
 }
 
 func newFailedPeers(index *index) *failedPeers {
-	return &failedPeers{index: index, keys: make(map[workload.Key]string)}
+	return &failedPeers{index: index, keys: make(map[workload.Key]failure)}
 }
 
-// stop reports whether a workload must wait, because another one was rolled for the same change and failed.
-func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) bool {
+// stop returns a workload that was rolled for the same change and failed, for which this one must wait. Nil: there is none.
+func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
 	for key := range f.keys {
 		if key == w.Key() {
 			continue
 		}
 		if peer := f.index.get(key); peer != nil && peer.Rolled[decision.Source.String()].SameChange(decision.Record) {
-			return true
+			return peer
 		}
 	}
-	return false
+	return nil
 }
 
 // add takes a workload whose rollout has failed.
 func (f *failedPeers) add(key workload.Key) {
-	revision := ""
+	f.keys[key] = failure{}
 	if w := f.index.get(key); w != nil {
-		revision = w.Revision
+		f.keys[key] = failure{revision: w.Revision, rolled: w.Rolled}
 	}
-	f.keys[key] = revision
 }
 
 // recovered reports whether a workload was failed and is no more, as its state w says; w is nil if it is gone. It has recovered when its
-// rollout is complete after all, or when it was replaced by another.
-func (f *failedPeers) recovered(key workload.Key, w *workload.Workload) bool {
-	revision, ok := f.keys[key]
-	if !ok || w != nil && w.Revision == revision && w.Progress.State != workload.Complete {
-		return false
+// rollout is complete after all, or when it was replaced by another. Untested are the changes that nothing is known of in that case: whether
+// their content is good.
+func (f *failedPeers) recovered(key workload.Key, w *workload.Workload) (untested map[string]workload.RolledFor, recovered bool) {
+	failed, ok := f.keys[key]
+	complete := w != nil && w.Revision == failed.revision && w.Progress.State == workload.Complete
+	if !ok || w != nil && w.Revision == failed.revision && !complete {
+		return nil, false
 	}
 	delete(f.keys, key)
-	return true
+	if complete {
+		return nil, true
+	}
+	return failed.rolled, true
 }
 
 // resume adds the workloads that had failed before this actuator led.

@@ -49,7 +49,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 			f := newFailedPeers(indexOf(w, peer))
 			f.add(peer.Key())
 			decision := plan.Decide(w, changeOf(test.change), nil)
-			if got := f.stop(w, &decision); got != (test.want == plan.PeerFailed) {
+			if got := f.stop(w, &decision) != nil; got != (test.want == plan.PeerFailed) {
 				t.Errorf("it is stopped: %t, want %s", got, test.want)
 			}
 		})
@@ -59,7 +59,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 		f := newFailedPeers(indexOf(w))
 		f.add(w.Key())
 		decision := plan.Decide(w, changeOf(nil), nil)
-		if f.stop(w, &decision) {
+		if f.stop(w, &decision) != nil {
 			t.Error("it is stopped by its own failure")
 		}
 	})
@@ -107,7 +107,7 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 			}
 			held := workloadOf(t, "auto", wholeDB, named("held", nil))
 			decisions := decisionsOf(held, pendingOf(held, changeOf(nil)))
-			if got := l.dispatcher.admission.peers.stop(held, &decisions[0]); got != (test.failed > 0) {
+			if got := l.dispatcher.admission.peers.stop(held, &decisions[0]) != nil; got != (test.failed > 0) {
 				t.Errorf("a peer is held: %t", got)
 			}
 		})

@@ -16,6 +16,8 @@ type pendingChange struct {
 	change events.Change
 	// from is the content before the first change that is not decided yet. Nil: it is not known.
 	from *events.Change
+	// doubted means that a patch for it failed which may have been made nevertheless.
+	doubted bool
 	// events are held by this change, the newest last.
 	events []*inFlightEvent
 }
@@ -70,7 +72,7 @@ func (p *pending) isHeld() bool { return p.held != plan.None }
 // Then the pods have more than that.
 func (p *pending) forgetBaselines() {
 	for _, c := range p.changes {
-		c.from = nil
+		c.from, c.doubted = nil, true
 	}
 }
 
@@ -78,6 +80,7 @@ func (p *pending) forgetBaselines() {
 func (p *pending) merge(older *pending) {
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
+			c.doubted = c.doubted || old.doubted
 			c.events = append(old.events, c.events...)
 		} else {
 			p.changes[source] = old

@@ -99,6 +99,16 @@ func reasonCases() []reasonCase {
 			},
 		},
 		{
+			reason: plan.CanaryFirst, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
+				peer(l, w, func(p *workload.Workload) { p.Refs = w.Refs })
+				key := workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}
+				l.rollouts.canaries.chosen[sourceChange{"secret/" + w.Refs[0].Name, "100", "uid-" + w.Refs[0].Name}] = key
+				l.rollouts.following.rollouts[key] = &rollout{
+					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.Refs[0].Name}}},
+				}
+			},
+		},
+		{
 			reason: plan.LowerWave, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
 				peer(l, w, func(p *workload.Workload) { p.Wave = -1 })
 				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{

@@ -16,8 +16,8 @@ type resumer struct {
 	log     *slog.Logger
 }
 
-// outcomes calls take with the last outcome of each workload on the stream.
-func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) {
+// outcomes calls take with the last outcome of each workload on the stream, and reports whether these are all.
+func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool {
 	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
 		outcome, err := events.ParseOutcome(stored.Event)
 		if err != nil {
@@ -31,6 +31,7 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) {
 		// Rollouts are started and followed nevertheless; only the ends of earlier ones are not reported.
 		r.log.ErrorContext(ctx, "reading the last outcomes failed", "err", err)
 	}
+	return err == nil
 }
 
 // changed returns when the watcher saw the changes that a rollout is for, of those that the stream still has.

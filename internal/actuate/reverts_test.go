@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ type revertBed struct {
 	deployment *appsv1.Deployment
 	// strips has admission remove what the actuator writes on the pod template.
 	strips bool
+	// loses has the answer to a patch lost.
+	loses bool
 }
 
 func newRevertBed(t *testing.T) *revertBed {
@@ -35,7 +38,11 @@ func newRevertBed(t *testing.T) *revertBed {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		sent, _ := action.(k8stesting.PatchActionImpl)
-		return true, b.patch(sent.Patch), nil
+		after := b.patch(sent.Patch)
+		if b.loses {
+			return true, nil, errors.New("connection reset")
+		}
+		return true, after, nil
 	})
 	options := testOptions()
 	options.Client, options.Now = client, func() time.Time { return b.now }

@@ -11,14 +11,18 @@ import (
 
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
+	// dryRun publishes nothing about rollouts that the actuator has not started.
+	dryRun    bool
 	index     *index
 	following *following
 	peers     *failedPeers
+	canaries  *canaries
 	reverts   *reverts
 	patcher   *patcher
 	gathering *debounce
 	problems  *problems
 	teller    *teller
+	outcomes  outcomes
 	metrics   *metrics
 	log       *slog.Logger
 	now       func() time.Time
@@ -40,10 +44,13 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	o.review(ctx, result.after.Key())
 }
 
-// adopt reports and follows a rollout that an earlier actuator started, if no outcome says so yet.
+// adopt reports and follows a rollout that an earlier actuator started, or a patch whose answer was lost, if no outcome says so yet.
 func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started events.Outcome) {
 	if !o.following.unreported(w) {
 		return
+	}
+	if superseded, ok := o.following.supersede(started); ok {
+		o.ended(ctx, superseded)
 	}
 	o.teller.report(ctx, started)
 	o.following.begin(ctx, started)
@@ -57,7 +64,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		o.problems.report(ctx, w)
 	}
 	o.peers.resume()
-	stream.outcomes(ctx, func(outcome events.Outcome) {
+	complete := stream.outcomes(ctx, func(outcome events.Outcome) {
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(outcome)
@@ -67,12 +74,26 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		r.changed = stream.changed(ctx, r.started)
 		o.review(ctx, key)
 	}
+	if complete && !o.dryRun {
+		o.find(ctx)
+	}
+}
+
+// find follows the rollouts that are in progress and that no outcome is about: the actuator that started them was killed before it published
+// one.
+func (o *rollouts) find(ctx context.Context) {
+	for _, w := range o.index.all() {
+		if w.Progress.State != workload.Complete && o.following.unreported(w) {
+			o.adopt(ctx, w, o.outcomes.found(w))
+		}
+	}
 }
 
 // review looks at a workload that has changed or gone.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	w := o.index.get(key)
-	if o.peers.recovered(key, w) {
+	if untested, recovered := o.peers.recovered(key, w); recovered {
+		o.canaries.require(untested)
 		o.gathering.releaseHeld(o.now())
 	}
 	if w != nil {

@@ -8,25 +8,27 @@ import (
 // waves has the workloads of a lower wave finish first with a change of a source.
 type waves struct {
 	index *index
-	// unfinished report whether a workload is not finished with a change of a source: because it is pending, being patched, or
-	// being rolled out.
-	unfinished []func(workload.Key, events.Source) bool
+	// unfinished reports whether a workload is not finished with a change of a source: see unfinished.
+	unfinished func(workload.Key, events.Source) bool
 }
 
-// stop reports whether a workload must wait, because one of a lower wave is not finished with a change of the source.
-func (v *waves) stop(w *workload.Workload, source events.Source) bool {
+// unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, being
+// patched, or being rolled out.
+func unfinished(gathering *debounce, patcher *patcher, following *following) func(workload.Key, events.Source) bool {
+	return func(key workload.Key, source events.Source) bool {
+		return gathering.has(key, source) || patcher.has(key, source) || following.isUnfinished(key, source)
+	}
+}
+
+// stop returns a workload of a lower wave that is not finished with a change of the source, for which this one must wait. Nil: there is none.
+func (v *waves) stop(w *workload.Workload, source events.Source) *workload.Workload {
 	if !v.index.hasWaves() {
-		return false
+		return nil
 	}
 	for _, peer := range v.index.dependents(source) {
-		if peer.Wave >= w.Wave {
-			continue
-		}
-		for _, unfinished := range v.unfinished {
-			if unfinished(peer.Key(), source) {
-				return true
-			}
+		if peer.Wave < w.Wave && v.unfinished(peer.Key(), source) {
+			return peer
 		}
 	}
-	return false
+	return nil
 }

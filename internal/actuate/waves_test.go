@@ -29,6 +29,10 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		{"but not for those of its own wave", 1, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
 		{"nor for those of a higher one", 0, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
 		{"nor for those that have nothing to do", 1, 0, func(*busyWorkloads, *workload.Workload) {}, plan.None},
+		{"nor for those that wait for people in the rollout", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.following.rollouts[peer.Key()] = &rollout{started: started}
+			peer.Progress.State = workload.Waiting
+		}, plan.None},
 		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
 		}, plan.None},
@@ -41,9 +45,9 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			v := waves{index: x, unfinished: []func(workload.Key, events.Source) bool{b.gathering.has, b.patcher.has, b.following.has}}
-			if got := v.stop(w, db); got != (test.want == plan.LowerWave) {
-				t.Errorf("it is stopped: %t, want %s", got, test.want)
+			v := waves{index: x, unfinished: unfinished(b.gathering, b.patcher, b.following)}
+			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
+				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}
 		})
 	}

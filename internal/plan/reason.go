@@ -65,6 +65,7 @@ const (
 	Busy
 	Limit
 	PeerFailed
+	CanaryFirst
 	LowerWave
 	DryRun
 	WorkloadGone
@@ -116,6 +117,7 @@ var verdicts = map[Reason]verdict{
 	Busy:         {"busy", Hold, nobody, "the workload is being patched"},
 	Limit:        {"limit-reached", Hold, people, "as many rollouts as max-rollouts allows are in progress"},
 	PeerFailed:   {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
+	CanaryFirst:  {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
 	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
 	DryRun:       {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
 	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},

@@ -1,0 +1,72 @@
+package actuate
+
+import (
+	"maps"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// canaries has one workload go first with a change after another one failed to roll for it and was repaired by hand: undoing its rollout says
+// nothing about the content, which may be as bad for the others.
+type canaries struct {
+	index *index
+	// unfinished reports whether a workload is not finished with a change of a source.
+	unfinished func(workload.Key, events.Source) bool
+	// chosen has the workload that goes first, by change; the zero Key if none was started yet.
+	chosen map[sourceChange]workload.Key
+}
+
+// sourceChange is one change of a source.
+type sourceChange struct{ source, version, uid string }
+
+func sourceChangeOf(source string, change workload.RolledFor) sourceChange {
+	return sourceChange{source, change.Version, change.UID}
+}
+
+func newCanaries(index *index, unfinished func(workload.Key, events.Source) bool) *canaries {
+	return &canaries{index: index, unfinished: unfinished, chosen: make(map[sourceChange]workload.Key)}
+}
+
+// require has a workload go first with each change, instead of with earlier ones of the same sources.
+func (c *canaries) require(changes map[string]workload.RolledFor) {
+	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
+		_, again := changes[of.source]
+		return again
+	})
+	for source, change := range changes {
+		c.chosen[sourceChangeOf(source, change)] = workload.Key{}
+	}
+}
+
+// stop returns the workload that goes first with a change, if this one must wait for it. Nil: it need not wait.
+func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
+	of := sourceChangeOf(decision.Source.String(), decision.Record)
+	key, required := c.chosen[of]
+	if !required || key == w.Key() || key == (workload.Key{}) {
+		return nil
+	}
+	canary := c.index.get(key)
+	switch {
+	case canary != nil && c.unfinished(key, decision.Source):
+		return canary
+	case canary != nil && canary.Rolled[of.source].SameChange(decision.Record):
+		// It succeeded. If it had failed, it would be a failed peer.
+		delete(c.chosen, of)
+	default:
+		// It is gone, or could not be rolled: another one goes first.
+		c.chosen[of] = workload.Key{}
+	}
+	return nil
+}
+
+// start takes a workload that is being rolled.
+func (c *canaries) start(w *workload.Workload, doing []plan.Decision) {
+	for _, decision := range doing {
+		of := sourceChangeOf(decision.Source.String(), decision.Record)
+		if key, required := c.chosen[of]; required && key == (workload.Key{}) {
+			c.chosen[of] = w.Key()
+		}
+	}
+}

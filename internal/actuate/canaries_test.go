@@ -1,0 +1,97 @@
+package actuate
+
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
+	rolled := map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"}}
+	progress := func(version, revision string, state workload.State) func(*workload.Workload) {
+		return func(w *workload.Workload) {
+			w.Version, w.Revision, w.Rolled, w.Progress = version, revision, rolled, workload.Progress{State: state, Pods: 1}
+		}
+	}
+	tests := []struct {
+		name string
+		// repair is what becomes of the one that failed, and canary of the one that goes first.
+		repair func(*workload.Workload)
+		canary func(*loop, *workload.Workload)
+		// want is why the second one waits, and third why another one does when the second was started.
+		want, third plan.Reason
+	}{
+		{"it is in progress", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.gathering.pend(w, changeOf(nil)) }, plan.CanaryFirst, plan.CanaryFirst},
+		{"it has succeeded", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) {
+			after := *w
+			progress("80", "r2", workload.Complete)(&after)
+			l.intake.index.observe(&after, true)
+		}, plan.None, plan.None},
+		{"it has failed", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) {
+			after := *w
+			progress("80", "r2", workload.Failed)(&after)
+			l.intake.index.observe(&after, true)
+			l.rollouts.peers.add(w.Key())
+		}, plan.PeerFailed, plan.PeerFailed},
+		{"it is gone", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.intake.index.forget(w.Key(), w.ID.UID) }, plan.None, plan.CanaryFirst},
+		{
+			"there is none: the one that failed is complete after all, so the content is good", progress("70", "r1", workload.Complete),
+			func(l *loop, w *workload.Workload) { l.gathering.pend(w, changeOf(nil)) }, plan.None, plan.None,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			failed := workloadOf(t, "auto", wholeDB, named("failed", progress("60", "r1", workload.Failed)))
+			var held []*workload.Workload
+			for _, name := range []string{"first", "second", "third"} {
+				held = append(held, workloadOf(t, "auto", wholeDB, named(name, nil)))
+			}
+			l := loopOf(t, testOptions(), failed, held[0], held[1], held[2])
+			l.rollouts.peers.add(failed.Key())
+			obstacle := func(w *workload.Workload) plan.Reason {
+				return l.dispatcher.admission.obstacle(w, decisionsOf(w, pendingOf(w, changeOf(nil)))).reason
+			}
+			start := func(w *workload.Workload) {
+				l.dispatcher.admission.canaries.start(w, decisionsOf(w, pendingOf(w, changeOf(nil))))
+			}
+			if got := obstacle(held[0]); got != plan.PeerFailed {
+				t.Fatalf("before the repair: got %q", got)
+			}
+			repaired := workloadOf(t, "auto", wholeDB, named("failed", test.repair))
+			l.intake.index.observe(repaired, true)
+			l.rollouts.review(t.Context(), repaired.Key())
+			if got := obstacle(held[0]); got != plan.None {
+				t.Fatalf("after the repair the first one waits: %s", got)
+			}
+			start(held[0])
+			test.canary(l, held[0])
+			if got := obstacle(held[1]); got != test.want {
+				t.Errorf("the second one: got %q, want %q", got, test.want)
+			}
+			start(held[1])
+			l.gathering.pend(held[1], changeOf(nil))
+			if got := obstacle(held[2]); got != test.third {
+				t.Errorf("the third one: got %q, want %q", got, test.third)
+			}
+		})
+	}
+}
+
+func TestWhatHoldsAWorkloadIsNamed(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	peer := workloadOf(t, "auto", wholeDB, named("peer", nil))
+	far := workloadOf(t, "auto", wholeDB, named("far", func(w *workload.Workload) { w.ID.Namespace = "bank" }))
+	for _, tt := range []struct {
+		obstacle
+		want string
+	}{
+		{obstacle{plan.LowerWave, peer}, plan.LowerWave.Sentence() + ": deployment/peer"},
+		{obstacle{plan.PeerFailed, far}, plan.PeerFailed.Sentence() + ": deployment/far in namespace bank"},
+		{obstacle{plan.Limit, nil}, plan.Limit.Sentence()},
+	} {
+		if got := tt.sentence(w); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
