@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
@@ -46,6 +47,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]*correction),
 	}
+	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
+		return writtenBy(ctx, &s.bus.Reader, change)
+	}, s.log)
 	rollouts := &rollouts{
 		dryRun: o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
 		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
@@ -64,13 +68,13 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
-		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher, concluder: concluder,
 			syncer: syncer, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, kinds: s.kinds, index: s.index, gathering: gathering, admission: admission, patcher: patcher,
+			dryRun: o.DryRun, kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission, patcher: patcher,
 			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{

@@ -117,6 +117,20 @@ func (d *debounce) patched(key workload.Key, now time.Time) {
 	}
 }
 
+// date notes when the changes of a source were written, for workloads that wait for it.
+func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.Time) {
+	for key := range keys {
+		p := d.byKey[key]
+		if p == nil || p.changes[answer.source] == nil {
+			continue
+		}
+		p.changes[answer.source].written = answer.written
+		if p.held == plan.Unknown {
+			d.release(p, now)
+		}
+	}
+}
+
 // releaseHeld makes every held workload due, after something has moved that may have held it.
 func (d *debounce) releaseHeld(now time.Time) {
 	for _, p := range d.held {

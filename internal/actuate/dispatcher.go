@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -22,6 +23,7 @@ type dispatcher struct {
 	kinds     workload.Kinds
 	index     *index
 	gathering *debounce
+	dater     *dater
 	admission *admission
 	patcher   *patcher
 	concluder *concluder
@@ -57,6 +59,8 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 // verdict is what is decided about the changes of one workload: doing needs its patch, leaving does not.
 type verdict struct {
 	doing, leaving []plan.Decision
+	// undated are changes that the history must date first.
+	undated []events.Change
 	// rolls reports that the patch replaces the pods.
 	rolls bool
 	// waits is why the changes cannot be decided yet, plan.None if they are.
@@ -67,7 +71,10 @@ type verdict struct {
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := plan.Decide(w, c.change, c.from)
+		decision := c.past(d.now()).Decide(w, c.change)
+		if decision.Undated {
+			v.undated = append(v.undated, c.change)
+		}
 		if d.dryRun && decision.Reason.Action() == plan.Roll {
 			decision.Reason = plan.DryRun
 		}
@@ -104,6 +111,13 @@ func bySource(a, b *pendingChange) int {
 // act decides what becomes of a workload and starts it.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.decide(p, w)
+	if len(v.undated) > 0 {
+		for _, change := range v.undated {
+			d.dater.ask(ctx, p.key, change)
+		}
+		d.gathering.hold(p, plan.Unknown)
+		return
+	}
 	why := obstacle{reason: v.waits}
 	if v.rolls {
 		why = d.admission.obstacle(w, v.doing)

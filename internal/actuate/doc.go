@@ -15,7 +15,7 @@
 //
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
 //	debounce.go, pending.go         the debounce window
-//	dispatcher.go                   decides what is due
+//	dispatcher.go                   decides what is due; dater.go finds in the history when a change was written
 //	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go
 //	patcher.go, roll.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up

@@ -28,6 +28,7 @@ type loop struct {
 	dirty      *dirtySet
 	stream     *resumer
 	recaller   *recaller
+	dater      *dater
 
 	inFlight   *inFlightEvents
 	gathering  *debounce
@@ -79,6 +80,8 @@ func (l *loop) work(ctx context.Context) {
 		case recalled := <-l.recalled():
 			l.progress.Busy()
 			l.intake.recall(ctx, recalled)
+		case answer := <-l.dater.answers:
+			l.gathering.date(l.dater.waited(answer), answer, l.now())
 		case result := <-l.patcher.results:
 			l.progress.Busy()
 			l.completion.finish(ctx, result)
@@ -149,6 +152,7 @@ func (l *loop) takeSnapshot() {
 }
 
 func (l *loop) drain(ctx context.Context) {
+	l.dater.running.Wait()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)

@@ -18,8 +18,19 @@ type pendingChange struct {
 	from *events.Change
 	// doubted means that a patch for it failed which may have been made nevertheless.
 	doubted bool
+	// written is when the changes of the source were written. Nil: nobody has asked.
+	written map[string]time.Time
 	// events are held by this change, the newest last.
 	events []*inFlightEvent
+}
+
+// longWait is how long a change waits at most without pods that may have started meanwhile.
+const longWait = 5 * time.Second
+
+// past returns what is known of the time before the change.
+func (c *pendingChange) past(now time.Time) plan.Past {
+	waited := len(c.events) > 0 && now.Sub(c.events[0].delivery.Received) > longWait
+	return plan.Past{From: c.from, Written: c.written, Waited: waited}
 }
 
 // newest returns the event of the change.

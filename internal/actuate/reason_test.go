@@ -75,6 +75,7 @@ func reasonCases() []reasonCase {
 		{reason: plan.AlreadyRolled, workload: rolled("b", "100")},
 		{reason: plan.SameContent, workload: rolled("b", "80")},
 		{reason: plan.ChangedBack, unexplained: true, from: func(c *events.Change) { c.ResourceVersion = "90" }},
+		{reason: plan.ChangedMeanwhile, unexplained: true, workload: pods, from: func(c *events.Change) { c.ResourceVersion = "90" }},
 		{reason: plan.PodsNewer, workload: func(w *workload.Workload) { w.TemplateVersion = "200" }},
 		{reason: plan.PodsStarting, workload: func(w *workload.Workload) { w.TemplateVersion, w.Progress.Pods = "200", 3 }},
 		{reason: plan.Reverted, workload: func(w *workload.Workload) {

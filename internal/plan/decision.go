@@ -15,4 +15,6 @@ type Decision struct {
 	Keys []string
 	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
 	Record workload.RolledFor
+	// Undated says that it rolls because nobody knows when the change was written: Past.Written may show that the pods are newer.
+	Undated bool
 }

@@ -1,9 +1,31 @@
 package plan
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
 
 // Past is what is known of the time before an event. The zero value knows nothing.
 type Past struct {
 	// From is the content before the first change that is not decided yet. Nil: it is not known.
 	From *events.Change
+	// Written has, by the resourceVersion of a change, a time before which it was written. Nil: nobody has asked.
+	Written map[string]time.Time
+	// Waited says that the change has waited for so long that pods may have started since, with content that has come and gone.
+	Waited bool
+}
+
+// isDated reports whether it is known when the change was written that the pods are to be compared with.
+func (q *question) isDated() bool {
+	return q.past.Written != nil || q.seen.changedAt == q.now.ResourceVersion || q.now.Source.Kind == events.KindOpenBao
+}
+
+// isBornAfter reports whether the workload was certainly created after the change. The newest write is never before it.
+func (q *question) isBornAfter() bool {
+	at := q.now.WrittenAt
+	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
+		at = earlier
+	}
+	return !at.IsZero() && q.w.Created.After(at.Add(bornAfterMargin))
 }

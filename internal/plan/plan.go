@@ -43,6 +43,7 @@ func (p Past) Decide(w *workload.Workload, now events.Change) Decision {
 	decision.Keys = q.seen.changed
 	decision.Record = q.record()
 	decision.Reason = q.reason()
+	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && p.From == nil && !q.isDated()
 	return decision
 }
 
@@ -99,9 +100,21 @@ func (q *question) reason() Reason {
 	case seen.changedAt == "":
 		return KeysNotConsumed
 	}
-	if reason := q.decided(); reason != None {
-		return reason
+	has := q.hasContent()
+	if has != None && !q.mayHaveOther(has) {
+		return has
 	}
+	return q.lacksContent(has != None)
+}
+
+// mayHaveOther reports whether pods may have other content than that which the workload was rolled for or has had before.
+func (q *question) mayHaveOther(has Reason) bool {
+	return (has == ChangedBack || has == SameContent) && q.past.Waited && q.w.Progress.Pods > 0
+}
+
+// lacksContent decides about content that is not known to be what the pods have. CameBack says that it was, before the workload waited.
+func (q *question) lacksContent(cameBack bool) Reason {
+	now, seen := q.now, q.seen
 	appeared := now.CreatedAt != "" && seen.changedAt == now.CreatedAt
 	reverts := q.w.Reverts(now.Source.String(), q.record())
 	switch {
@@ -115,8 +128,10 @@ func (q *question) reason() Reason {
 		return PodsStarting
 	case workload.Newer(q.w.TemplateVersion, seen.changedAt):
 		return PodsNewer
-	case !now.WrittenAt.IsZero() && q.w.Created.After(now.WrittenAt.Add(bornAfterMargin)):
+	case q.isBornAfter():
 		return PodsNewer
+	case cameBack:
+		return ChangedMeanwhile
 	case appeared && q.waited() && !q.recorded:
 		return PodsWaited
 	case appeared && !needs(q.ref):
@@ -125,8 +140,8 @@ func (q *question) reason() Reason {
 	return Changed
 }
 
-// decided returns why the pods have the content already, None if they do not.
-func (q *question) decided() Reason {
+// hasContent returns why the pods have the content already, None if that is not known.
+func (q *question) hasContent() Reason {
 	if !q.recorded {
 		if from := q.past.From; from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint {
 			return ChangedBack

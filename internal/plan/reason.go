@@ -57,6 +57,7 @@ const (
 	SameContent
 	ChangedBack
 	Reverted
+	ChangedMeanwhile
 	PodsNewer
 	PodsStarting
 	PodsWaited
@@ -108,6 +109,9 @@ var verdicts = map[Reason]verdict{
 	Reverted: {
 		"reverted", Skip, people, "rollouts for this change were reverted time and again by another field manager, which must leave the annotations " +
 			"keyturn.dev/* on the pod template alone; it is rolled for the next change",
+	},
+	ChangedMeanwhile: {
+		"changed-meanwhile", Roll, people, "the content reverted while the workload waited; pods that started meanwhile may have read another",
 	},
 	PodsNewer:    {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
 	PodsStarting: {"pods-starting", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},

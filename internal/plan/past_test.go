@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// The key that the workload reads changed at 95, and now another one did. The workload was created between the two.
+func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) {
+	password := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}}
+	now := changeOf(func(c *events.Change) {
+		c.Changed = []string{"user"}
+		c.Keys = map[string]events.Key{"password": {Fingerprint: fp("2"), ChangedAt: "95"}, "user": {Fingerprint: fp("4"), ChangedAt: "100"}}
+	})
+	created := written.Add(-time.Hour)
+	tests := []struct {
+		name    string
+		written map[string]time.Time
+		state   func(*workload.Workload)
+		want    Reason
+		undated bool
+	}{
+		{"nobody has asked when the key changed", nil, nil, Changed, true},
+		{"the key changed well before", map[string]time.Time{"95": created.Add(-time.Hour)}, nil, PodsNewer, false},
+		{"the key changed at about the same time", map[string]time.Time{"95": created.Add(-bornAfterMargin)}, nil, Changed, false},
+		{"nobody knows when the key changed", map[string]time.Time{}, nil, Changed, false},
+		{"a record that the key differs from decides", nil, func(w *workload.Workload) {
+			w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("9"), Version: "90", UID: "uid"}}
+		}, Changed, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", password, test.state)
+			decision := Past{Written: test.written}.Decide(w, now)
+			if decision.Reason != test.want || decision.Undated != test.undated {
+				t.Errorf("got %s, undated %t; want %s, %t", decision.Reason, decision.Undated, test.want, test.undated)
+			}
+		})
+	}
+	t.Run("a change of the key itself has a time", func(t *testing.T) {
+		if w := workloadOf(t, "auto", password, nil); Decide(w, changeOf(nil), nil).Undated {
+			t.Error("its time is asked for")
+		}
+	})
+}
+
+func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
+	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
+	before := changeOf(func(c *events.Change) { c.ResourceVersion = "90" })
+	recorded := func(w *workload.Workload) {
+		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid"}}
+	}
+	pods := func(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Complete, Pods: 1} }
+	tests := []struct {
+		name   string
+		past   Past
+		states []func(*workload.Workload)
+		want   Reason
+	}{
+		{"with a record", Past{Waited: true}, []func(*workload.Workload){recorded, pods}, ChangedMeanwhile},
+		{"without a record", Past{Waited: true, From: &before}, []func(*workload.Workload){pods}, ChangedMeanwhile},
+		{"with a record, and no wait", Past{}, []func(*workload.Workload){recorded, pods}, SameContent},
+		{"without a record, and no wait", Past{From: &before}, []func(*workload.Workload){pods}, ChangedBack},
+		{"a workload without pods", Past{Waited: true}, []func(*workload.Workload){recorded}, SameContent},
+		{"pods of a younger template", Past{Waited: true}, []func(*workload.Workload){recorded, pods, func(w *workload.Workload) {
+			w.TemplateVersion = "101"
+		}}, PodsNewer},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", whole, nil)
+			for _, state := range test.states {
+				state(w)
+			}
+			if got := test.past.Decide(w, changeOf(nil)).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
