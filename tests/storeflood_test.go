@@ -45,8 +45,9 @@ func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) 
 	fed := writes("fed")
 	allFound("fed")
 
-	// Lines that the watcher checks, about paths that do not exist.
-	stop := flood(t, s.listen, 4, strings.Repeat(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), 100))
+	// Lines that the watcher checks, about paths that do not exist. It uses a line without the id of a request each time.
+	lies := strings.ReplaceAll(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), `"id":"x"`, `"id":""`)
+	stop := flood(t, s.listen, 4, strings.Repeat(lies, 100))
 	flooded := writes("flooded")
 	t.Logf("meanwhile the receiver took %d MB", stop()>>20)
 	allFound("flooded")

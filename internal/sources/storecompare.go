@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,13 +33,14 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		},
 	}
 	at := seen.At
-	if at.IsZero() {
+	if at.IsZero() || seen.ReadAt.IsZero() && at.After(seen.Received) {
+		// A line of a time to come would hide those that follow.
 		at = seen.Received
 	}
 	switch {
 	case !before.isReadable() || recorded == nil:
 		switch {
-		case !live && seen.Operation == "":
+		case !live && seen.Operation == "", len(seen.Versions) > 0:
 			return events.Change{}, false
 		case !live:
 			change.Verb = events.VerbDeleted
@@ -58,6 +60,9 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		}
 		if !live {
 			change.Verb = events.VerbDeleted
+		}
+		if seen.Request != "" && seen.Version == 0 && seen.State != openbao.Gone {
+			change.Store.Version = recorded.version // the line does not name the current version
 		}
 		change.Store.Revision = nextRevision(before, seen)
 	}
@@ -88,6 +93,8 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	}
 	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
 	switch {
+	case len(seen.Versions) > 0 && (live && wasLive || !slices.Contains(seen.Versions, recorded.version)):
+		return true // the current version is not among them, or was live already
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
 	case seen.Version > recorded.version && recorded.version > 0:

@@ -57,6 +57,12 @@ func polledAgain(seen openbao.Observation, before int) openbao.Observation {
 	return seen
 }
 
+// naming is an observation of a request that names versions.
+func naming(seen openbao.Observation, versions ...int64) openbao.Observation {
+	seen.Versions = versions
+	return seen
+}
+
 func requested(state openbao.State, operation, request string, at int) openbao.Observation {
 	return openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
@@ -182,9 +188,29 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: received(requested(openbao.Live, "update", "d", 4), 6)},
 		}},
 		{name: "the order of events does not follow clocks that go back", steps: []step{
-			{seen: received(written(7, "update", 30), 1), want: "rotated " + revisionOf(7, 30)},
+			{seen: polled(7, openbao.Live, 30, 1), want: "observed " + revisionOf(7, 30)},
 			{seen: received(written(8, "update", 2), 2), want: "rotated " + revisionOf(8, 2)},
 			{seen: received(polled(8, openbao.Destroyed, -1, 3), 3), want: "deleted 8/destroyed/" + nanosAfter(30, 1)},
+		}},
+		{name: "a false line of a time to come does not hide the next true one", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
+			{seen: received(written(900, "update", 3), 2), want: "rotated " + revisionOf(900, 3)},
+			{seen: written(8, "update", 3), want: "rotated " + revisionOf(8, 3)},
+		}},
+		{name: "what is done to other versions changes nothing", steps: []step{
+			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
+			{seen: naming(requested(openbao.Deleted, "delete", "a", 1), 3)},
+			{seen: naming(requested(openbao.Live, "undelete", "b", 2), 3, 4)},
+			{seen: naming(requested(openbao.Destroyed, "destroy", "c", 3), 3, 7), want: "deleted request/c"},
+			{seen: written(8, "update", 4), want: "rotated " + revisionOf(8, 4)},
+			{seen: requested(openbao.Deleted, "delete", "d", 5), want: "deleted request/d"},
+			{seen: naming(requested(openbao.Live, "undelete", "e", 6), 7)},
+			{seen: naming(requested(openbao.Live, "undelete", "f", 7), 8), want: "rotated request/f"},
+			{seen: naming(requested(openbao.Live, "undelete", "g", 8), 8)},
+		}},
+		{name: "what is done to versions of an unknown secret is not published", steps: []step{
+			{seen: naming(requested(openbao.Live, "undelete", "a", 0), 3)},
+			{seen: naming(requested(openbao.Destroyed, "destroy", "b", 0), 3)},
 		}},
 		{name: "the audited deletion of an unknown secret is published", steps: []step{
 			{seen: requested(openbao.Deleted, "delete", "a", 0), want: "deleted request/a"},

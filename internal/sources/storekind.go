@@ -18,10 +18,10 @@ type storeKind struct {
 	noticed   func(source events.Source)
 }
 
-// newStoreKind makes the feed. The options lack Known, which the ledger answers.
+// newStoreKind makes the feed. The options lack Known and Recorded, which the ledger answers.
 func newStoreKind(options openbao.Options, seen *sightings, known *ledger, ring *keyring, noticed func(events.Source)) (*storeKind, error) {
 	s := &storeKind{sightings: seen, restores: newRestores(), ledger: known, ring: ring, noticed: noticed}
-	options.Known = s.knownPaths
+	options.Known, options.Recorded = s.knownPaths, s.recorded
 	var err error
 	s.feed, err = openbao.New(options)
 	return s, err
@@ -37,6 +37,10 @@ func (s *storeKind) run(ctx context.Context) error {
 
 // sight takes an observation, and returns false if there is no room for it. It ignores what is on the stream already.
 func (s *storeKind) sight(seen openbao.Observation) bool {
+	seen, current := s.sightings.resolve(seen)
+	if !current {
+		return true
+	}
 	source := seen.Path.Source()
 	before := s.ledger.get(source)
 	seen.Lasting = s.restores.lasts(source, before, seen)
@@ -64,6 +68,15 @@ func (s *storeKind) assess(source events.Source, before *lastEvent, _ bool) (eve
 	current := s.ring.fingerprint(source, storeContent(change))[0]
 	change.Fingerprint, change.Trace = current.all.text(current.keyID), seen.Trace
 	return change, true
+}
+
+// recorded returns the version of the last event of a path, and false if there is none.
+func (s *storeKind) recorded(path events.StorePath) (version int64, ok bool) {
+	state := s.ledger.get(path.Source()).inStore()
+	if state == nil {
+		return 0, false
+	}
+	return state.version, true
 }
 
 // knownPaths lists the secrets of a mount that exist according to the stream.

@@ -23,8 +23,23 @@ type entry struct {
 	by            string
 	trace         events.TraceContext
 	version       int64     // the version that was written; zero if the line does not say
+	versions      []int64   // the versions that were deleted, undeleted or destroyed; nil if the line does not say
 	created       time.Time // when that version was created; zero if the line does not say
 	authenticated bool      // the sender of the line was authenticated
+}
+
+// maxAhead is how far the clock of a store may be ahead of ours.
+const maxAhead = time.Minute
+
+// checkTimes drops times that are later than the store's clock can show. Taken at its word, such a line would be the latest state for ever.
+func (e *entry) checkTimes() {
+	last := e.received.Add(maxAhead)
+	if e.at.IsZero() || e.at.After(last) {
+		e.at = e.received
+	}
+	if e.created.After(last) {
+		e.created = time.Time{}
+	}
 }
 
 // verdict is how a line was handled. It is the label "result" of keyturn.openbao.audit.lines.
@@ -36,6 +51,7 @@ const (
 	malformed verdict = "malformed" // not a line of an audit log
 	refused   verdict = "refused"   // from a sender that is not allowed
 	dropped   verdict = "dropped"   // no room
+	excess    verdict = "excess"    // about a new path, of which there are too many: see newcomers
 )
 
 // The limits of what is kept of a line, in bytes.
@@ -58,7 +74,7 @@ var (
 	}
 )
 
-// auditLine is the part of a line that is decoded. Values, tokens and their HMACs have no field.
+// auditLine is the part of a line that is decoded. Tokens and the HMACs of values have no field.
 type auditLine struct {
 	Time  instant `json:"time"`
 	Type  string  `json:"type"`
@@ -75,6 +91,7 @@ type auditLine struct {
 			Path string `json:"path"`
 		} `json:"namespace"`
 		Path    string              `json:"path"`
+		Data    namedVersions       `json:"data"`
 		Headers map[string][]string `json:"headers"`
 	} `json:"request"`
 	Response struct {
@@ -132,6 +149,9 @@ func decodeLine(line []byte) (entry, verdict) {
 	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
 		return entry{}, malformed
 	}
+	if namesVersions(e) {
+		e.versions = l.Request.Data
+	}
 	if version := int64(l.Response.Data.Version); version > 0 {
 		e.version, e.created = version, time.Time(l.Response.Data.CreatedTime)
 	}
@@ -148,6 +168,17 @@ func mountOf(point, namespace, path string) string {
 		return point
 	}
 	return ""
+}
+
+// namesVersions reports whether the data of a request are numbers of versions. Otherwise they are values.
+func namesVersions(e entry) bool {
+	rest, _ := strings.CutPrefix(e.path, e.mount+"/")
+	for _, verb := range []string{"delete/", "undelete/", "destroy/"} {
+		if e.mount == "" && strings.Contains(rest, "/"+verb) || e.mount != "" && strings.HasPrefix(rest, verb) {
+			return e.engine == events.EngineKV && e.operation == "update"
+		}
+	}
+	return false
 }
 
 // traceOf returns the trace context that the writer sent, if the store logs that header in clear text.

@@ -3,9 +3,11 @@ package openbao
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -16,13 +18,20 @@ const minBearer = 16
 // bearers are the tokens that authenticate senders of audit lines. Only their hashes are kept.
 type bearers struct {
 	file   string
-	hashes atomic.Pointer[[][sha256.Size]byte]
+	stores []string
+	tokens atomic.Pointer[[]bearer]
 	loaded stamp
 }
 
-// newBearers reads the file.
-func newBearers(file string) (*bearers, error) {
-	b := &bearers{file: file}
+// bearer is a token of one store.
+type bearer struct {
+	hash  [sha256.Size]byte
+	store string
+}
+
+// newBearers reads the file. Each line has the name of a store and a token; the name may be missing if there is only one store.
+func newBearers(file string, stores []string) (*bearers, error) {
+	b := &bearers{file: file, stores: stores}
 	return b, b.refresh()
 }
 
@@ -36,33 +45,51 @@ func (b *bearers) refresh() error {
 	if err != nil {
 		return fmt.Errorf("reading: %w", err)
 	}
-	var hashes [][sha256.Size]byte
+	var tokens []bearer
 	for line := range strings.Lines(string(content)) {
-		token := strings.TrimSpace(line)
-		if token == "" {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
 			continue
 		}
-		if len(token) < minBearer {
-			return fmt.Errorf("%s: token %d is too short, want %d characters or more; create one with: openssl rand -hex 32",
-				b.file, len(hashes)+1, minBearer)
+		token, err := b.parse(fields)
+		if err != nil {
+			return fmt.Errorf("%s: token %d %w", b.file, len(tokens)+1, err)
 		}
-		hashes = append(hashes, sha256.Sum256([]byte(token)))
+		tokens = append(tokens, token)
 	}
-	if len(hashes) == 0 {
+	if len(tokens) == 0 {
 		return fmt.Errorf("%s: has no token; create one with: openssl rand -hex 32", b.file)
 	}
 	b.loaded = onDisk
-	b.hashes.Store(&hashes)
+	b.tokens.Store(&tokens)
 	return nil
 }
 
-// allow reports whether the request has one of the tokens. The time that it takes reveals nothing about them.
-func (b *bearers) allow(r *http.Request) bool {
+// parse reads the fields of a line. The error quotes none of them, because any may be a token.
+func (b *bearers) parse(fields []string) (bearer, error) {
+	token := fields[len(fields)-1]
+	switch {
+	case len(token) < minBearer:
+		return bearer{}, fmt.Errorf("is too short, want %d characters or more; create one with: openssl rand -hex 32", minBearer)
+	case len(fields) == 1 && len(b.stores) == 1:
+		return bearer{hash: sha256.Sum256([]byte(token)), store: b.stores[0]}, nil
+	case len(fields) != 2 || !slices.Contains(b.stores, fields[0]):
+		return bearer{}, errors.New("is not for one of the stores, want a line for each: <store> <token>")
+	}
+	return bearer{hash: sha256.Sum256([]byte(token)), store: fields[0]}, nil
+}
+
+// allow reports whether the request has a token of the store, or of any store if the name is empty. The time that it takes reveals nothing
+// about the tokens.
+func (b *bearers) allow(r *http.Request, store string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	found := 0
-	for _, hash := range *b.hashes.Load() {
-		found |= subtle.ConstantTimeCompare(sent[:], hash[:])
+	for _, one := range *b.tokens.Load() {
+		same := subtle.ConstantTimeCompare(sent[:], one.hash[:])
+		if store == "" || one.store == store {
+			found |= same
+		}
 	}
 	return found == 1 && strings.EqualFold(scheme, "Bearer")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -149,6 +150,22 @@ func (r *rig) count(t *testing.T, name, result string) int64 {
 		}
 	}
 	return total
+}
+
+// repeated returns the line of the first write that many times, each of a request of its own.
+func repeated(t testing.TB, times int) [][]byte {
+	t.Helper()
+	line, lines := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"], make([][]byte, times)
+	for i := range lines {
+		lines[i] = bytes.Replace(line, []byte(`"id":"b79fa2e1-`), fmt.Appendf(nil, `"id":"%08d-`, i), 1)
+	}
+	return lines
+}
+
+// afterSamples is a clock that begins after the samples were recorded.
+func afterSamples() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Add(time.Since(began)) }
 }
 
 func newLogger(log *logBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(log, nil)) }

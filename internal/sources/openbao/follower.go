@@ -19,6 +19,7 @@ type follower struct {
 	catalog        catalog
 	outlet         *outlet
 	status         *status
+	newcomers      *newcomers
 	now            func() time.Time
 }
 
@@ -102,7 +103,9 @@ func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err erro
 		return false, nil
 	case c.complete && c.version == 0:
 		// KV v1: only the value could be read.
-		f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
+		if f.newcomers.admit(ctx, c.path) {
+			f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
+		}
 		return false, nil
 	}
 	c.path.Store = f.origin.store

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const askOnly = withToken + "{}}]"
@@ -41,6 +43,19 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 			name: "a write of an unknown time that somebody vouches for", line: writeLineWithoutTime("update", "secret/data/db", 3), authenticated: true,
 			state: Live, version: 3, operation: "update", asked: 1,
 		},
+		{
+			name: "a write in the future that somebody vouches for", authenticated: true,
+			line:  []byte(strings.Replace(string(writeLine("update", "secret/data/db", 3)), `"created_time":"2000`, `"created_time":"2200`, 1)),
+			state: Live, version: 3, operation: "update", asked: 1,
+		},
+		{
+			name: "a version far from the last one that somebody vouches for", line: writeLine("update", "secret/data/db", 3+maxLeap+1), authenticated: true,
+			state: Live, version: 3, asked: 1 + maxStale,
+		},
+		{
+			name: "the last version that is near enough", line: writeLine("update", "secret/data/db", 3+maxLeap), authenticated: true,
+			state: Live, version: 3 + maxLeap, operation: "update",
+		},
 		{name: "a write that is true", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
 		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
 		{name: "a write that is false", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
@@ -55,7 +70,8 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 			store := newFakeStore(kv2)
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
 			known := func(string, string, string) []string { return nil }
-			inBubble(t, askOnly, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
+			recorded := func(path events.StorePath) (int64, bool) { return 3, path.Store == "main" && path.Path == "db" }
+			inBubble(t, askOnly, store, func(o *Options) { o.Known, o.Recorded = known, recorded }, func(t *testing.T, r *rig) {
 				r.feed.pipelines[0].intake.take(t.Context(), test.line, test.authenticated)
 				after(time.Minute)
 				got := r.seen()

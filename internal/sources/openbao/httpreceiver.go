@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/httpserver"
@@ -40,7 +42,7 @@ type httpReceiver struct {
 func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, error) {
 	r := &httpReceiver{intakes: intakes, log: o.Logger, bodies: make(chan struct{}, maxBodies)}
 	var err error
-	if r.bearers, err = newBearers(o.AuditTokenFile); err != nil {
+	if r.bearers, err = newBearers(o.AuditTokenFile, slices.Sorted(maps.Keys(intakes))); err != nil {
 		return nil, fmt.Errorf("--openbao-audit-token-file: %w", err)
 	}
 	if o.AuditTLSCertFile != "" {
@@ -94,8 +96,11 @@ func (r *httpReceiver) handler() http.Handler {
 // receive answers a request. It waits for nothing but the body. Unless a line is too long, the answer does not reveal how the lines were
 // handled: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
-	ctx := request.Context()
-	if !r.bearers.allow(request) {
+	ctx, store := request.Context(), ""
+	if to != nil {
+		store = to.store
+	}
+	if !r.bearers.allow(request, store) {
 		if to != nil {
 			to.refuse(ctx)
 		}

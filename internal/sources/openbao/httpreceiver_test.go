@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,7 +27,8 @@ const (
 func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
 	t.Helper()
 	r := newRig(t, config, func(o *Options) {
-		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken+"\n\n "+otherToken+"\n")
+		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken+"\n\n main "+otherToken+"\n")
+		o.Now = afterSamples()
 		if change != nil {
 			change(o)
 		}
@@ -122,11 +124,15 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}
 }
 
+const twoStores = "stores: [{name: one, address: 'http://one'}, {name: two, address: 'http://two'}]"
+
 func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
 	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
-	r := startReceiver(t, "stores: [{name: one, address: 'http://one'}, {name: two, address: 'http://two'}]", nil)
+	r := startReceiver(t, twoStores, func(o *Options) {
+		o.AuditTokenFile = write(t, "tokens", "one "+otherToken+"\ntwo "+goodToken+"\n")
+	})
 	client := newClientOf(t, nil)
-	for path, want := range map[string]int{"/v1/audit/two": 204, "/v1/audit": 404} {
+	for path, want := range map[string]int{"/v1/audit/two": 204, "/v1/audit/one": 401, "/v1/audit": 404} {
 		if got := post(t, client, "http://"+r.address()+path, "Bearer "+goodToken, bytes.NewReader(line)); got != want {
 			t.Errorf("%s: status %d, want %d", path, got, want)
 		}
@@ -137,7 +143,6 @@ func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
 }
 
 func TestAnswersDoNotWaitForTheSink(t *testing.T) {
-	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
 	r := newRig(t, auditOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
 	})
@@ -152,9 +157,8 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
 	// 2 * spoolSize lines in 64 bodies.
-	body := bytes.Repeat(append(line, '\n'), spoolSize/32)
-	for range 64 {
-		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(body)); got != http.StatusNoContent {
+	for lines := range slices.Chunk(repeated(t, 2*spoolSize), spoolSize/32) {
+		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(bytes.Join(lines, []byte("\n")))); got != http.StatusNoContent {
 			t.Fatalf("status %d, want 204", got)
 		}
 	}
@@ -198,7 +202,7 @@ func (c oneConnection) Close() error { close(c); return nil }
 func (c oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestTheAuditReceiverDoesNotWaitForASlowReader(t *testing.T) {
-	tokens, err := newBearers(write(t, "tokens", goodToken))
+	tokens, err := newBearers(write(t, "tokens", goodToken), []string{"main"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ type intake struct {
 	polls   pollRequests
 	status  *status
 	metrics *metrics
+	recent  *recentRequests
 	now     func() time.Time
 }
 
@@ -26,14 +27,27 @@ func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	}
 	if result == used {
 		e.received, e.authenticated = i.now(), authenticated
-		select {
-		case i.spool <- e:
-		default:
-			result = dropped
-			i.polls.ask()
-		}
+		e.checkTimes()
+		result = i.spoolOnce(e)
 	}
 	i.metrics.countLine(ctx, i.store, result)
+}
+
+// spoolOnce puts an entry into the spool, unless it was there before.
+func (i *intake) spoolOnce(e entry) verdict {
+	i.recent.mu.Lock()
+	defer i.recent.mu.Unlock()
+	if i.recent.has(&e) {
+		return ignored
+	}
+	select {
+	case i.spool <- e:
+		i.recent.add(&e)
+		return used
+	default:
+		i.polls.ask()
+		return dropped
+	}
 }
 
 // miss is called when a part of the audit log could not be accepted.

@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,24 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &n) == nil && n > 0 {
 		*i = integer(n)
 	}
+	return nil
+}
+
+// maxNamed is the maximum number of versions that a request is taken to name.
+const maxNamed = 256
+
+// namedVersions are the versions that the data of a request names. They are nil if it names none, or if one is not a number: many clients
+// send texts, which the audit log replaces by HMACs.
+type namedVersions []int64
+
+func (n *namedVersions) UnmarshalJSON(text []byte) error {
+	var data struct {
+		Versions []int64 `json:"versions"`
+	}
+	if json.Unmarshal(text, &data) != nil || len(data.Versions) > maxNamed || len(data.Versions) > 0 && slices.Min(data.Versions) < 1 {
+		return nil
+	}
+	*n = data.Versions
 	return nil
 }
 

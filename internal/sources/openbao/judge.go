@@ -17,6 +17,8 @@ type change struct {
 	state State
 	// version is the version that was written, or zero.
 	version int64
+	// partial reports that the operation was about some versions, which need not include the current one.
+	partial bool
 }
 
 // identifies reports whether the change is to a version that the entry identifies. Such an entry is complete, whatever the store would
@@ -67,11 +69,11 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 		c.state = Gone
 	// KV v2 has no "create" on these paths: that is a KV v1 secret in a folder of such a name.
 	case verb == "delete" && e.operation == "update":
-		c.state, c.operation = Deleted, "delete"
+		c.state, c.operation, c.partial = Deleted, "delete", true
 	case verb == "undelete" && e.operation == "update":
-		c.state, c.operation = Live, "undelete"
+		c.state, c.operation, c.partial = Live, "undelete", true
 	case verb == "destroy" && e.operation == "update":
-		c.state, c.operation = Destroyed, "destroy"
+		c.state, c.operation, c.partial = Destroyed, "destroy", true
 	case kv == kvV2:
 		return ""
 	default:

@@ -46,6 +46,9 @@ type Observation struct {
 	Engine string
 	// Version is the current version in KV v2. Zero if the engine has no versions or the store could not be asked.
 	Version int64
+	// Versions are the versions that the operation was about, if the store could not be asked which one is current. State holds
+	// if that is among them, and nothing changed otherwise.
+	Versions []int64
 	// State is the state of the secret.
 	State State
 	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was

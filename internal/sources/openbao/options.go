@@ -21,8 +21,8 @@ type Options struct {
 	ConfigFile string
 	// AuditListen is the address of the HTTP audit receiver. Empty: no receiver.
 	AuditListen string
-	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line; any of them is accepted. It is
-	// reloaded when it changes.
+	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line, each after the name of its store. The
+	// name may be missing if there is only one store. The file is reloaded when it changes.
 	AuditTokenFile string
 	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. They are reloaded when they change.
 	AuditTLSCertFile string
@@ -33,6 +33,9 @@ type Options struct {
 
 	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
 	Known func(store, namespace, mount string) []string
+	// Recorded returns the version of a path according to its last event, and false if it has none. Default: not known, so that the
+	// versions and paths of audit lines are not checked.
+	Recorded func(path events.StorePath) (version int64, ok bool)
 	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. Default: no store can be.
 	Referenced func(ctx context.Context) ([]Reference, error)
 	// Logger and Meter report about the feed itself.
@@ -69,7 +72,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.AuditListen, "openbao-audit-listen", o.AuditListen,
 		"`address` to listen on for OpenBao's HTTP audit device, at /v1/audit/<store>; empty disables it")
 	flags.StringVar(&o.AuditTokenFile, "openbao-audit-token-file", o.AuditTokenFile,
-		"`file` with the bearer tokens that the HTTP audit device may send, one per line")
+		"`file` with the bearer tokens that the HTTP audit device may send, one per line: <store> <token>, or <token> with a single store")
 	flags.StringVar(&o.AuditTLSCertFile, "openbao-audit-tls-cert-file", o.AuditTLSCertFile,
 		"`file` with the certificate of the audit receiver, in PEM; empty disables TLS")
 	flags.StringVar(&o.AuditTLSKeyFile, "openbao-audit-tls-key-file", o.AuditTLSKeyFile,

@@ -23,6 +23,9 @@ func (g origin) ofEntry(e entry, c change) Observation {
 	if c.identifies(e) {
 		o.Request, o.At = "", e.created
 	}
+	if c.partial {
+		o.Versions = e.versions
+	}
 	o.attribute(e, c)
 	return o
 }

@@ -30,10 +30,13 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	log := o.Logger.With("store", config.Name)
 	p := &pipeline{
 		config: config, origin: origin{store: config.Name, servers: config.servers}, polls: newPollRequests(),
-		catalog: catalog{store: config.Name, known: o.Known}, references: o.Referenced,
+		catalog: catalog{store: config.Name, known: o.Known, recorded: o.Recorded}, references: o.Referenced,
 		status: newStatus(log), metrics: m, log: log, now: o.Now,
 	}
-	p.intake = &intake{store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m, now: o.Now}
+	p.intake = &intake{
+		store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m,
+		recent: newRecentRequests(), now: o.Now,
+	}
 	if config.Auth == (authConfig{}) {
 		return p, nil
 	}
@@ -73,7 +76,7 @@ func (p *pipeline) ready() error {
 func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	out := &outlet{sink: sink, status: p.status}
 	if p.client == nil {
-		g := &guesser{origin: p.origin, outlet: out, learned: map[mountName]bool{}}
+		g := &guesser{origin: p.origin, outlet: out, learned: map[mountName]bool{}, newcomers: p.newNewcomers()}
 		drain(ctx, p.intake.spool, g.process)
 		return
 	}
@@ -81,10 +84,10 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	mounts := newMountTable(p.client)
 	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts}
 	hints := make(chan hint, hintsSize)
-	first := &triage{hints: hints, intake: p.intake, origin: p.origin, outlet: out}
+	first := &triage{hints: hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
 		hints: hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
-		outlet: out, status: p.status, now: p.now,
+		outlet: out, status: p.status, newcomers: p.newNewcomers(), now: p.now,
 	}
 	var group sync.WaitGroup
 	group.Go(func() { drain(ctx, p.intake.spool, first.process) })
@@ -99,6 +102,10 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 		group.Go(func() { poll.run(ctx) })
 	}
 	group.Wait()
+}
+
+func (p *pipeline) newNewcomers() *newcomers {
+	return &newcomers{catalog: p.catalog, metrics: p.metrics, log: p.log, now: p.now}
 }
 
 func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {

@@ -20,7 +20,7 @@ const auditOnly = "stores: [{name: main, address: 'https://Bao.Example:8200/', a
 
 func startLines(t *testing.T, config, address string) *rig {
 	t.Helper()
-	r := newRig(t, config, func(o *Options) { o.SocketListen = address })
+	r := newRig(t, config, func(o *Options) { o.SocketListen, o.Now = address, afterSamples() })
 	r.start(t)
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	return r
@@ -115,7 +115,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 func TestAStoreIsNeverMadeToWait(t *testing.T) {
-	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
+	lines := repeated(t, spoolSize+100)
 	r := newRig(t, auditOnly, func(o *Options) { o.SocketListen = "127.0.0.1:0" })
 	ctx, cancel := context.WithCancel(t.Context())
 	done, tried := make(chan error, 1), make(chan struct{}, 1)
@@ -130,9 +130,9 @@ func TestAStoreIsNeverMadeToWait(t *testing.T) {
 	}()
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	connection := dial(t, "tcp", r.address())
-	fmt.Fprintf(connection, "%s\n", line)
+	fmt.Fprintf(connection, "%s\n", lines[0])
 	<-tried
-	for range spoolSize + 99 {
+	for _, line := range lines[1:] {
 		fmt.Fprintf(connection, "%s\n", line)
 	}
 	testkit.Eventually(t, "what has no room is counted", func() bool {

@@ -23,14 +23,16 @@ func drain(ctx context.Context, spool <-chan entry, process func(context.Context
 
 // triage observes the entries that are complete by themselves, and makes hints of the others.
 type triage struct {
-	hints  chan<- hint
-	intake *intake // counts the hints that are dropped
-	origin origin
-	outlet *outlet
+	hints   chan<- hint
+	intake  *intake // counts the hints that are dropped
+	origin  origin
+	catalog catalog
+	outlet  *outlet
 }
 
 func (t *triage) process(ctx context.Context, e entry) {
-	if c, ok := judge(e, e.mount, kvUnknown); ok && e.authenticated && e.mount != "" && c.identifies(e) {
+	c, ok := judge(e, e.mount, kvUnknown)
+	if ok && e.authenticated && e.mount != "" && c.identifies(e) && !t.catalog.leaps(c.path, c.version) {
 		t.outlet.emit(ctx, t.origin.ofEntry(e, c))
 		return
 	}
@@ -49,6 +51,8 @@ type guesser struct {
 	origin  origin
 	outlet  *outlet
 	learned map[mountName]bool // the mounts that were seen to be KV v2
+
+	newcomers *newcomers
 }
 
 func (g *guesser) process(ctx context.Context, e entry) {
@@ -62,7 +66,9 @@ func (g *guesser) process(ctx context.Context, e entry) {
 	if g.learned[name] {
 		kv = kvV2
 	}
-	if c, ok := judge(e, e.mount, kv); ok && c.state != 0 {
+	// Without their numbers, the versions of a partial change may all be old ones.
+	c, ok := judge(e, e.mount, kv)
+	if ok && c.state != 0 && (!c.partial || len(e.versions) > 0) && g.newcomers.admit(ctx, c.path) {
 		g.outlet.emit(ctx, g.origin.ofEntry(e, c))
 	}
 }

@@ -1,0 +1,42 @@
+package openbao
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestATokenIsOfOneStore(t *testing.T) {
+	tests := []struct {
+		name, content string
+		stores        []string
+		wrong         string // of the error
+		store         string
+		want          bool
+	}{
+		{name: "the only store needs no name", content: goodToken, stores: []string{"one"}, store: "one", want: true},
+		{name: "the store by its name", content: "two " + otherToken + "\none\t" + goodToken, stores: []string{"one", "two"}, store: "one", want: true},
+		{name: "another store", content: "one " + goodToken, stores: []string{"one", "two"}, store: "two"},
+		{name: "one token of two stores", content: "one " + goodToken + "\ntwo " + goodToken, stores: []string{"one", "two"}, store: "two", want: true},
+		{name: "several stores need names", content: goodToken, stores: []string{"one", "two"}, wrong: "token 1 is not for one of the stores"},
+		{name: "a store that is not there", content: "one " + otherToken + "\nthree " + goodToken, stores: []string{"one", "two"}, wrong: "token 2 is not for one"},
+		{name: "the name after the token", content: goodToken + " a-name-that-is-long-enough", stores: []string{"one"}, wrong: "want a line for each: <store> <token>"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b, err := newBearers(write(t, "tokens", test.content), test.stores)
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) || strings.Contains(err.Error(), goodToken) {
+					t.Errorf("%v, want %q and no token", err, test.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := b.allow(&http.Request{Header: http.Header{"Authorization": {"Bearer " + goodToken}}}, test.store); got != test.want {
+				t.Errorf("allowed: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
