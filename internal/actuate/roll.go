@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
@@ -86,9 +87,13 @@ func older(a, b *pendingChange) int {
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
+// maxCause is how long a cause may be before the sources that follow are only counted. A person reads it, on the pod template.
+const maxCause = 1 << 10
+
 // describeCause returns what a patch is for, and what was behind it: "secret/db (password) by externalsecret/db, configmap/app".
 func describeCause(decisions []plan.Decision, changes map[events.Source]*pendingChange) string {
 	var causes []string
+	size, more := 0, 0
 	for _, decision := range decisions {
 		if decision.Reason.Action() != plan.Roll {
 			continue
@@ -100,7 +105,14 @@ func describeCause(decisions []plan.Decision, changes map[events.Source]*pending
 		if behind := changes[decision.Source].change.Cause; behind != nil {
 			text += " by " + behind.String()
 		}
+		if size += len(text); size > maxCause && len(causes) > 0 {
+			more++
+			continue
+		}
 		causes = append(causes, text)
+	}
+	if more > 0 {
+		causes = append(causes, strconv.Itoa(more)+" more")
 	}
 	return strings.Join(causes, ", ")
 }

@@ -3,6 +3,7 @@ package actuate
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,6 +117,19 @@ func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 	got := describeCause(decisions, map[events.Source]*pendingChange{app: {}, db: {}})
 	if want := "secret/db (a, b, c, d, e, 2 more)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheCauseOfManySourcesCountsTheLastOnes(t *testing.T) {
+	var decisions []plan.Decision
+	changes := make(map[events.Source]*pendingChange)
+	for i := range 1000 {
+		source := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app-" + strconv.Itoa(1000+i)}
+		decisions, changes[source] = append(decisions, plan.Decision{Source: source, Reason: plan.Changed}), &pendingChange{}
+	}
+	got := describeCause(decisions, changes)
+	if len(got) > 2*maxCause || !strings.HasPrefix(got, "configmap/app-1000, ") || !strings.HasSuffix(got, " more") {
+		t.Errorf("got %d bytes: %.60q", len(got), got)
 	}
 }
 

@@ -91,6 +91,11 @@ func (o OptIn) names(namespace string) []events.Source {
 	return slices.Compact(list)
 }
 
+// matches reports whether a source is named, exactly or by a pattern.
+func (o OptIn) matches(source events.Source) bool {
+	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) })
+}
+
 // HasPatterns reports whether sources of the kind are named by a pattern: the workload may want any of its namespace without a reference
 // to it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {

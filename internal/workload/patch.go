@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -25,9 +24,7 @@ type Write struct {
 // Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
 // the same to the byte, and the API server then changes nothing.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
-	rolled := w.relevantRecord()
-	maps.Copy(rolled, write.Rolled)
-	record, err := formatRolled(rolled)
+	record, err := formatRolled(w.newRecord(write.Rolled))
 	if err != nil {
 		return Patch{}, err
 	}

@@ -2,8 +2,6 @@ package workload
 
 import (
 	"crypto/sha256"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -74,27 +72,4 @@ func (w *Workload) Sources() []events.Source {
 		list = append(list, SourceNamed(ref.Kind, w.ID.Namespace, ref.Name))
 	}
 	return list
-}
-
-// concerns reports whether a source may concern the workload.
-func (w *Workload) concerns(source events.Source) bool {
-	return w.OptIn.HasPatterns(source.Kind) || slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
-		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
-	})
-}
-
-// relevantRecord returns a copy of the record without the sources that no longer concern the workload.
-func (w *Workload) relevantRecord() map[string]RolledFor {
-	rolled := maps.Clone(w.Rolled)
-	if rolled == nil {
-		rolled = make(map[string]RolledFor)
-	}
-	maps.DeleteFunc(rolled, func(text string, _ RolledFor) bool {
-		source, err := events.ParseSource(text)
-		if err != nil {
-			return true
-		}
-		return !w.concerns(SourceNamed(source.Kind, w.ID.Namespace, source.Name))
-	})
-	return rolled
 }

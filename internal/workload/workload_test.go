@@ -182,11 +182,11 @@ func TestAWorkloadIsConcernedByItsOwnNamespaceAlone(t *testing.T) {
 	}
 	named := db
 	named.Name = "named"
-	if !w.concerns(db) || !w.concerns(named) || w.concerns(elsewhere) || w.concerns(app) {
+	if !w.names(db) || !w.names(named) || w.names(elsewhere) || w.names(app) {
 		t.Error("it is concerned by what is not its own, or not by what is")
 	}
 	patterns := workloadThat(t, "secret/d*")
-	if !patterns.concerns(named) || patterns.concerns(app) {
-		t.Error("a pattern may concern every source of its kind, and none of another")
+	if patterns.OptIn.matches(named) || !patterns.OptIn.matches(db) || patterns.OptIn.matches(app) {
+		t.Error("a pattern matches what it does not, or not what it does")
 	}
 }

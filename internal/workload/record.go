@@ -1,0 +1,74 @@
+package workload
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The record keeps at most this much of the sources of a kind that only patterns match, such as one ConfigMap for each release. Kubernetes
+// allows 256 KiB for all annotations of an object.
+const (
+	maxMatched      = 200
+	maxMatchedBytes = 32 << 10
+)
+
+// newRecord returns the record with what is new. It drops the sources that no longer concern the workload, and those that only patterns match
+// and that are too many.
+func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
+	rolled := make(map[string]RolledFor, len(w.Rolled)+len(write))
+	maps.Copy(rolled, w.Rolled)
+	maps.Copy(rolled, write)
+	matched := make(map[events.Kind][]string)
+	for text := range rolled {
+		source, err := events.ParseSource(text)
+		if err == nil {
+			source = SourceNamed(source.Kind, w.ID.Namespace, source.Name)
+		}
+		switch {
+		case err == nil && w.names(source):
+		case err == nil && w.OptIn.matches(source):
+			matched[source.Kind] = append(matched[source.Kind], text)
+		default:
+			delete(rolled, text)
+		}
+	}
+	for _, texts := range matched {
+		for _, text := range surplus(texts, rolled, write) {
+			delete(rolled, text)
+		}
+	}
+	return rolled
+}
+
+// surplus returns those of the texts, which are sources of one kind in a record, that are too many: what is new stays first, then what has
+// changed last.
+func surplus(texts []string, rolled, write map[string]RolledFor) []string {
+	slices.SortFunc(texts, func(a, b string) int {
+		_, newA := write[a]
+		_, newB := write[b]
+		switch {
+		case newA != newB && newA, newA == newB && Newer(rolled[a].Version, rolled[b].Version):
+			return -1
+		case newA != newB && newB, newA == newB && Newer(rolled[b].Version, rolled[a].Version):
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	size := 0
+	for i, text := range texts {
+		if size += len(text) + len(rolled[text].String()); i >= maxMatched || size > maxMatchedBytes {
+			return texts[i:]
+		}
+	}
+	return nil
+}
+
+// names reports whether the workload references the source, or names it exactly.
+func (w *Workload) names(source events.Source) bool {
+	return slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
+		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
+	})
+}
