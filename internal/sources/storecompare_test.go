@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
@@ -10,74 +9,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
-
-var (
-	storeEpoch = time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
-	storePath  = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
-)
-
-// minute returns the time n minutes after the epoch of these tests.
-func minute(n int) time.Time { return storeEpoch.Add(time.Duration(n) * time.Minute) }
-
-// written is the observation of a write in the audit log.
-func written(version int64, operation string, at int) openbao.Observation {
-	return openbao.Observation{
-		Path: storePath, Engine: events.EngineKV, Version: version, State: openbao.Live, At: minute(at),
-		Operation: operation, Received: minute(at).Add(time.Second),
-	}
-}
-
-// polled is the observation of metadata that was read.
-func polled(version int64, state openbao.State, at, read int) openbao.Observation {
-	seen := openbao.Observation{
-		Path: storePath, Engine: events.EngineKV, Version: version, State: state, ReadAt: minute(read), Received: minute(read).Add(time.Second),
-	}
-	if at >= 0 {
-		seen.At = minute(at)
-	}
-	return seen
-}
-
-// unnamed is the observation of a write whose line lacks the time at which the version was created.
-func unnamed(version int64, request string, at int) openbao.Observation {
-	seen := written(version, "update", at)
-	seen.Request = request
-	return seen
-}
-
-// received is an observation that was received at another time than the store's clock shows.
-func received(seen openbao.Observation, at int) openbao.Observation {
-	seen.Received = minute(at)
-	return seen
-}
-
-// polledAgain is an observation by a poll after another one.
-func polledAgain(seen openbao.Observation, before int) openbao.Observation {
-	seen.PolledBefore = minute(before)
-	return seen
-}
-
-// naming is an observation of a request that names versions.
-func naming(seen openbao.Observation, versions ...int64) openbao.Observation {
-	seen.Versions = versions
-	return seen
-}
-
-func requested(state openbao.State, operation, request string, at int) openbao.Observation {
-	return openbao.Observation{
-		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
-	}
-}
-
-// revisionOf is the revision of a version that was created at a minute.
-func revisionOf(n int64, at int) string { return strconv.FormatInt(n, 10) + "/" + nanos(at) }
-
-// nanosAfter is a number of nanoseconds after a minute.
-func nanosAfter(n int, d time.Duration) string {
-	return strconv.FormatInt(minute(n).Add(d).UnixNano(), 10)
-}
-
-func nanos(n int) string { return strconv.FormatInt(minute(n).UnixNano(), 10) }
 
 // TestWhatIsSeenInAStore runs through the history of one secret. Each observation is compared with the last event that was
 // published before it.
@@ -282,41 +213,5 @@ func TestFingerprintOfAVersionIsItsOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(content(seven), content(polled(7, openbao.Live, 0, 9))); diff != "" {
 		t.Errorf("one version has two fingerprints (-written +polled):\n%s", diff)
-	}
-}
-
-func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
-	source := storePath.Source()
-	tests := []struct {
-		name string
-		seen []openbao.Observation
-		want openbao.Observation
-	}{
-		{"the later version", []openbao.Observation{written(7, "update", 1), written(8, "update", 2)}, written(8, "update", 2)},
-		{"the later version, whichever came first", []openbao.Observation{written(8, "update", 2), written(7, "update", 1)}, written(8, "update", 2)},
-		{"the audit log has more details", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Live, 1, 2)}, written(7, "update", 1)},
-		{"the later state of one version", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Deleted, 2, 3)}, polled(7, openbao.Deleted, 2, 3)},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := newSightings()
-			for _, seen := range tt.seen {
-				if !s.add(seen) {
-					t.Fatal("there is no room")
-				}
-			}
-			got := s.get(source)
-			if diff := cmp.Diff(tt.want, *got); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
-			s.done(source, &openbao.Observation{})
-			if s.get(source) == nil {
-				t.Error("what was seen since is forgotten")
-			}
-			s.done(source, got)
-			if s.get(source) != nil {
-				t.Error("an observation is kept after it was done")
-			}
-		})
 	}
 }
