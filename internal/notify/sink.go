@@ -51,6 +51,7 @@ type sink struct {
 	limiter  *rate.Limiter
 	// backoff has the delays between the attempts in a row to send one message, and parking those between the rows.
 	backoff, parking wait.Backoff
+
 	log     *slog.Logger
 	metrics *metrics
 }
