@@ -23,7 +23,8 @@ type Bus struct {
 	// now is time.Now, except in tests.
 	now func() time.Time
 	// retry returns the delays between the attempts of a consumer. It is newBackoff, except in tests.
-	retry func() wait.Backoff
+	retry    func() wait.Backoff
+	refusals refusals
 
 	deadLetters jetstream.Stream
 }

@@ -68,7 +68,9 @@ func (b *Bus) store(
 	ctx context.Context, stream, subject string, msg *nats.Msg, id string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
 	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
-	return b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
+	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
+	b.refusals.note(ctx, b.logger, stream, err)
+	return ack, err
 }
 
 // hop returns the message for one subject, with the trace context of the publishing span. It copies the header, because

@@ -35,7 +35,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 			b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject))
 		}
 	}
-	awaitAnswers(ctx, batch)
+	b.awaitAnswers(ctx, StreamHistory, batch)
 
 	chooseStates(batch)
 	for i := range batch {
@@ -43,7 +43,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 			b.send(ctx, p, StreamChanges, p.msg.Subject)
 		}
 	}
-	awaitAnswers(ctx, batch)
+	b.awaitAnswers(ctx, StreamChanges, batch)
 
 	errs := make([]error, len(batch))
 	for i, p := range batch {
@@ -78,8 +78,8 @@ func (b *Bus) send(ctx context.Context, p *publication, stream, subject string) 
 		jetstream.WithMsgID(b.messageID(p.outcome.ID())), jetstream.WithExpectStream(stream))
 }
 
-// awaitAnswers waits for the answer to each message that was sent.
-func awaitAnswers(ctx context.Context, batch []publication) {
+// awaitAnswers waits for the stream's answer to each message that was sent.
+func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publication) {
 	for i := range batch {
 		p := &batch[i]
 		if p.answer == nil {
@@ -92,6 +92,7 @@ func awaitAnswers(ctx context.Context, batch []publication) {
 			p.err = ctx.Err()
 		}
 		p.answer = nil
+		b.refusals.note(ctx, b.logger, stream, p.err)
 	}
 }
 

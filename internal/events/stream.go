@@ -61,9 +61,17 @@ func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources 
 		if config.Name == StreamChanges {
 			config.Sources = sources
 		}
-		if _, err := js.CreateOrUpdateStream(ctx, config); err != nil {
+		_, err := js.CreateOrUpdateStream(ctx, config)
+		if err != nil && !(isStorage(err) && exists(ctx, js, config.Name)) {
 			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
 		}
 	}
 	return nil
+}
+
+// exists reports whether there is such a stream. A server that is short of storage refuses any update of it, also one that changes
+// nothing; Open verifies it then.
+func exists(ctx context.Context, js jetstream.JetStream, name string) bool {
+	_, err := js.Stream(ctx, name)
+	return err == nil
 }

@@ -1,0 +1,97 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// startSmall starts a server with a limit of its store, and returns it.
+func startSmall(t *testing.T, dir, limit string) *testServer {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(config, []byte("jetstream { max_file: "+limit+" }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: config}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return &testServer{t: t, dir: dir, Server: server}
+}
+
+func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
+	s := startSmall(t, t.TempDir(), "100KB")
+	js := s.jetstream()
+	for _, config := range Streams(1) {
+		config.MaxBytes = -1 // more than fits could not be reserved
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, log := s.bus(), &logBuffer{}
+	b.logger = log.logger()
+	const full, again = "nats has no storage left", "nats has storage again"
+	publish := func(i int) error {
+		return errors.Join(b.PublishOutcomes(t.Context(), outcomeFor(fmt.Sprintf("w%d", i)))...)
+	}
+	var refused int
+	for i := 0; refused < 5; i++ {
+		if i == 10_000 {
+			t.Fatal("nothing is refused")
+		}
+		if publish(i) != nil {
+			refused++
+		}
+	}
+	if _, err := b.PublishChange(t.Context(), version("db", "1"), 0); !isStorage(err) {
+		t.Errorf("a change: got %v, want that there is no storage", err)
+	}
+	if n := strings.Count(log.String(), full); n != 1 || strings.Contains(log.String(), again) {
+		t.Errorf("the log says so %d times, want once:\n%s", n, log)
+	}
+	stream, err := js.Stream(t.Context(), StreamHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "publishing resumes", func() bool { return publish(20_000) == nil })
+	if strings.Count(log.String(), again) != 1 || strings.Count(log.String(), full) != 1 {
+		t.Errorf("the log does not say once that there is storage again:\n%s", log)
+	}
+}
+
+func TestStreamsThatExistAreDeclaredWithoutStorage(t *testing.T) {
+	dir := t.TempDir()
+	large := startSmall(t, dir, "1GB")
+	if err := Declare(t.Context(), large.jetstream(), 1); err != nil {
+		t.Fatal(err)
+	}
+	large.Shutdown()
+	small := startSmall(t, dir, "100KB")
+	if err := Declare(t.Context(), small.jetstream(), 1); err != nil {
+		t.Errorf("a server that is short of storage does not start: %v", err)
+	}
+	var answer *jetstream.APIError
+	fresh := startSmall(t, t.TempDir(), "100KB")
+	if err := Declare(t.Context(), fresh.jetstream(), 1); !errors.As(err, &answer) {
+		t.Errorf("got %v, want that the streams do not fit", err)
+	}
+}
+
+func outcomeFor(workload string) Outcome {
+	o := outcome()
+	o.Workload.Name, o.Workload.UID = workload, "uid-"+workload
+	return o
+}
