@@ -13,13 +13,20 @@ const (
 	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
 	// keep the others from coming.
 	maxInFlight = 20000
+	// forgetDryRun is how long the server keeps the consumer of a dry run that has ended. A later dry run reads the state of all sources
+	// again, and as it patches nothing, nothing is lost.
+	forgetDryRun = 7 * 24 * time.Hour
 )
 
 // consumeOptions are those of the consumer of CHANGES.
 func consumeOptions(options Options, onReject func(context.Context, string)) events.ConsumeOptions {
-	return events.ConsumeOptions{
+	consume := events.ConsumeOptions{
 		Durable: durable(options), StoresFrom: options.StoresFrom, MaxAckPending: maxInFlight, AckWait: takeoverWait, OnReject: onReject,
 	}
+	if options.DryRun {
+		consume.ForgetAfter = forgetDryRun
+	}
+	return consume
 }
 
 // durable returns the name of the consumer of CHANGES.

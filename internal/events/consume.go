@@ -24,6 +24,8 @@ type ConsumeOptions struct {
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A process that
 	// lives sends a heartbeat for each event three times as often. Zero means 30 seconds.
 	AckWait time.Duration
+	// ForgetAfter is how long the server keeps the consumer without a reader. Zero means forever.
+	ForgetAfter time.Duration
 	// Backoff returns the delay before an event is redelivered whose handling failed, given its deliveries so far. Nil means
 	// 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
@@ -102,6 +104,6 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: o.Durable, FilterSubjects: o.FilterSubjects,
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy,
-		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait,
+		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
 	}
 }

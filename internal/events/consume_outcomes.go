@@ -15,12 +15,13 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = []string{HistorySubject(OutcomeFilter(b.cluster))}
 	}
+	opts.ForgetAfter = retention
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return err
 	}
 	c := b.newConsumption(b.history, opts, handler)
-	c.config.DeliverPolicy, c.config.InactiveThreshold = jetstream.DeliverNewPolicy, retention
+	c.config.DeliverPolicy = jetstream.DeliverNewPolicy
 	c.parse = func(d *Delivery) error { return d.parseOutcome(b.cluster) }
 	return c.run(ctx)
 }

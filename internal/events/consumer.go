@@ -60,6 +60,8 @@ func consumerDifference(have, want jetstream.ConsumerConfig) (field string, foun
 		return "max_ack_pending", have.MaxAckPending, want.MaxAckPending
 	case have.AckWait != want.AckWait:
 		return "ack_wait", have.AckWait, want.AckWait
+	case have.InactiveThreshold != want.InactiveThreshold:
+		return "inactive_threshold", have.InactiveThreshold, want.InactiveThreshold
 	}
 	return "", nil, nil
 }

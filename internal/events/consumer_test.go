@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -44,14 +45,14 @@ func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPublish(t, b, version("db", "1"), 0)
-	c := consume(t, b, ConsumeOptions{})
+	c := consume(t, b, ConsumeOptions{ForgetAfter: time.Hour})
 	mustPublish(t, b, version("web", "1"), 0)
 	c.next().Done(t.Context(), nil)
 	consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := consumer.CachedInfo().Config; info.MaxDeliver != -1 || !slices.Equal(info.FilterSubjects, SourceFilters(testCluster)) {
+	if info := consumer.CachedInfo().Config; info.MaxDeliver != -1 || info.InactiveThreshold != time.Hour || !slices.Equal(info.FilterSubjects, SourceFilters(testCluster)) {
 		t.Errorf("got %+v", info)
 	}
 }
