@@ -54,6 +54,10 @@ func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 		return nil
 	})
 	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
+	r.Health.AddReadiness("jetstream", server.Ready)
+	if err := server.Observe(r.Meter("events/embedded")); err != nil {
+		return nil, err
+	}
 	connection, err := r.Connect(ctx, server.ClientOption())
 	if err != nil {
 		return nil, err

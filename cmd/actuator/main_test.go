@@ -28,7 +28,7 @@ func TestTheActuatorBecomesReadyAndEnds(t *testing.T) {
 		return nil
 	})
 	ready := log.AwaitReady(t)
-	if want := "[+]workloads ok\n[+]nats ok\n"; ready != want {
+	if want := "[+]workloads ok\n[+]nats ok\n[+]jetstream ok\n"; ready != want {
 		t.Errorf("checks: got %q, want %q", ready, want)
 	}
 	stop()

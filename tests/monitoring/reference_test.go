@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
 	"github.com/keyturn/keyturn/internal/sources"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -26,6 +27,7 @@ func sections() []section {
 		{"Secret stores", "Exported by a watcher with secret stores.", openbao.Instruments()},
 		{"The actuator", "Decisions and rollouts. The `reason` of a decision is listed in " +
 			"[architecture](architecture.md#what-a-change-means-to-a-workload), that of a rollout in [events](events.md#data-of-an-outcome).", actuate.Instruments()},
+		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
 		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
 		{"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. " +
@@ -60,7 +62,7 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 	}{
 		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), telemetry.Instruments()}},
 		{"actuator", [][]instrument.Instrument{
-			actuate.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
+			actuate.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
 		}},
 	} {
 		seen := map[string]bool{}

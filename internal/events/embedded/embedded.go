@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -22,7 +23,12 @@ const (
 )
 
 // Server is a JetStream server in the process.
-type Server struct{ server *server.Server }
+type Server struct {
+	server  *server.Server
+	storage *storage
+	// stop ends what looks after the storage, and waits for it.
+	stop func()
+}
 
 // Start starts a server and returns when it accepts connections. It returns an error for a listen address other than loopback
 // without authentication, because anybody who can publish can restart workloads. A nil logger discards.
@@ -30,7 +36,10 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	options, err := opts.options()
+	if opts.free == nil {
+		opts.free = freeBytes
+	}
+	options, ours, err := opts.limited()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +55,14 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 		s.WaitForShutdown()
 		return nil, fmt.Errorf("embedded nats: it did not start: %w", cmp.Or(log.fatal(), errors.New("see its log")))
 	}
-	return &Server{server: s}, nil
+	store := &storage{server: s, options: opts, ours: ours, logger: logger}
+	if _, err := store.look(); err != nil {
+		logger.WarnContext(context.Background(), "nats storage cannot be measured", "err", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var tending sync.WaitGroup
+	tending.Go(func() { store.run(ctx) })
+	return &Server{server: s, storage: store, stop: func() { cancel(); tending.Wait() }}, nil
 }
 
 // ready waits for the server and reports whether it accepts connections. The server reports a fatal error in its log only.
@@ -70,8 +86,13 @@ func (s *Server) ClientURL() string {
 	return s.server.ClientURL()
 }
 
+// Ready is a readiness check: it returns an error while messages cannot be stored, because JetStream has stopped after an I/O error or
+// the store has reached its limit.
+func (s *Server) Ready() error { return s.storage.ready() }
+
 // Shutdown stops the server. It returns when the store is closed.
 func (s *Server) Shutdown() {
+	s.stop()
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 }

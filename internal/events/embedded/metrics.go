@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// gauges are the metrics of the storage.
+type gauges struct {
+	used  metric.Int64ObservableGauge
+	limit metric.Int64ObservableGauge
+	free  metric.Int64ObservableGauge
+}
+
+func (g *gauges) instruments() []instrument.Instrument {
+	return []instrument.Instrument{
+		{
+			Gauge: &g.used, Name: "keyturn.nats.storage.used", Unit: "By",
+			About: "Size of the messages that the embedded NATS stores.",
+		},
+		{
+			Gauge: &g.limit, Name: "keyturn.nats.storage.limit", Unit: "By",
+			About: "Size of the messages beyond which it refuses more.",
+		},
+		{
+			Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By",
+			About: "Free space of the volume that it stores them on.",
+		},
+	}
+}
+
+// Instruments returns the definitions of this package's metrics, for the reference.
+func Instruments() []instrument.Instrument { return new(gauges).instruments() }
+
+// Observe measures the storage until the server is shut down. Call it at most once.
+func (s *Server) Observe(meter metric.Meter) error {
+	g := &gauges{}
+	if err := instrument.Make(meter, g.instruments()); err != nil {
+		return err
+	}
+	registered, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		if now := s.storage.seen.Load(); now != nil {
+			observer.ObserveInt64(g.used, now.used)
+			observer.ObserveInt64(g.limit, now.limit)
+			observer.ObserveInt64(g.free, now.free)
+		}
+		return nil
+	}, g.used, g.limit, g.free)
+	if err != nil {
+		return fmt.Errorf("registering gauges: %w", err)
+	}
+	stop := s.stop
+	s.stop = func() {
+		_ = registered.Unregister() // it never fails
+		stop()
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// lookInterval is how often the storage is looked at.
+	lookInterval = 10 * time.Second
+	// restartLooks is after how many looks a JetStream that does not work is restarted again.
+	restartLooks = 6
+	// worthwhile is the least growth of the limit that is applied, as a part of the limit: 1/worthwhile. On a volume that others write to,
+	// it changes all the time.
+	worthwhile = 16
+	// leastFree is the space without which restarting JetStream is no use.
+	leastFree = 16 << 20
+)
+
+// storage looks after the storage of a server: it measures it, raises the limit when the volume has grown, and restarts JetStream when
+// it has stopped and there is space. The server does none of these by itself.
+type storage struct {
+	server  *server.Server
+	options Options
+	// ours means that the limit is that of storeLimit, and not one of the configuration file.
+	ours   bool
+	logger *slog.Logger
+	seen   atomic.Pointer[look]
+	// broken counts the looks in a row at which JetStream did not work.
+	broken int
+	// refused is the limit that the server did not take.
+	refused int64
+}
+
+// look is one look at the storage.
+type look struct {
+	// used is the size of the messages, limit what the server lets it be, and free what can be written to the volume, in bytes.
+	used, limit, free int64
+	// fault is why JetStream does not work, or nil.
+	fault error
+}
+
+// run looks after the storage until ctx is done.
+func (s *storage) run(ctx context.Context) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.tend(ctx)
+		}
+	}
+}
+
+// tend looks once, and does what there is to do.
+func (s *storage) tend(ctx context.Context) {
+	now, err := s.look()
+	if err != nil {
+		s.logger.WarnContext(ctx, "nats storage cannot be measured", "err", err)
+		return
+	}
+	switch {
+	case now.fault == nil:
+		s.broken = 0
+		s.raise(ctx, now)
+	case now.free < leastFree:
+		s.broken = 0
+	default:
+		s.broken++
+		if s.broken%restartLooks == 1 {
+			s.restart(ctx, now)
+		}
+	}
+}
+
+// look measures the storage and keeps the result for ready and the gauges.
+func (s *storage) look() (look, error) {
+	now := look{fault: fault(s.server)}
+	var err error
+	if now.free, err = s.options.free(s.options.StoreDir); err != nil {
+		return now, err
+	}
+	info, err := s.server.Jsz(nil)
+	if err != nil {
+		return now, fmt.Errorf("measuring jetstream: %w", err)
+	}
+	now.used, now.limit = int64(info.Store), info.Config.MaxStore
+	if before := s.seen.Load(); info.Disabled && before != nil {
+		now.used, now.limit = before.used, before.limit
+	}
+	s.seen.Store(&now)
+	return now, nil
+}
+
+// raise raises the limit if the volume has grown. The server never lowers it.
+func (s *storage) raise(ctx context.Context, now look) {
+	if !s.ours {
+		return
+	}
+	limit, err := storeLimit(s.options.StoreDir, s.options.free)
+	if err != nil || limit < now.limit+now.limit/worthwhile || limit <= s.refused {
+		return // what cannot be measured was logged
+	}
+	if err := s.reload(true, limit); err != nil {
+		s.refused = limit
+		s.logger.ErrorContext(ctx, "nats storage limit not raised, restart the actuator to use the larger volume", "limit", limit, "err", err)
+		return
+	}
+	s.logger.InfoContext(ctx, "nats storage limit raised", "limit", limit, "before", now.limit)
+}
+
+// restart restarts JetStream, which reads the streams from the volume again.
+func (s *storage) restart(ctx context.Context, now look) {
+	s.logger.WarnContext(ctx, "restarting jetstream", "err", now.fault, "free", now.free)
+	if err := errors.Join(s.reload(false, now.limit), s.reload(true, now.limit)); err != nil {
+		s.logger.ErrorContext(ctx, "jetstream not restarted", "err", err)
+		return
+	}
+	if now, err := s.look(); err == nil && now.fault == nil {
+		s.broken = 0
+	}
+}
+
+// reload gives the server the options of its configuration again, with JetStream on or off.
+func (s *storage) reload(jetstream bool, limit int64) error {
+	options, err := s.options.options()
+	if err != nil {
+		return err
+	}
+	options.JetStream = jetstream
+	if s.ours {
+		options.JetStreamMaxStore = limit
+	}
+	if err := s.server.ReloadOptions(options); err != nil {
+		return fmt.Errorf("reloading the options of nats: %w", err)
+	}
+	return nil
+}
+
+// ready returns why messages cannot be stored, or nil.
+func (s *storage) ready() error {
+	now := s.seen.Load()
+	switch {
+	case now == nil:
+		return nil
+	case now.fault != nil:
+		return fmt.Errorf("%w; %d bytes are free", now.fault, now.free)
+	case now.used > now.limit:
+		return fmt.Errorf("no space for messages: they take %d bytes of %d; enlarge the volume", now.used, now.limit)
+	}
+	return nil
+}

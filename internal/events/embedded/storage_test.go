@@ -1,0 +1,243 @@
+package embedded
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+)
+
+const mebibyte = 1 << 20
+
+// logBuffer is a log for concurrent use.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// volume is a server on a volume whose free space the test sets.
+type volume struct {
+	*Server
+	t    *testing.T
+	free atomic.Int64
+	log  logBuffer
+	js   jetstream.JetStream
+	// lost counts the connections that the server closed.
+	lost atomic.Int64
+}
+
+func startOn(t *testing.T, dir string, free int64, config string) *volume {
+	t.Helper()
+	v := &volume{t: t}
+	v.free.Store(free)
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	config += "\nauthorization { users: [ { nkey: " + public + " } ] }"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{
+		Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: path,
+		free: func(string) (int64, error) { return v.free.Load(), nil },
+	}
+	if v.Server, err = Start(options, slog.New(slog.NewTextHandler(&v.log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Shutdown)
+	v.stop() // the test looks after the storage
+	nc, err := nats.Connect(v.ClientURL(), nats.Nkey(public, user.Sign), nats.DisconnectErrHandler(func(*nats.Conn, error) { v.lost.Add(1) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if v.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// declare declares a stream in files of 32 kB.
+func (v *volume) declare() {
+	v.t.Helper()
+	config := jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100_000}
+	if _, err := v.js.CreateStream(v.t.Context(), config); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// publish publishes 8 kB.
+func (v *volume) publish() error {
+	_, err := v.js.Publish(v.t.Context(), "s", make([]byte, 8<<10))
+	return err
+}
+
+func TestTheLimitIsTheVolumeAndNotWhatIsFree(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c", "a/d", "a/b/e"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, mebibyte), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit, err := storeLimit(dir, func(string) (int64, error) { return 5 * mebibyte, nil })
+	if err != nil || limit != 7*mebibyte {
+		t.Errorf("got %d, %v; want seven eighths of 3 MiB that are stored and 5 MiB that are free", limit, err)
+	}
+}
+
+func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
+	v := startOn(t, t.TempDir(), 64*mebibyte, "")
+	v.declare()
+	if _, err := v.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100 * mebibyte}); err == nil {
+		t.Error("more is reserved than fits")
+	}
+	v.free.Store(512 * mebibyte)
+	v.storage.tend(t.Context())
+	if _, err := v.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100 * mebibyte}); err != nil {
+		t.Errorf("after the volume was enlarged: %v; the log is\n%s", err, &v.log)
+	}
+	if n := v.lost.Load(); n != 0 {
+		t.Errorf("the client was disconnected %d times", n)
+	}
+	if !strings.Contains(v.log.String(), "nats storage limit raised") {
+		t.Errorf("the log does not say so:\n%s", &v.log)
+	}
+	// What others write and delete on the volume is not worth a reload.
+	before := strings.Count(v.log.String(), "nats storage limit raised")
+	v.free.Add(mebibyte)
+	v.storage.tend(t.Context())
+	if strings.Count(v.log.String(), "nats storage limit raised") != before {
+		t.Error("the limit follows every byte")
+	}
+}
+
+func TestALimitOfTheConfigurationStays(t *testing.T) {
+	v := startOn(t, t.TempDir(), 512*mebibyte, "jetstream { max_file: 64MB }")
+	v.free.Store(1024 * mebibyte)
+	v.storage.tend(t.Context())
+	if now, err := v.storage.look(); err != nil || now.limit != 64*mebibyte {
+		t.Errorf("the limit is %d, %v; want that of the file", now.limit, err)
+	}
+}
+
+func TestAStoreThatIsFullIsNotReady(t *testing.T) {
+	v := startOn(t, t.TempDir(), mebibyte, "")
+	if _, err := v.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Ready(); err != nil {
+		t.Errorf("an empty store: %v", err)
+	}
+	var err error
+	for range 200 {
+		if err = v.publish(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.Fatal("the store takes more than its volume")
+	}
+	v.storage.tend(t.Context())
+	if err := v.Ready(); err == nil || !strings.Contains(err.Error(), "no space for messages") {
+		t.Errorf("a full store: %v", err)
+	}
+}
+
+func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// fail has JetStream fail, and returns what mends the volume.
+		fail func(v *volume, dir string) (mend func())
+		want string
+	}{
+		{"it is disabled", func(v *volume, _ string) func() {
+			if err := v.server.ShutdownJetStream(); err != nil {
+				t.Fatal(err)
+			}
+			return func() {}
+		}, "jetstream is disabled"},
+		{"a stream cannot be written", func(v *volume, dir string) func() {
+			files := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
+			if err := os.Rename(files, files+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(files, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for v.publish() == nil {
+				t.Log("published to a file that is open")
+			}
+			return func() {
+				if err := os.Remove(files); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(files+".away", files); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, "write error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			v := startOn(t, dir, 64*mebibyte, "")
+			v.declare()
+			if err := v.publish(); err != nil {
+				t.Fatal(err)
+			}
+			mend := tt.fail(v, dir)
+			v.free.Store(0)
+			v.storage.tend(t.Context())
+			if err := v.Ready(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("ready: %v, want %q", err, tt.want)
+			}
+			if v.publish() == nil {
+				t.Error("it was restarted without space")
+			}
+			mend()
+			v.free.Store(64 * mebibyte)
+			v.storage.tend(t.Context())
+			if err := v.Ready(); err != nil {
+				t.Errorf("ready: %v; the log is\n%s", err, &v.log)
+			}
+			if err := v.publish(); err != nil {
+				t.Errorf("publishing: %v; the log is\n%s", err, &v.log)
+			}
+			stream, err := v.js.Stream(t.Context(), "S")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.GetMsg(t.Context(), 1); err != nil {
+				t.Errorf("what was stored is lost: %v", err)
+			}
+		})
+	}
+}
