@@ -69,20 +69,22 @@ func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *tes
 		c.awaitRevision(name, 1)
 		c.create(workload{name: name, on: "auto", read: readsAll(events.KindSecret, name)})
 	}
+	// As a Java program does, which reads nothing of the Secret but its keystore.
+	c.create(workload{name: "jvm", on: "auto", read: readsKey(events.KindSecret, "web", "keystore.p12")})
 	c.placeFence()
 	c.start()
 
 	c.sub("a renewal", func(r *rig) {
 		c := &certificateRig{r, c.custom}
 		before := c.holder("web")
-		c.rolls("a renewal", once("statefulset/web"), func() {
+		c.rolls("a renewal", once("statefulset/web", "statefulset/jvm"), func() {
 			c.renew("web")
 			c.awaitRevision("web", 2)
 		})
 		if bytes.Equal(before.Data["tls.crt"], c.holder("web").Data["tls.crt"]) {
 			c.Error("the certificate is the one that was there before")
 		}
-		const want = "secret/web (tls.crt, tls.key) by certificate/web"
+		const want = "secret/web (keystore.p12, tls.crt, tls.key, truststore.p12) by certificate/web"
 		if cause := c.templateCause("web"); cause != want {
 			c.Errorf("cause on the pod template: got %q, want %q", cause, want)
 		}

@@ -40,17 +40,17 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	if !comparable {
 		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same
 		// content. Any other may have changed, and only the names of its keys can be compared.
-		if before.verb != events.VerbDeleted && before.uid == string(now.UID) && before.version == now.ResourceVersion {
+		if before.verb != events.VerbDeleted && before.isOf(now) {
 			return events.Change{}, false
 		}
 		return differs(before, now, changedKeys(before.texts(), now.fingerprints[0])), true
 	}
 	if current.all != before.all {
 		names := changedKeys(before.texts(), current)
-		if now.selected {
-			// Keys that are no longer selected were not removed.
-			names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(certificateKeys, name) })
-			if len(names) == 0 && before.verb != events.VerbDeleted {
+		if now.derived {
+			names = withoutGenerated(names)
+			// Nobody has written an object of the same resourceVersion: an earlier version of the watcher counted fewer keys.
+			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
 				return events.Change{}, false
 			}
 		}

@@ -98,6 +98,11 @@ func newRareFields(change events.Change) rareFields {
 // isReadable reports whether there is an event and its content is known.
 func (l *lastEvent) isReadable() bool { return l != nil && l.verb != "" }
 
+// isOf reports whether the event is about this very state of the object.
+func (l *lastEvent) isOf(now *object) bool {
+	return l.uid == string(now.UID) && l.version == now.ResourceVersion
+}
+
 // usedRequest returns the request that the source was last written for, as far as the stream knows.
 func (l *lastEvent) usedRequest() string {
 	if l == nil || l.rare == nil {

@@ -32,8 +32,8 @@ type object struct {
 	match   bool
 	// asCreated reports that nobody seems to have written the object since it was created.
 	asCreated bool
-	// selected reports that only the selected keys are fingerprinted.
-	selected bool
+	// derived reports that the generated keys of a certificate are fingerprinted as the certificate.
+	derived bool
 }
 
 // details holds what only some objects have.

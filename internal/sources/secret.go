@@ -25,9 +25,9 @@ var secretSource = sourceKind{
 		if !ok {
 			return nil, false
 		}
-		data, selected := selectedKeys(secret)
+		data, derived := countedData(secret)
 		reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, data)
-		reduced.selected, reduced.details = selected, secretDetails(secret)
+		reduced.derived, reduced.details = derived, secretDetails(secret)
 		return reduced, true
 	},
 	assess: func(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {

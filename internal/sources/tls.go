@@ -2,7 +2,10 @@ package sources
 
 import (
 	"crypto/x509"
+	"encoding/binary"
 	"encoding/pem"
+	"maps"
+	"slices"
 	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
@@ -16,9 +19,15 @@ const (
 	keysAll        = "all"
 )
 
-// certificateKeys are the selected keys of a Secret of cert-manager. The others are made from these; keystores get a new
-// salt each time, so that their bytes change although the certificate does not.
+// certificateKeys are the keys of a Secret of cert-manager that hold its certificate.
 var certificateKeys = []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey}
+
+// generatedKeys are the keys that cert-manager makes from the certificate: see keystores and additionalOutputFormats of a Certificate.
+// Keystores get a new salt each time, so that their bytes change although the certificate does not.
+var generatedKeys = []string{
+	certmanagerv1.JKSSecretKey, certmanagerv1.JKSTruststoreKey, certmanagerv1.PKCS12SecretKey, certmanagerv1.PKCS12TruststoreKey,
+	certmanagerv1.CertificateOutputFormatCombinedPEMKey, certmanagerv1.CertificateOutputFormatDERKey,
+}
 
 // certificateName returns the name of the Certificate that a Secret is written for, or an empty string.
 func certificateName(secret *corev1.Secret) string {
@@ -35,18 +44,43 @@ func isTemporary(secret *corev1.Secret) bool {
 	return secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
 }
 
-// selectedKeys returns the data of a Secret that is fingerprinted, and whether keys may have been left out.
-func selectedKeys(secret *corev1.Secret) (data map[string][]byte, selected bool) {
+// countedData returns the data of a Secret that is fingerprinted, and whether the generated keys in it are. A key that cert-manager
+// generates counts as the certificate that it is made from: it changes exactly when the certificate does.
+func countedData(secret *corev1.Secret) (data map[string][]byte, derived bool) {
 	if certificateName(secret) == "" || secret.Annotations[annotationKeys] == keysAll {
 		return secret.Data, false
 	}
-	data = make(map[string][]byte, len(certificateKeys))
-	for _, name := range certificateKeys {
-		if value, ok := secret.Data[name]; ok {
-			data[name] = value
+	var certificate []byte
+	data = maps.Clone(secret.Data)
+	for _, name := range generatedKeys {
+		if _, ok := data[name]; !ok {
+			continue
 		}
+		if certificate == nil {
+			certificate = joined(secret.Data, certificateKeys)
+		}
+		data[name] = certificate
 	}
 	return data, true
+}
+
+// joined returns the values of the keys, each with its length before it. A key that is missing has no value.
+func joined(data map[string][]byte, keys []string) []byte {
+	var all []byte
+	for _, name := range keys {
+		all = binary.BigEndian.AppendUint64(all, uint64(len(data[name])))
+		all = append(all, data[name]...)
+	}
+	return all
+}
+
+// withoutGenerated removes the generated keys from the names of changed ones, unless the certificate has changed with them: what a keystore was
+// compared with is then its own bytes, from when all keys counted, or it was not listed before.
+func withoutGenerated(names []string) []string {
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(certificateKeys, name) }) {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(generatedKeys, name) })
 }
 
 // leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. They are empty if it cannot be

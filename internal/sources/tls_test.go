@@ -53,11 +53,11 @@ func TestKeysThatCount(t *testing.T) {
 		want        []string
 	}{
 		{"all of a Secret that is not of cert-manager", nil, data, all},
-		{"the certificate of one that is", issued, data, []string{"ca.crt", "tls.crt", "tls.key"}},
-		{"the same while it is temporary", temporary, data, []string{"ca.crt", "tls.crt", "tls.key"}},
-		{"those that there are", issued, content{"tls.key": "1", "key.der": "2"}, []string{"tls.key"}},
+		{"all of one that is", issued, data, all},
+		{"the same while it is temporary", temporary, data, all},
+		{"those that there are", issued, content{"tls.key": "1", "key.der": "2"}, []string{"key.der", "tls.key"}},
+		{"also those that others keep in it", issued, content{"tls.key": "1", "htpasswd": "2"}, []string{"htpasswd", "tls.key"}},
 		{"all where the Secret says so", with(issued, "keyturn.dev/keys", "all"), data, all},
-		{"the certificate where it says something else", with(issued, "keyturn.dev/keys", "tls.key"), data, []string{"ca.crt", "tls.crt", "tls.key"}},
 		{"all where the Certificate's name cannot be one", with(issued, "cert-manager.io/certificate-name", "a/b"), data, all},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,9 +84,19 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 		states []state // nil data is gone
 	}{
 		{"a keystore that was made anew from the same certificate is no change", []state{
-			{issued, keystore("1", "a"), "observed u/1 {tls.crt} []"},
+			{issued, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
 			{issued, keystore("1", "b"), nothing},
-			{issued, keystore("2", "c"), "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+			{issued, keystore("2", "c"), "changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
+		}},
+		{"a key that others keep in the Secret counts by itself", []state{
+			{issued, content{"tls.crt": "1", "htpasswd": "a"}, "observed u/1 {htpasswd tls.crt} []"},
+			{issued, content{"tls.crt": "1", "htpasswd": "b"}, "changed u/2@2 {htpasswd@2 tls.crt} [htpasswd] previous"},
+			{issued, content{"tls.crt": "1"}, "changed u/3@3 {-htpasswd@3 tls.crt} [htpasswd] previous"},
+		}},
+		{"a keystore that is added is no change", []state{
+			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
+			{issued, keystore("1", "a"), nothing},
+			{issued, keystore("2", "b"), "changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
 		}},
 		{"a keystore counts where the Secret says so", []state{
 			{with(issued, "keyturn.dev/keys", "all"), keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
@@ -95,12 +105,12 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 		{"a keystore that does not count any more was not removed", []state{
 			{nil, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
 			{issued, keystore("1", "a"), nothing},
-			{issued, keystore("2", "b"), "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
+			{issued, keystore("2", "b"), "changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
 			{issued, keystore("2", "c"), nothing},
 		}},
 		{"a certificate that was removed is a change", []state{
-			{issued, keystore("1", "a"), "observed u/1 {tls.crt} []"},
-			{issued, content{"keystore.jks": "a"}, "changed u/2@2 {-tls.crt@2} [tls.crt] previous"},
+			{issued, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
+			{issued, content{"keystore.jks": "a"}, "changed u/2@2 {keystore.jks@2 -tls.crt@2} [keystore.jks tls.crt] previous"},
 		}},
 		{"a temporary certificate is passed over where the Secret is known", []state{
 			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},

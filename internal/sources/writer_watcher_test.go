@@ -222,12 +222,12 @@ func TestACertificateIsTheCauseOfItsSecretsChange(t *testing.T) {
 	first := certified("1", 10)
 	b := newBench(t, first)
 	defer b.ready(b.everyKind())()
-	b.want("secret/web observed u/1 {tls.crt} []")
+	b.want("secret/web observed u/1 {keystore.jks tls.crt} []")
 	salted := first.DeepCopy()
 	salted.ResourceVersion, salted.Data["keystore.jks"] = "2", []byte(canary+"2")
 	b.update(salted)
 	b.update(certified("3", 11))
-	b.want("secret/web observed u/1 {tls.crt} []", "secret/web changed u/3@3 {tls.crt@3} [tls.crt] previous")
+	b.want("secret/web observed u/1 {keystore.jks tls.crt} []", "secret/web changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous")
 	cause := b.changes()[1].Cause
 	if cause == nil || cause.Source != "certificate/web" || cause.Serial != "b" || !cause.NotAfter.Equal(epoch) {
 		t.Errorf("the cause is %+v", cause)
