@@ -102,5 +102,15 @@ func final(err error) bool {
 	case "unversioned", "no-mount", "engine", "too-many", "forbidden":
 		return true
 	}
-	return errors.Is(err, errPath)
+	return errors.Is(err, errPath) || rejected(code(err))
+}
+
+// rejected reports whether a status says that the request itself is wrong, such as one in a namespace that does not exist. The store may
+// still take a request that was too slow, one of too many, or one that a standby cannot answer yet.
+func rejected(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusPreconditionFailed, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
 }

@@ -28,6 +28,7 @@ type session struct {
 	mu         sync.Mutex // held during a login, so that there is only one
 	token      string
 	renewal    renewal
+	inspected  bool // a given token was looked up, or may not be
 	loginTried time.Time
 	logged     string // the kind of the last failure that was logged
 }
@@ -74,7 +75,7 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 	if !s.auth.logsIn() {
 		token, err := s.auth.given()
 		if err == nil && token != s.token {
-			s.token = token
+			s.token, s.inspected = token, false
 			s.inspect(ctx)
 		}
 		return token, err
@@ -99,13 +100,16 @@ func (s *session) logIn(ctx context.Context) error {
 	return nil
 }
 
-// inspect schedules the renewal of a given token. A token that may not look itself up is left alone.
+// inspect schedules the renewal of a given token. A token that may not look itself up is left alone; where the store does not answer,
+// keep tries it again.
 func (s *session) inspect(ctx context.Context) {
 	s.renewal = renewal{}
 	looked, err := s.lookUp(ctx)
 	if err != nil {
+		s.inspected = final(plain(err))
 		return
 	}
+	s.inspected = true
 	ttl, err := looked.TokenTTL()
 	renewable, _ := looked.TokenIsRenewable()
 	if err == nil && renewable {
@@ -144,13 +148,22 @@ func (s *session) keep(ctx context.Context) time.Duration {
 		return wait.Jitter(minLogin, renewalJitter)
 	}
 	s.logged = ""
+	if !s.auth.logsIn() && !s.inspected {
+		return wait.Jitter(minLogin, renewalJitter)
+	}
 	return s.renewal.next(s.now())
 }
 
 // renew renews the token if it is time. Where that fails, or extends the token too little, it logs in anew if it can.
 func (s *session) renew(ctx context.Context) error {
-	if _, err := s.obtain(ctx); err != nil || !s.renewal.due(s.now()) {
+	if _, err := s.obtain(ctx); err != nil {
 		return err
+	}
+	if !s.auth.logsIn() && !s.inspected {
+		s.inspect(ctx)
+	}
+	if !s.renewal.due(s.now()) {
+		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,6 +195,28 @@ func TestAGivenTokenIsRenewedWhereItCanBe(t *testing.T) {
 		after(30 * time.Minute)
 		if got := strings.Count(r.log.String(), "store token not renewed"); got != 1 {
 			t.Errorf("logged %d times, want once:\n%s", got, r.log)
+		}
+	})
+}
+
+func TestAGivenTokenIsRenewedAlthoughTheStoreWasDownAtFirst(t *testing.T) {
+	store := newLogins("", 90*time.Second, true)
+	var down atomic.Bool
+	down.Store(true)
+	store.do("auth/token/lookup-self", func(*http.Request) (int, string) {
+		if down.Load() {
+			return http.StatusServiceUnavailable, `{"errors":["sealed"]}`
+		}
+		return http.StatusOK, `{"data":{"ttl":90,"renewable":true}}`
+	})
+	config := "stores: [{name: main, address: 'http://bao', auth: {token: canary-0}, poll: {mounts: [secret]}}]"
+	store.set(0, at(t, "2000-01-01T00:03:00Z"))
+	inBubble(t, config, store.fakeStore, nil, func(t *testing.T, r *rig) {
+		after(45 * time.Second)
+		down.Store(false)
+		after(10 * time.Minute)
+		if store.renewed < 7 {
+			t.Errorf("renewed %d times in ten minutes, want each minute:\n%s", store.renewed, r.log)
 		}
 	})
 }
