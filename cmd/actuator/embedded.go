@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,6 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/process"
 )
 
+// declareInterval is the pause before the streams are declared again.
+const declareInterval = time.Second
+
 // addEmbeddedFlags adds the flags of the embedded NATS server.
 func (s *settings) addEmbeddedFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
@@ -22,6 +26,8 @@ func (s *settings) addEmbeddedFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.embedded.StoreDir, "nats-store-dir", "", "`directory` in which the embedded server stores its streams")
 	flags.StringVar(&s.embedded.ConfigFile, "nats-config", "",
 		"nats-server configuration `file` with authorization, accounts, TLS and leaf nodes of the embedded server")
+	flags.IntVar(&s.embedded.Replicas, "nats-replicas", 1,
+		"`number` of actuators whose embedded servers keep the streams together: 1, 3 or 5. More than 1 requires a cluster block in --nats-config")
 	flags.StringVar(&s.storesDomain, "stores-domain", "",
 		"JetStream `domain` from which the embedded server copies the events of --stores-from, over a leaf node that --nats-config defines")
 }
@@ -31,8 +37,8 @@ func (s *settings) validateNATS() error {
 	if s.embed && s.embedded.StoreDir == "" {
 		return errors.New("--nats-store-dir: is empty, want a directory for the streams of --nats-embedded")
 	}
-	if !s.embed && (s.embedded.Listen != "" || s.embedded.StoreDir != "" || s.embedded.ConfigFile != "") {
-		return errors.New("--nats-listen, --nats-store-dir, --nats-config: set without the embedded server, want --nats-embedded with them")
+	if !s.embed && (s.embedded.Listen != "" || s.embedded.StoreDir != "" || s.embedded.ConfigFile != "" || s.embedded.Replicas != 1) {
+		return errors.New("--nats-listen, --nats-store-dir, --nats-config, --nats-replicas: set without the embedded server, want --nats-embedded with them")
 	}
 	if s.storesDomain != "" && (!s.embed || len(s.actuator.StoresFrom) == 0) {
 		return errors.New("--stores-domain: set alone, want --nats-embedded and --stores-from with it")
@@ -70,5 +76,21 @@ func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 	if s.storesDomain != "" {
 		sources = events.StoreSources(s.storesDomain, s.actuator.StoresFrom)
 	}
-	return connection, events.Declare(ctx, js, 1, sources...)
+	return connection, s.declare(ctx, r, js, sources)
+}
+
+// declare declares the streams. The servers of several actuators accept that only when most of them are connected, so it is repeated.
+func (s *settings) declare(ctx context.Context, r *process.Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
+	for {
+		err := events.Declare(ctx, js, s.embedded.Replicas, sources...)
+		if err == nil || s.embedded.Replicas == 1 || ctx.Err() != nil {
+			return err
+		}
+		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the other actuators", "retry_in", declareInterval, "err", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(declareInterval):
+		}
+	}
 }

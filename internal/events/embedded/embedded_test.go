@@ -33,7 +33,13 @@ func TestStartRefuses(t *testing.T) {
 		{"a user for those who have none", Options{Listen: "0.0.0.0:4222", ConfigFile: config("noauth", `
 			no_auth_user: a
 			authorization { users: [ { user: a, password: b } ] }`)}, "is not a loopback address"},
-		{"a cluster", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "an embedded server is one replica"},
+		{"a cluster of one", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "has a cluster block, want 3 or 5 replicas"},
+		{"replicas without a cluster", Options{Replicas: 3}, "3 replicas: want a config file with a cluster block"},
+		{"an even number of replicas", Options{Replicas: 2}, "2 replicas: want 1, 3 or 5"},
+		{"too many replicas", Options{Replicas: 7}, "7 replicas: want 1, 3 or 5"},
+		{"a cluster without the name of a server", Options{Replicas: 3, ConfigFile: config("nameless", "cluster { name: c, port: 6222 }")}, "want a server_name"},
+		{"a cluster that anybody may join", Options{Replicas: 3, ConfigFile: config("joined", "server_name: a, cluster { name: c, listen: 0.0.0.0:6222 }")}, "want tls with verify"},
+		{"a gateway", Options{ConfigFile: config("gateway", "gateway { name: c, port: 7222 }")}, "has a gateway block"},
 		{"a config file that is none", Options{ConfigFile: config("nonsense", "}{")}, "reading " + filepath.Join(dir, "nonsense")},
 		{"an address without a port", Options{Listen: "127.0.0.1"}, "want host:port"},
 		{"a port that is none", Options{Listen: "127.0.0.1:0"}, "want host:port with a port"},

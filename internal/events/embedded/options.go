@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +32,9 @@ type Options struct {
 	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
 	// ignored. Empty means none; then Listen must be a loopback address.
 	ConfigFile string
+	// Replicas is how many embedded servers form a cluster and keep each stream together: 1, 3 or 5. More than 1 requires a cluster block
+	// and a server_name in ConfigFile. Zero means 1.
+	Replicas int
 
 	// free is freeBytes, except in tests.
 	free func(dir string) (int64, error)
@@ -65,9 +69,8 @@ func (o Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("embedded nats: reading %s: %w", o.ConfigFile, err)
 		}
 	}
-	if options.Cluster.Port != 0 || options.Gateway.Name != "" {
-		return nil, fmt.Errorf("embedded nats: %s: an embedded server is one replica; use an external NATS for a cluster or a gateway",
-			o.ConfigFile)
+	if err := o.checkCluster(options); err != nil {
+		return nil, fmt.Errorf("embedded nats: %w", err)
 	}
 	options.JetStream = true
 	options.StoreDir = o.StoreDir
@@ -93,6 +96,33 @@ func (o Options) options() (*server.Options, error) {
 			"accounts block and without no_auth_user, or 127.0.0.1", o.Listen)
 	}
 	return options, nil
+}
+
+// checkCluster returns an error unless the configuration has a cluster where it is to be one, and only there.
+func (o Options) checkCluster(options *server.Options) error {
+	clustered := options.Cluster.Port != 0
+	switch {
+	case o.Replicas < 0 || o.Replicas > 5 || o.Replicas > 0 && o.Replicas%2 == 0:
+		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
+	case options.Gateway.Name != "":
+		return fmt.Errorf("%s: has a gateway block; use an external NATS for that", o.ConfigFile)
+	case clustered && o.Replicas <= 1:
+		return fmt.Errorf("%s: has a cluster block, want 3 or 5 replicas with it", o.ConfigFile)
+	case !clustered && o.Replicas > 1:
+		return fmt.Errorf("%d replicas: want a config file with a cluster block", o.Replicas)
+	case clustered && (options.Cluster.Name == "" || options.ServerName == ""):
+		return fmt.Errorf("%s: want a server_name and a name in the cluster block", o.ConfigFile)
+	case clustered && !isLoopback(options.Cluster.Host) && !verifiesRoutes(options):
+		return fmt.Errorf("%s: the cluster block listens on %q, want tls with verify in it, or 127.0.0.1: "+
+			"anybody who connects as a server can restart workloads", o.ConfigFile, options.Cluster.Host)
+	}
+	return nil
+}
+
+// verifiesRoutes reports whether only servers with a certificate of the cluster's CA may connect as servers.
+func verifiesRoutes(options *server.Options) bool {
+	config := options.Cluster.TLSConfig
+	return config != nil && config.ClientAuth == tls.RequireAndVerifyClientCert
 }
 
 func isLoopback(host string) bool {
