@@ -15,6 +15,9 @@ var (
 	ErrClaimed = errors.New("cluster name is already claimed")
 )
 
+// errNotStored is the ErrConflict of a subject that has no event.
+var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
+
 var (
 	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
 	errStream = errors.New("stream is not declared as required")

@@ -33,23 +33,35 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 	}
 	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(expected)}
 	if c.Verb == VerbDeleted {
-		options = append(options, jetstream.WithMsgTTL(tombstoneTTL))
+		options = append(options, jetstream.WithMsgTTL(TombstoneTTL))
 	}
 	id := b.messageID(e.ID())
 	ack, err := b.publish(ctx, msg, id, options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
 		// The same event was published before, and superseded since: an object that was reported deleted still exists. The
 		// expected sequence alone keeps it from being stored twice, so it gets a message id of its own.
-		ack, err = b.publish(ctx, msg, id+"@"+strconv.FormatUint(expected, 10), options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, expected), options...)
+	}
+	for err == nil && ack.Duplicate {
+		seq, readErr := b.alreadyStored(ctx, msg)
+		if expected != 0 || !errors.Is(readErr, errNotStored) {
+			return seq, readErr
+		}
+		// The stream has lost what it remembers by this id: a purge keeps the ids. The next id is made of the lost sequence, so
+		// that a repetition has it too.
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), options...)
 	}
 	switch {
-	case isConflict(err), err == nil && ack.Duplicate:
+	case isConflict(err):
 		return b.alreadyStored(ctx, msg)
 	case err != nil:
 		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, err)
 	}
 	return ack.Sequence, nil
 }
+
+// numberedID returns a message id for an event that is published again.
+func numberedID(id string, seq uint64) string { return id + "@" + strconv.FormatUint(seq, 10) }
 
 // messageID returns the id by which streams detect duplicates. It includes the cluster, because a stream may source several
 // clusters.
@@ -87,7 +99,7 @@ func (b *Bus) alreadyStored(ctx context.Context, msg *nats.Msg) (uint64, error) 
 	raw, err := b.changes.GetLastMsgForSubject(ctx, msg.Subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, ErrConflict)
+		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, errNotStored)
 	case err != nil:
 		return 0, fmt.Errorf("reading %s: %w", msg.Subject, err)
 	case !sameEvent(msg, raw):

@@ -136,26 +136,6 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 	}
 }
 
-// TestPublishChangeAcrossADuplicate has a repetition answered as clustered servers do: they check the id before the expected
-// sequence.
-func TestPublishChangeAcrossADuplicate(t *testing.T) {
-	s := startServer(t)
-	b, js := s.bus(), s.jetstream()
-	c := version("db", "1")
-	seq := mustPublish(t, b, c, 0)
-	// Without the event the expected sequence is right again, so the id decides.
-	stream, err := js.Stream(t.Context(), StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.DeleteMsg(t.Context(), seq); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.PublishChange(t.Context(), c, 0); !errors.Is(err, ErrConflict) {
-		t.Errorf("got %v, want ErrConflict: what the id stands for is not stored", err)
-	}
-}
-
 func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 	s := startServer(t)
 	const versions = 50

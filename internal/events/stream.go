@@ -18,9 +18,9 @@ const (
 	StreamDeadLetters = "DEADLETTERS"
 )
 
-// tombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
+// TombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
 // is compared with its previous content; after it the source is new.
-const tombstoneTTL = 24 * time.Hour
+const TombstoneTTL = 24 * time.Hour
 
 const (
 	retention       = 30 * 24 * time.Hour

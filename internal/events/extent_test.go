@@ -1,0 +1,68 @@
+package events
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestExtent(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	extent := func() Extent {
+		t.Helper()
+		e, err := b.Extent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	want := extent()
+	last := mustPublish(t, b, version("db", "1"), 0)
+	mustPublish(t, b, version("web", "1"), 0)
+	mustPublish(t, b, version("db", "2"), last)
+	if want.FirstSeq, want.Events = 2, 2; extent() != want {
+		t.Errorf("got %+v, want %+v", extent(), want)
+	}
+	purge(t, js)
+	if want.FirstSeq, want.Events = 4, 0; extent() != want {
+		t.Errorf("after a purge: got %+v, want %+v", extent(), want)
+	}
+	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Extent(t.Context()); err == nil {
+		t.Error("a stream that was deleted has an extent")
+	}
+	if err := Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	if again := extent(); !again.Created.After(want.Created) {
+		t.Errorf("the new stream was created at %s, the one before at %s", again.Created, want.Created)
+	}
+}
+
+func TestOnReconnect(t *testing.T) {
+	s := startServer(t)
+	nc := s.connect()
+	b, err := Open(t.Context(), nc, testCluster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	run := func(ctx context.Context) error {
+		b.OnReconnect(ctx, func() { calls.Add(1) })
+		return nil
+	}
+	stop := testkit.Run(t, "listener", run)
+	for _, want := range []int64{1, 2} {
+		s.restart(func() {})
+		testkit.Eventually(t, "it was called", func() bool { return calls.Load() >= want })
+	}
+	stop()
+
+	testkit.Run(t, "listener of a connection that is closed", func(context.Context) error { return run(context.WithoutCancel(t.Context())) })
+	nc.Close()
+}
