@@ -31,7 +31,8 @@ type Change struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Changed lists, sorted, the keys that were added, changed or removed since Previous.
 	Changed []string `json:"changed,omitempty"`
-	// Previous is the fingerprint before this change. Empty if the source is new.
+	// Previous is the fingerprint before this change. Empty if the source is new, or if the event is published again because the
+	// stream had lost it.
 	Previous string `json:"previous,omitempty"`
 	// ChangedAt is the resourceVersion of the last change of content. Like that of each key, it is carried from event to
 	// event. Empty if the content has not changed since the source was first observed.

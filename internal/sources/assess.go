@@ -3,8 +3,9 @@ package sources
 import "github.com/keyturn/keyturn/internal/events"
 
 // assessor returns the event of a source, compared with the last event on its subject, which is nil if there is none. It
-// returns false if there is nothing to say. It leaves out the cluster, the source and the time. The event's Trace is that of
-// its cause, if that is known.
+// returns false if there is nothing to say. If the stream has lost that last event, and nothing has happened since, it
+// returns the event again. It leaves out the cluster and the source, and mostly the time: the zero time is now. The event's
+// Trace is that of its cause, if that is known.
 //
 // Each watched kind has one. The ledger is filled with the last events of these kinds.
 type assessor func(source events.Source, before *lastEvent, created bool) (events.Change, bool)
@@ -15,6 +16,9 @@ func assessObjects(kind sourceKind, within scope, v view) assessor {
 		if !within.includes(source.Namespace) {
 			return events.Change{}, false
 		}
-		return kind.assess(v, before, v.cached.lookup(source), created)
+		if change, ok := kind.assess(v, before, v.cached.lookup(source), created); ok {
+			return change, true
+		}
+		return before.again()
 	}
 }

@@ -30,7 +30,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
-		return before.deletion(), true
+		return before.content(events.VerbDeleted), true
 	case !before.isReadable():
 		return appeared(now, created), true
 	case now.details != nil && now.details.temporary:
@@ -117,7 +117,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	}
 	// Sorted by name where the age is equal, so that two watchers publish the same.
 	slices.SortFunc(gone, func(a, b lastKey) int {
-		return cmp.Or(-cmp.Compare(len(a.changedAt), len(b.changedAt)), -cmp.Compare(a.changedAt, b.changedAt), cmp.Compare(a.name, b.name))
+		return cmp.Or(compareVersions(b.changedAt, a.changedAt), cmp.Compare(a.name, b.name))
 	})
 	for _, k := range gone[:min(len(gone), maxGone)] {
 		change.Keys[k.name] = events.Key{ChangedAt: k.changedAt}

@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,6 +78,11 @@ func (s *informerSet) waitForSync(ctx context.Context) bool {
 		synced = append(synced, func() bool { return kind.isAbsent() || kind.hasSynced() })
 	}
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
+}
+
+// hasListed reports whether the first list of a kind was handed on.
+func (s *informerSet) hasListed(kind events.Kind) bool {
+	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.source.kind == kind && k.hasSynced() })
 }
 
 // listed lists the kinds whose first list was handed on.

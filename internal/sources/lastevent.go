@@ -2,7 +2,9 @@ package sources
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,20 +21,28 @@ type lastEvent struct {
 	all       sum
 	changedAt string
 	createdAt string
+	// writtenAt is in seconds since 1970, as precise as the API server's times. Zero if unknown.
+	writtenAt uint32
 	truncated bool
-	keys      []lastKey
+	ignore    bool
+	match     bool
+	// lost means that the stream does not have this event any more. Then seq is that of the older event that it has, or zero
+	// if it has none, and the event is to be published again.
+	lost bool
+	keys []lastKey
 	// rare is nil for most sources, but not for a secret in a store.
 	rare *rareFields
 }
 
 // rareFields holds rarely set fields, behind a pointer to keep lastEvent small.
 type rareFields struct {
-	// used is the request that the source was last written for.
-	used string
-	// revision is that of the status.
-	revision string
-	// store is set for a secret in a store only.
-	store *storeState
+	// deletedAt is when the watcher saw the deletion. It is set for a tombstone only.
+	deletedAt time.Time
+	cause     *events.Cause
+	status    *events.Status
+	// inStore and store are set for a secret in a store only.
+	inStore *events.StoreState
+	store   *storeState
 }
 
 // lastKey is one data key. A removed key is kept with gone set, so that later events still report the removal.
@@ -53,7 +63,8 @@ func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 	l := &lastEvent{
 		seq: seq, verb: change.Verb, uid: strings.Clone(change.UID), version: strings.Clone(change.ResourceVersion),
 		keyID: unique.Make(keyID).Value(), all: all, changedAt: change.ChangedAt, createdAt: change.CreatedAt,
-		truncated: change.Truncated, keys: make([]lastKey, 0, len(change.Keys)),
+		writtenAt: seconds(change.WrittenAt), truncated: change.Truncated, ignore: change.Ignore, match: change.Match,
+		keys: make([]lastKey, 0, len(change.Keys)),
 	}
 	if rare := newRareFields(change); rare != (rareFields{}) {
 		l.rare = &rare
@@ -78,22 +89,18 @@ func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 }
 
 func newRareFields(change events.Change) rareFields {
-	var rare rareFields
+	rare := rareFields{cause: change.Cause, status: change.Status}
+	if change.Verb == events.VerbDeleted {
+		rare.deletedAt = change.Time
+	}
 	if change.Store != nil {
-		rare.store = newStoreState(change)
-	}
-	if change.Status != nil {
-		rare.revision = change.Status.Revision
-	}
-	if cause := change.Cause; cause != nil {
-		rare.used = cause.Event
-		// What failed may be tried again for the same request.
-		if rare.used == "" || change.Verb == events.VerbFailed {
-			rare.used = cause.Earlier
-		}
+		rare.inStore, rare.store = internStore(*change.Store), newStoreState(change)
 	}
 	return rare
 }
+
+// seconds returns the seconds since 1970, or zero for the zero time.
+func seconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
 
 // isReadable reports whether there is an event and its content is known.
 func (l *lastEvent) isReadable() bool { return l != nil && l.verb != "" }
@@ -105,18 +112,22 @@ func (l *lastEvent) isOf(now *object) bool {
 
 // usedRequest returns the request that the source was last written for, as far as the stream knows.
 func (l *lastEvent) usedRequest() string {
-	if l == nil || l.rare == nil {
+	if l == nil || l.rare == nil || l.rare.cause == nil {
 		return ""
 	}
-	return l.rare.used
+	// What failed may be tried again for the same request.
+	if cause := l.rare.cause; cause.Event != "" && l.verb != events.VerbFailed {
+		return cause.Event
+	}
+	return l.rare.cause.Earlier
 }
 
 // statusRevision returns the revision of the last published status.
 func (l *lastEvent) statusRevision() string {
-	if l == nil || l.rare == nil {
+	if l == nil || l.rare == nil || l.rare.status == nil {
 		return ""
 	}
-	return l.rare.revision
+	return l.rare.status.Revision
 }
 
 // inStore returns the state of a secret in a store, or nil.
@@ -138,10 +149,10 @@ func (l *lastEvent) texts() map[string]string {
 	return texts
 }
 
-// deletion returns the event for the deletion of the source.
-func (l *lastEvent) deletion() events.Change {
+// content returns an event of the same content, with the times at which the keys changed.
+func (l *lastEvent) content(verb events.Verb) events.Change {
 	change := events.Change{
-		Verb: events.VerbDeleted, UID: l.uid, ResourceVersion: l.version,
+		Verb: verb, UID: l.uid, ResourceVersion: l.version,
 		Fingerprint: l.all.text(l.keyID), ChangedAt: l.changedAt, CreatedAt: l.createdAt, Truncated: l.truncated,
 	}
 	if !l.truncated {

@@ -1,8 +1,10 @@
 package sources
 
 import (
+	"maps"
 	"strings"
 	"sync"
+	"time"
 	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -27,35 +29,86 @@ func (l *ledger) get(source events.Source) *lastEvent {
 	return l.entries[source]
 }
 
-// set records the last event of a source.
+// set records the last event of a source. Nil means that it has none.
 func (l *ledger) set(source events.Source, entry *lastEvent) {
+	l.mu.Lock()
+	l.put(source, entry)
+	l.mu.Unlock()
+	l.report(source, entry)
+}
+
+// replace is set, unless another event than the one that the caller knows was recorded meanwhile. It reports whether it did.
+func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
+	l.mu.Lock()
+	if l.entries[source] != known {
+		l.mu.Unlock()
+		return false
+	}
+	l.put(source, entry)
+	l.mu.Unlock()
+	l.report(source, entry)
+	return true
+}
+
+func (l *ledger) put(source events.Source, entry *lastEvent) {
+	if entry == nil {
+		delete(l.entries, source)
+		return
+	}
 	// Copied for the same reason as in newLastEvent.
 	source.Namespace, source.Name = unique.Make(source.Namespace).Value(), strings.Clone(source.Name)
-	l.mu.Lock()
 	l.entries[source] = entry
-	l.mu.Unlock()
-	if recorded := l.recorded[source.Kind]; recorded != nil {
+}
+
+func (l *ledger) report(source events.Source, entry *lastEvent) {
+	if recorded := l.recorded[source.Kind]; recorded != nil && entry != nil {
 		recorded(source, entry)
 	}
 }
 
-// forget drops a source that has no event on the stream.
-func (l *ledger) forget(source events.Source) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.entries, source)
+// all returns the last event of every source.
+func (l *ledger) all() map[events.Source]*lastEvent {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return maps.Clone(l.entries)
 }
 
-// supersede records the sequence of an event that cannot be read. The content of the event before it stays known.
-func (l *ledger) supersede(source events.Source, seq uint64) {
+// forgetTombstones drops the deletions that are older than the stream keeps them.
+func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var entry lastEvent
-	if before := l.entries[source]; before != nil {
-		entry = *before
+	maps.DeleteFunc(l.entries, func(_ events.Source, entry *lastEvent) bool { return entry.isExpired(now, events.TombstoneTTL) })
+}
+
+// holdings is what the stream must hold according to the ledger.
+type holdings struct {
+	events uint64
+	// oldest and newest are sequences, and last is the source of the newest.
+	oldest, newest uint64
+	last           events.Source
+}
+
+// tombstoneMargin is how early the ledger expects that the stream drops a tombstone. Their clocks may differ.
+const tombstoneMargin = time.Hour
+
+// holdings returns what the stream must hold of the sources for which watched returns true.
+func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var held holdings
+	for source, entry := range l.entries {
+		if entry.seq == 0 || entry.isExpired(now, events.TombstoneTTL-tombstoneMargin) || !watched(source) {
+			continue
+		}
+		held.events++
+		if held.oldest == 0 || entry.seq < held.oldest {
+			held.oldest = entry.seq
+		}
+		if entry.seq > held.newest {
+			held.newest, held.last = entry.seq, source
+		}
 	}
-	entry.seq = seq
-	l.entries[source] = &entry
+	return held
 }
 
 // count is the number of sources of a kind on the stream.

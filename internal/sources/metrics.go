@@ -16,6 +16,7 @@ import (
 type metrics struct {
 	changes metric.Int64Counter
 	errors  metric.Int64Counter
+	lost    metric.Int64Counter
 	sent    metric.Int64Counter
 	queue   metric.Int64ObservableGauge
 	sources metric.Int64ObservableGauge
@@ -32,6 +33,10 @@ func (m *metrics) instruments() []instrument.Instrument {
 		{
 			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
 			About: "Failed attempts to publish an event. Each is retried.",
+		},
+		{
+			Counter: &m.lost, Name: "keyturn.watcher.lost", Unit: "{event}",
+			About: "Events that the stream has lost, because it was purged, rolled back or created again. Each is published again.",
 		},
 		{
 			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}",
@@ -106,3 +111,5 @@ func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
 }
 
 func (m *metrics) publishError(ctx context.Context) { m.errors.Add(ctx, 1) }
+
+func (m *metrics) lostEvents(ctx context.Context, n int64) { m.lost.Add(ctx, n) }

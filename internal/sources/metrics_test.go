@@ -21,13 +21,14 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, &lastEvent{verb: events.VerbDeleted})
 	known.set(certificate("good"), &lastEvent{verb: events.VerbIssued})
 	known.set(certificate("bad"), &lastEvent{verb: events.VerbFailed})
-	known.supersede(certificate("unreadable"), 7)
+	known.set(certificate("unreadable"), &lastEvent{seq: 7})
 	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, known)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.published(t.Context(), events.Change{Source: testSource, Verb: events.VerbChanged})
 	m.publishError(t.Context())
+	m.lostEvents(t.Context(), 2)
 	m.tried(t.Context(), events.KindSecret, nil)
 	m.tried(t.Context(), events.KindSecret, fmt.Errorf("publishing: %w", events.ErrConflict))
 	m.tried(t.Context(), events.KindSecret, &events.RejectError{Reason: "malformed", Err: errors.New("no")})
@@ -39,6 +40,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	want := map[string]int64{
 		"keyturn.watcher.events{kind=secret,verb=changed}": 1,
 		"keyturn.watcher.publish.errors{}":                 1,
+		"keyturn.watcher.lost{}":                           2,
 		sent:                                               1,
 		failed("conflict"):                                 1,
 		failed("malformed"):                                1,

@@ -47,9 +47,11 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed. Default one minute.
 	LookAgain time.Duration
-	Logger    *slog.Logger
-	Tracer    trace.Tracer
-	Meter     metric.Meter
+	// CheckStream is the interval at which the watcher checks whether the stream has lost events. Default 30 seconds.
+	CheckStream time.Duration
+	Logger      *slog.Logger
+	Tracer      trace.Tracer
+	Meter       metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: one that nobody probes.
@@ -59,7 +61,7 @@ type Options struct {
 // DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
-		Kinds: defaultKinds(), Workers: 8, LookAgain: time.Minute, Now: time.Now,
+		Kinds: defaultKinds(), Workers: 8, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
 		OpenBao: openbao.DefaultOptions(), Progress: func() *health.Progress { return nil },
 	}
 }

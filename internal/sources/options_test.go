@@ -19,7 +19,7 @@ func validOptions() Options {
 
 // flagged are the fields of Options that are flags or are checked.
 func flagged(options, want Options) string {
-	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "OpenBao", "Client", "Dynamic", "LookAgain", "Logger", "Tracer", "Meter", "Now", "Progress"))
+	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "OpenBao", "Client", "Dynamic", "LookAgain", "CheckStream", "Logger", "Tracer", "Meter", "Now", "Progress"))
 }
 
 func TestOptionsValidate(t *testing.T) {

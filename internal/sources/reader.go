@@ -23,22 +23,19 @@ type stateReader interface {
 type ledgerReader struct {
 	bus     stateReader
 	cluster string
+	kinds   []events.Kind
 	ledger  *ledger
+	now     func() time.Time
 	log     *slog.Logger
 }
 
 // readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended
 // first.
-func (r *ledgerReader) readAll(ctx context.Context, kinds []events.Kind) bool {
-	filters := make([]string, 0, len(kinds))
-	for _, kind := range kinds {
-		filters = append(filters, events.KindFilter(r.cluster, kind))
-	}
+func (r *ledgerReader) readAll(ctx context.Context) bool {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
 	for {
-		err := r.bus.State(ctx, filters, func(stored events.Stored) error {
-			r.remember(ctx, stored)
-			return nil
+		err := r.each(ctx, func(source events.Source, stored *lastEvent) {
+			r.ledger.set(source, merge(r.ledger.get(source), stored))
 		})
 		if err == nil {
 			return true
@@ -53,33 +50,48 @@ func (r *ledgerReader) readAll(ctx context.Context, kinds []events.Kind) bool {
 	}
 }
 
+// each calls fn for the last event of every source of the kinds. It may call fn twice for a source.
+func (r *ledgerReader) each(ctx context.Context, fn func(source events.Source, stored *lastEvent)) error {
+	filters := make([]string, 0, len(r.kinds))
+	for _, kind := range r.kinds {
+		filters = append(filters, events.KindFilter(r.cluster, kind))
+	}
+	return r.bus.State(ctx, filters, func(stored events.Stored) error {
+		if source, entry, ok := r.parse(ctx, stored); ok {
+			fn(source, entry)
+		}
+		return nil
+	})
+}
+
 // refresh reads the last event of one source.
 func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error {
 	stored, err := r.bus.Last(ctx, events.Subject(r.cluster, source))
-	if errors.Is(err, events.ErrNotFound) {
-		r.ledger.forget(source)
+	switch {
+	case errors.Is(err, events.ErrNotFound):
+		r.ledger.set(source, missing(r.ledger.get(source), r.now()))
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("reading the last event of %s: %w", source, err)
 	}
-	r.remember(ctx, stored)
+	if _, entry, ok := r.parse(ctx, stored); ok {
+		r.ledger.set(source, merge(r.ledger.get(source), entry))
+	}
 	return nil
 }
 
-// remember records the last event of a subject. If it cannot be read, the source is compared with the event before it; only
-// its sequence counts, because the next event has to supersede it.
-func (r *ledgerReader) remember(ctx context.Context, stored events.Stored) {
+// parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is known, which
+// the next event has to supersede. It returns false if the subject is not that of a source.
+func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *lastEvent, bool) {
 	change, err := stored.Change()
 	if err == nil {
 		var entry *lastEvent
 		if entry, err = newLastEvent(stored.Seq, change); err == nil {
-			r.ledger.set(change.Source, entry)
-			return
+			return change.Source, entry, true
 		}
 	}
 	r.log.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
-	if address, err := events.ParseSubject(stored.Subject); err == nil {
-		r.ledger.supersede(events.Source{Kind: address.Kind, Namespace: address.Namespace, Name: address.Name}, stored.Seq)
-	}
+	address, err := events.ParseSubject(stored.Subject)
+	source := events.Source{Kind: address.Kind, Namespace: address.Namespace, Name: address.Name}
+	return source, &lastEvent{seq: stored.Seq}, err == nil
 }

@@ -45,7 +45,10 @@ func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
 
 func readerOf(bus stateReader) (*ledgerReader, *lockedBuffer) {
 	log := &lockedBuffer{}
-	return &ledgerReader{bus: bus, cluster: testCluster, ledger: newLedger(nil), log: slog.New(slog.NewJSONHandler(log, nil))}, log
+	return &ledgerReader{
+		bus: bus, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(nil),
+		now: func() time.Time { return epoch }, log: slog.New(slog.NewJSONHandler(log, nil)),
+	}, log
 }
 
 // unreadable is an event of the source that cannot be read.
@@ -57,7 +60,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := &stateOf{failures: 8, stored: []events.Stored{unreadable(testSource, 5)}}
 		reader, log := readerOf(bus)
-		if !reader.readAll(t.Context(), []events.Kind{events.KindSecret}) {
+		if !reader.readAll(t.Context()) {
 			t.Fatal("it gave up")
 		}
 		if diff := cmp.Diff([]string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters); diff != "" {
@@ -83,7 +86,7 @@ func TestReadingTheLastEventsEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		reader, _ := readerOf(&stateOf{failures: 1000})
-		if reader.readAll(ctx, nil) {
+		if reader.readAll(ctx) {
 			t.Error("it has read them")
 		}
 	})
@@ -97,7 +100,10 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 		want *lastEvent
 		err  bool
 	}{
-		{"nothing, where the stream has lost it", stateOf{last: events.ErrNotFound}, nil, false},
+		{
+			"what it was as lost, where the stream has lost it", stateOf{last: events.ErrNotFound},
+			&lastEvent{verb: events.VerbObserved, lost: true}, false,
+		},
 		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},
 		{
 			"what it was with another sequence, where it cannot be read",

@@ -35,7 +35,10 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		if !ok {
 			return nil
 		}
-		change.Cluster, change.Source, change.Time = r.cluster, source, r.now().UTC()
+		change.Cluster, change.Source = r.cluster, source
+		if change.Time.IsZero() {
+			change.Time = r.now().UTC()
+		}
 		var expected uint64
 		if before != nil {
 			expected = before.seq
@@ -44,7 +47,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		if !errors.Is(err, events.ErrConflict) {
 			return err
 		}
-		// Another watcher of this cluster was faster. Compare with its event.
+		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what it has.
 		if err := r.reader.refresh(ctx, source); err != nil {
 			return err
 		}

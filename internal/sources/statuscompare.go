@@ -9,7 +9,7 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
-		return before.deletion(), true
+		return before.content(events.VerbDeleted), true
 	case !before.isReadable():
 		return describeStatus(now, current, events.VerbObserved, nil, content[0]), true
 	}

@@ -58,12 +58,12 @@ func (s *storeKind) sight(seen openbao.Observation) bool {
 func (s *storeKind) assess(source events.Source, before *lastEvent, _ bool) (events.Change, bool) {
 	seen := s.sightings.get(source)
 	if seen == nil {
-		return events.Change{}, false
+		return before.again()
 	}
 	change, ok := compareStore(before, *seen, s.sightings.firstOf(seen.Path))
 	if !ok {
 		s.sightings.done(source, seen)
-		return events.Change{}, false
+		return before.again()
 	}
 	current := s.ring.fingerprint(source, storeContent(change))[0]
 	change.Fingerprint, change.Trace = current.all.text(current.keyID), seen.Trace

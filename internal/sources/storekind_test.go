@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -137,6 +138,32 @@ func TestWhatAnotherWatcherHasSaidOfAStoreIsForgotten(t *testing.T) {
 	change.Time = minute(2)
 	before := mustLast(t, change)
 	if change, ok := s.assess(source, before, false); ok || s.sightings.get(source) != nil {
+		t.Errorf("event %+v, %t", change, ok)
+	}
+}
+
+func TestALostEventOfAStoreIsPublishedAgain(t *testing.T) {
+	s, _ := storesOf()
+	source := storePath.Source()
+	s.sight(written(7, "update", 1))
+	published, _ := s.assess(source, nil, false)
+	published.Time = minute(2)
+	s.ledger.set(source, mustLast(t, published))
+	if change, ok := s.assess(source, s.ledger.get(source), false); ok {
+		t.Errorf("event %+v of what the stream has", change)
+	}
+	lost := s.ledger.get(source).lostBehind(0)
+	again, ok := s.assess(source, lost, false)
+	again.Source, again.Cluster, published.Cluster = source, testCluster, testCluster
+	if diff := cmp.Diff(published, again, cmpopts.EquateEmpty()); !ok || diff != "" {
+		t.Errorf("event (-published +again), %t:\n%s", ok, diff)
+	}
+	if _, err := again.Event(); err != nil {
+		t.Error(err)
+	}
+	// A later version goes on from what was lost.
+	s.sight(written(8, "update", 3))
+	if change, ok := s.assess(source, lost, false); !ok || change.Store.Version != 8 || change.Previous != published.Fingerprint {
 		t.Errorf("event %+v, %t", change, ok)
 	}
 }

@@ -1,9 +1,11 @@
 package sources
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -29,4 +31,15 @@ func newStoreState(change events.Change) *storeState {
 		version: change.Store.Version, revision: strings.Clone(change.Store.Revision),
 		at: time.Unix(0, nanoseconds), writtenAt: change.WrittenAt, seenAt: change.Time,
 	}
+}
+
+// internStore returns a copy that shares the texts that are the same for most secrets of a store.
+func internStore(state events.StoreState) *events.StoreState {
+	intern := func(text string) string { return unique.Make(text).Value() }
+	state.Engine, state.Operation, state.By = intern(state.Engine), intern(state.Operation), intern(state.By)
+	state.Servers = slices.Clone(state.Servers)
+	for i, server := range state.Servers {
+		state.Servers[i] = intern(server)
+	}
+	return &state
 }

@@ -148,8 +148,10 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer w.pending.shutDown()
-	reader := &ledgerReader{bus: bus, cluster: w.options.Cluster, ledger: w.ledger, log: w.log}
-	if !reader.readAll(ctx, slices.Collect(maps.Keys(w.assessors))) {
+	reader := &ledgerReader{
+		bus: bus, cluster: w.options.Cluster, kinds: slices.Collect(maps.Keys(w.assessors)), ledger: w.ledger, now: w.options.Now, log: w.log,
+	}
+	if !reader.readAll(ctx) {
 		return nil
 	}
 	informing, stop := context.WithCancel(ctx)
@@ -159,6 +161,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	}
 	w.informers.waitForWriters(ctx)
 	w.work(ctx, &running, reader, bus)
+	w.watchStream(informing, &running, reader, bus)
 	w.awaitComplete(ctx)
 	if w.stores != nil {
 		if err := w.stores.run(ctx); err != nil {
@@ -181,6 +184,29 @@ func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *led
 		}
 		running.Go(func() { one.run(ctx) })
 	}
+}
+
+// watchStream keeps the ledger in line with the stream until ctx is done.
+func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
+	recovery := &recovery{
+		bus: bus, reader: reader, interval: w.options.CheckStream, watched: w.watches, notice: w.notice, metrics: w.metrics, log: w.log,
+	}
+	reconnected := make(chan struct{}, 1)
+	running.Go(func() {
+		bus.OnReconnect(ctx, func() {
+			select {
+			case reconnected <- struct{}{}:
+			default: // A check is due already.
+			}
+		})
+	})
+	running.Go(func() { recovery.run(ctx, reconnected) })
+	running.Go(func() { forgetTombstones(ctx, w.ledger, w.options.Now) })
+}
+
+// watches reports whether the events of a source are published by this watcher, and its kind has been listed.
+func (w *Watcher) watches(source events.Source) bool {
+	return source.Kind == events.KindOpenBao || w.informers.hasListed(source.Kind) && w.informers.scope.includes(source.Namespace)
 }
 
 // awaitComplete blocks until every source has been seen and is on the stream, or ctx is done.

@@ -262,18 +262,3 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	// Nothing is forgotten between tries, also that it is new.
 	b.eventually("the last content is published as new", func() bool { return b.lastEvent() == "changed u1/2@2 {a b} [a b] created" })
 }
-
-func TestWatcherTellsAnewWhatTheStreamHasLost(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	defer b.ready(b.options())()
-	b.want("secret/db observed u1/1 {a b} []")
-	stream, err := b.js.Stream(t.Context(), events.StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.eventually("the source is observed again", func() bool { return b.lastEvent() == "observed u1/2 {a b} []" })
-}

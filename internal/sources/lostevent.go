@@ -1,0 +1,107 @@
+package sources
+
+import (
+	"slices"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// merge returns what the ledger holds of a source whose last event on the stream is stored. It is a pure function.
+//
+//	known                 stored               result
+//	any                   cannot be read       known, with the sequence of stored
+//	none                  any                  stored
+//	any                   the same or later    stored: another watcher published it
+//	any                   earlier              known, as lost: the stream was rolled back, or created again
+func merge(known, stored *lastEvent) *lastEvent {
+	switch {
+	case !stored.isReadable():
+		var entry lastEvent
+		if known != nil {
+			entry = *known
+		}
+		entry.seq = stored.seq
+		return &entry
+	case known.isReadable() && known.follows(stored):
+		return known.lostBehind(stored.seq)
+	}
+	return stored
+}
+
+// follows reports whether the event is later than the stored one, which the stream has as the last.
+func (l *lastEvent) follows(stored *lastEvent) bool {
+	order := compareVersions(l.version, stored.version)
+	if order == 0 {
+		// Who knows nothing of an earlier change says only that the object exists.
+		return compareVersions(l.changedAt, stored.changedAt) > 0
+	}
+	// Sequences tell the order unless the stream begins again with low ones.
+	return stored.seq <= l.seq && order > 0
+}
+
+// missing returns what the ledger holds of a source that has no event on the stream. It is nil if there should be none.
+func missing(known *lastEvent, now time.Time) *lastEvent {
+	if !known.isReadable() || known.isExpired(now, events.TombstoneTTL) {
+		return nil
+	}
+	return known.lostBehind(0)
+}
+
+// lostBehind returns the event as one that the stream has lost and that supersedes the one with the sequence.
+func (l *lastEvent) lostBehind(seq uint64) *lastEvent {
+	entry := *l
+	entry.seq, entry.lost = seq, true
+	return &entry
+}
+
+// isSame reports whether two entries of a source are about the same event at the same place.
+func (l *lastEvent) isSame(other *lastEvent) bool {
+	if l == nil || other == nil {
+		return l == other
+	}
+	return l.seq == other.seq && l.lost == other.lost && l.verb == other.verb && l.version == other.version &&
+		l.changedAt == other.changedAt && l.keyID == other.keyID && l.all == other.all
+}
+
+// isExpired reports whether the event is a tombstone of at least that age.
+func (l *lastEvent) isExpired(now time.Time, age time.Duration) bool {
+	return l.verb == events.VerbDeleted && l.rare != nil && !now.Before(l.rare.deletedAt.Add(age))
+}
+
+// again returns the event as it was published, if the stream has lost it, and otherwise false. It leaves out the fingerprint
+// before the change. The time is that of publishing, except for a secret in a store: what is read there is compared with it.
+func (l *lastEvent) again() (events.Change, bool) {
+	if l == nil || !l.lost {
+		return events.Change{}, false
+	}
+	change := l.content(l.verb)
+	change.Ignore, change.Match = l.ignore, l.match
+	if l.writtenAt != 0 {
+		change.WrittenAt = time.Unix(int64(l.writtenAt), 0).UTC()
+	}
+	if l.verb != events.VerbObserved && l.verb != events.VerbDeleted && l.changedAt != "" {
+		change.Created = l.createdAt == l.changedAt
+		change.Changed = l.changedLast(change.Created)
+	}
+	if l.rare == nil {
+		return change, true
+	}
+	change.Cause, change.Status, change.Store = l.rare.cause, l.rare.status, l.rare.inStore
+	if l.rare.store != nil {
+		change.WrittenAt, change.Time = l.rare.store.writtenAt, l.rare.store.seenAt
+	}
+	return change, true
+}
+
+// changedLast returns the keys that changed with the last change of content. A creation changed all.
+func (l *lastEvent) changedLast(created bool) []string {
+	var names []string
+	for _, k := range l.keys {
+		if k.changedAt == l.changedAt || created && !k.gone {
+			names = append(names, k.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,154 @@
+package sources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// eventAt is the last event of a source in a few words.
+func eventAt(seq uint64, uid, version, changedAt string) *lastEvent {
+	return &lastEvent{seq: seq, verb: events.VerbChanged, uid: uid, version: version, changedAt: changedAt}
+}
+
+func TestMerge(t *testing.T) {
+	unreadable := &lastEvent{seq: 9}
+	for _, tt := range []struct {
+		name          string
+		known, stored *lastEvent
+		want          *lastEvent
+	}{
+		{"of an unknown source is what is stored", nil, eventAt(1, "u", "5", "5"), eventAt(1, "u", "5", "5")},
+		{"of an event that could not be read is what is stored", unreadable, eventAt(10, "u", "5", "5"), eventAt(10, "u", "5", "5")},
+		{"with an event that cannot be read is its sequence alone", nil, unreadable, unreadable},
+		{"with an event that cannot be read is what was known before", eventAt(3, "u", "5", "5"), unreadable, eventAt(9, "u", "5", "5")},
+		{"with the same event is that event", eventAt(3, "u", "5", "5"), eventAt(3, "u", "5", "5"), eventAt(3, "u", "5", "5")},
+		{"with the same event on a new stream is that event", eventAt(3, "u", "5", "5"), eventAt(1, "u", "5", "5"), eventAt(1, "u", "5", "5")},
+		{"with a later event is that event", eventAt(3, "u", "5", "5"), eventAt(4, "u", "6", "6"), eventAt(4, "u", "6", "6")},
+		{
+			"with a later event of another cluster that replaced this one is that event",
+			eventAt(3, "u", "500", "500"), eventAt(4, "v", "6", "6"), eventAt(4, "v", "6", "6"),
+		},
+		{"with a later event on a new stream is that event", eventAt(9, "u", "9", "9"), eventAt(1, "u", "10", "10"), eventAt(1, "u", "10", "10")},
+		{
+			"with an earlier event, after a rollback, is what is lost",
+			eventAt(9, "u", "10", "10"), eventAt(3, "u", "9", "9"), lostAt(3, eventAt(9, "u", "10", "10")),
+		},
+		{
+			"with an event of a watcher that knows no change, is what is lost",
+			eventAt(9, "u", "10", "7"), eventAt(12, "u", "10", ""), lostAt(12, eventAt(9, "u", "10", "7")),
+		},
+		{
+			"with what another watcher has published again is that event",
+			lostAt(3, eventAt(9, "u", "10", "7")), eventAt(12, "u", "10", "7"), eventAt(12, "u", "10", "7"),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			known := eventAt(0, "", "", "")
+			if tt.known != nil {
+				*known = *tt.known
+			}
+			got := merge(tt.known, tt.stored)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(lastEvent{})); diff != "" {
+				t.Errorf("merged (-want +got):\n%s", diff)
+			}
+			if tt.known != nil && cmp.Diff(known, tt.known, cmp.AllowUnexported(lastEvent{})) != "" {
+				t.Errorf("what was handed out before is now %+v", tt.known)
+			}
+		})
+	}
+}
+
+func lostAt(seq uint64, entry *lastEvent) *lastEvent {
+	entry.seq, entry.lost = seq, true
+	return entry
+}
+
+func TestMissing(t *testing.T) {
+	tombstone := func(age time.Duration) *lastEvent {
+		return mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-age)})
+	}
+	for _, tt := range []struct {
+		name  string
+		known *lastEvent
+		lost  bool
+	}{
+		{"a source that nobody knows", nil, false},
+		{"a source whose event could not be read", &lastEvent{seq: 3}, false},
+		{"a source that exists", eventAt(3, "u", "5", ""), true},
+		{"a source that was deleted today", tombstone(events.TombstoneTTL - time.Second), true},
+		{"a source that was deleted yesterday", tombstone(events.TombstoneTTL), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := missing(tt.known, epoch)
+			if (got != nil) != tt.lost || got != nil && (!got.lost || got.seq != 0) {
+				t.Errorf("got %+v, want a lost event: %t", got, tt.lost)
+			}
+		})
+	}
+}
+
+// TestAgain publishes events again that the stream has lost.
+func TestAgain(t *testing.T) {
+	written := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	keys := map[string]events.Key{
+		"a": {Fingerprint: printed("0a", "2"), ChangedAt: "7"}, "b": {Fingerprint: printed("0a", "3"), ChangedAt: "5"},
+		"c": {ChangedAt: "7"}, "d": {Fingerprint: printed("0a", "4")},
+	}
+	for _, tt := range []struct {
+		name   string
+		change events.Change
+	}{
+		{"of a source that has never changed", events.Change{
+			Verb: events.VerbObserved, Match: true, WrittenAt: written,
+			Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}},
+		}},
+		{"of a change", events.Change{
+			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "3", Ignore: true, Keys: keys, Changed: []string{"a", "c"},
+		}},
+		{"of a change of more keys than can be listed", events.Change{Verb: events.VerbChanged, ChangedAt: "7", Truncated: true}},
+		{"of a creation", events.Change{
+			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "7", Created: true,
+			Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}}, Changed: []string{"a"},
+		}},
+		{"of a source that was away and came back", events.Change{Verb: events.VerbObserved, ChangedAt: "7", Keys: keys}},
+		{"of a deletion", events.Change{Verb: events.VerbDeleted, ChangedAt: "7", Keys: keys}},
+		{"of a certificate's Secret", events.Change{
+			Verb: events.VerbChanged, ChangedAt: "7", Keys: keys, Changed: []string{"a", "c"},
+			Cause: &events.Cause{Source: "certificate/web", Serial: "1f", NotAfter: written},
+		}},
+		{"of an ExternalSecret that failed", events.Change{
+			Verb: events.VerbFailed, ChangedAt: "7", Status: &events.Status{Secret: "db", Reason: "SecretSyncedError", Revision: "4"},
+			Cause: &events.Cause{Event: "bao/root/secret/shop/db/7", Earlier: "bao/root/secret/shop/db/6"},
+		}},
+		{"of a rotation in a store", events.Change{
+			Verb: events.VerbRotated, ChangedAt: "1773500966000000001", ResourceVersion: "1773500966000000001", Truncated: true,
+			WrittenAt: written.Add(3), Time: written.Add(time.Second),
+			Store: &events.StoreState{
+				Servers: []string{"https://bao:8200"}, Engine: events.EngineKV, Version: 7, Revision: "7", Operation: "update", By: "root",
+			},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.change.UID, tt.change.Fingerprint = "u", printed("0a", "1")
+			if tt.change.ResourceVersion == "" {
+				tt.change.ResourceVersion = "7"
+			}
+			entry := mustLast(t, tt.change)
+			if change, ok := entry.again(); ok {
+				t.Errorf("got %+v of an event that the stream has", change)
+			}
+			got, ok := entry.lostBehind(0).again()
+			if !ok {
+				t.Fatal("it is not published again")
+			}
+			if diff := cmp.Diff(tt.change, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("event (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// extentReader reads what the stream holds: an events.Bus.
+type extentReader interface {
+	Extent(ctx context.Context) (events.Extent, error)
+}
+
+// recovery notices that the stream was purged, rolled back or created again, and has the lost events published again. One
+// check is a few short requests, unless something is lost.
+type recovery struct {
+	bus    extentReader
+	reader *ledgerReader
+	// interval is how often the stream is checked. Repeated losses are checked for less and less often, because a stream that
+	// is too small loses an event for each that is published again.
+	interval time.Duration
+	// watched reports whether the events of a source are published by this watcher, and its objects are listed.
+	watched func(events.Source) bool
+	notice  func(events.Source)
+	metrics *metrics
+	log     *slog.Logger
+
+	// created is that of the stream whose events the ledger has.
+	created time.Time
+}
+
+// lossBackoff is by how many times the interval may grow while the stream loses events.
+const lossBackoff = 32
+
+// run checks the stream until ctx is done: at once, at each interval, and whenever the connection is up again.
+func (r *recovery) run(ctx context.Context, reconnected <-chan struct{}) {
+	healthy := r.backoff(r.interval, r.interval)
+	failing, losing := r.backoff(time.Second, r.interval), r.backoff(2*r.interval, lossBackoff*r.interval)
+	for {
+		var delay time.Duration
+		lost, err := r.check(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			delay = failing.Step()
+			r.log.WarnContext(ctx, "cannot check whether the stream has lost events", "err", err, "retry_in", delay)
+		case lost:
+			delay = losing.Step()
+		default:
+			delay = healthy.Step()
+			failing, losing = r.backoff(time.Second, r.interval), r.backoff(2*r.interval, lossBackoff*r.interval)
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-reconnected:
+		}
+		timer.Stop()
+	}
+}
+
+func (r *recovery) backoff(first, most time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: min(first, most), Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: most}
+}
+
+// check reports whether the stream has lost events, which are then published again.
+func (r *recovery) check(ctx context.Context) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	extent, err := r.bus.Extent(bounded)
+	if err != nil {
+		return false, err
+	}
+	suspected := !r.created.IsZero() && !r.created.Equal(extent.Created)
+	if !suspected {
+		if suspected, err = r.suspect(bounded, extent); err != nil {
+			return false, err
+		}
+	}
+	var lost bool
+	if suspected {
+		if lost, err = r.compare(ctx); err != nil {
+			return false, err
+		}
+	}
+	r.created = extent.Created
+	return lost, nil
+}
+
+// suspect reports whether the stream may lack an event of the ledger. Another watcher's event has the same effect. A stream that
+// was rolled back lacks at least the newest event.
+func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, error) {
+	held := r.reader.ledger.holdings(r.reader.now(), r.watched)
+	switch {
+	case held.events == 0:
+		return false, nil
+	case extent.Events < held.events, extent.FirstSeq > held.oldest:
+		return true, nil
+	}
+	stored, err := r.reader.bus.Last(ctx, events.Subject(r.reader.cluster, held.last))
+	switch {
+	case errors.Is(err, events.ErrNotFound):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the last event of %s: %w", held.last, err)
+	}
+	return stored.Seq != held.newest, nil
+}
+
+// compare compares the whole ledger with the stream. It queues each source whose event is another one than in the ledger.
+func (r *recovery) compare(ctx context.Context) (bool, error) {
+	known := r.reader.ledger.all()
+	seen := make(map[events.Source]struct{}, len(known))
+	var absent, outdated int64
+	err := r.reader.each(ctx, func(source events.Source, stored *lastEvent) {
+		seen[source] = struct{}{}
+		entry := merge(known[source], stored)
+		if r.update(source, known[source], entry) && entry.lost {
+			outdated++
+		}
+		known[source] = entry
+	})
+	if err != nil {
+		return false, err
+	}
+	for source, before := range known {
+		if _, there := seen[source]; there {
+			continue
+		}
+		if entry := missing(before, r.reader.now()); r.update(source, before, entry) && entry != nil {
+			absent++
+		}
+	}
+	if absent+outdated > 0 {
+		r.log.WarnContext(ctx, "stream CHANGES has lost events; publishing them again", "missing", absent, "outdated", outdated)
+		r.metrics.lostEvents(ctx, absent+outdated)
+	}
+	return absent+outdated > 0, nil
+}
+
+// update puts what is on the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
+// later event that was published meanwhile, or if the source is not watched.
+func (r *recovery) update(source events.Source, known, entry *lastEvent) bool {
+	if known.isSame(entry) || !r.reader.ledger.replace(source, known, entry) || !r.watched(source) {
+		return false
+	}
+	r.notice(source)
+	return true
+}

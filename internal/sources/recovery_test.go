@@ -1,0 +1,165 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// extents is a stream of which nothing is known but its extent. It records when that is read.
+type extents struct {
+	extent events.Extent
+	err    error
+	reads  []time.Time
+}
+
+func (e *extents) Extent(context.Context) (events.Extent, error) {
+	e.reads = append(e.reads, time.Now())
+	return e.extent, e.err
+}
+
+// recoveryOf is a recovery of a stream whose last events are stored, and the sources that it queues.
+func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*recovery, *[]events.Source, *lockedBuffer) {
+	t.Helper()
+	state := &stateOf{stored: stored}
+	if len(stored) == 0 {
+		state.last = events.ErrNotFound
+	}
+	reader, log := readerOf(state)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), func() int { return 0 }, reader.ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued := &[]events.Source{}
+	return &recovery{
+		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second,
+		watched: func(source events.Source) bool { return source.Namespace == testSource.Namespace },
+		notice:  func(source events.Source) { *queued = append(*queued, source) },
+		metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
+	}, queued, log
+}
+
+func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
+	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
+	for _, tt := range []struct {
+		name   string
+		extent events.Extent
+		stored []events.Stored
+		want   bool
+	}{
+		{"not if it has what the ledger has", events.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, false},
+		{"if it has fewer events", events.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, true},
+		{"if its oldest event is newer", events.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, true},
+		{"if it has another event where the newest was", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)}, true},
+		{"if it has none where the newest was", events.Extent{FirstSeq: 1, Events: 9}, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, _, _ := recoveryOf(t, tt.extent, tt.stored...)
+			r.reader.ledger.set(testSource, &lastEvent{seq: 3, verb: events.VerbObserved})
+			r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
+			r.reader.ledger.set(unwatched, &lastEvent{seq: 9, verb: events.VerbObserved})
+			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "lost"}, &lastEvent{verb: events.VerbObserved, lost: true})
+			old := mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-events.TombstoneTTL)})
+			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "gone"}, old)
+			got, err := r.suspect(t.Context(), tt.extent)
+			if err != nil || got != tt.want {
+				t.Errorf("got %t, %v; want %t", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhatTheStreamLacksIsQueued(t *testing.T) {
+	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
+	r, queued, log := recoveryOf(t, events.Extent{Created: epoch}, unreadable(otherSource, 7))
+	for _, source := range []events.Source{testSource, unwatched} {
+		r.reader.ledger.set(source, &lastEvent{seq: 3, verb: events.VerbObserved})
+	}
+	r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
+	for _, want := range []bool{true, false} {
+		if lost, err := r.compare(t.Context()); err != nil || lost != want {
+			t.Errorf("lost %t, %v; want %t", lost, err, want)
+		}
+	}
+	if diff := cmp.Diff([]events.Source{testSource}, *queued); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
+	for _, source := range []events.Source{testSource, unwatched} {
+		if entry := r.reader.ledger.get(source); !entry.lost || entry.seq != 0 {
+			t.Errorf("the ledger has %+v of what the stream lacks", entry)
+		}
+	}
+	if !strings.Contains(log.String(), `"missing":1,"outdated":0`) || strings.Count(log.String(), "has lost events") != 1 {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+func TestAnEventPublishedWhileTheStreamIsReadIsKept(t *testing.T) {
+	r, queued, _ := recoveryOf(t, events.Extent{})
+	known, published := &lastEvent{seq: 3, verb: events.VerbObserved}, &lastEvent{seq: 8, verb: events.VerbChanged}
+	r.reader.ledger.set(testSource, published)
+	if r.update(testSource, known, missing(known, epoch)) || len(*queued) > 0 || r.reader.ledger.get(testSource) != published {
+		t.Errorf("queued %v, and the ledger has %+v", *queued, r.reader.ledger.get(testSource))
+	}
+}
+
+func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// prepare sets the stream up. The reads are those of the first minutes.
+		prepare func(*recovery, *extents)
+		seconds []int
+	}{
+		{"that are equal while nothing is lost", func(*recovery, *extents) {}, []int{30, 30, 30, 30}},
+		{"that are short at first where it does not answer", func(_ *recovery, bus *extents) {
+			bus.err = errors.New("no answer")
+		}, []int{1, 2, 4, 8, 16, 30, 30}},
+		{"that grow while it loses events again and again", func(r *recovery, _ *extents) {
+			r.notice = func(source events.Source) { r.reader.ledger.set(source, &lastEvent{seq: 3, verb: events.VerbObserved}) }
+			r.notice(testSource)
+		}, []int{60, 120, 240, 480, 960, 960, 960}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, _, _ := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
+				bus := &extents{extent: events.Extent{FirstSeq: 1, Created: epoch}}
+				r.bus = bus
+				tt.prepare(r, bus)
+				ctx, stop := context.WithCancel(t.Context())
+				reconnected := make(chan struct{})
+				var running sync.WaitGroup
+				running.Go(func() { r.run(ctx, reconnected) })
+				var total int
+				for _, s := range tt.seconds {
+					total += s
+				}
+				time.Sleep(time.Duration(total)*time.Second + time.Duration(total)*time.Second/9)
+				synctest.Wait()
+				for i, s := range tt.seconds {
+					least := time.Duration(s) * time.Second
+					if waited := bus.reads[i+1].Sub(bus.reads[i]); waited < least || waited > least+least/10 {
+						t.Errorf("check %d came after %s, want %s and at most a tenth more", i+1, waited, least)
+					}
+				}
+				before := len(bus.reads)
+				reconnected <- struct{}{}
+				synctest.Wait()
+				if len(bus.reads) != before+1 {
+					t.Errorf("after a reconnection there are %d checks, want %d", len(bus.reads), before+1)
+				}
+				stop()
+				running.Wait()
+			})
+		})
+	}
+}
