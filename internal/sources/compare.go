@@ -18,6 +18,7 @@ const maxGone = 64
 //	none           exists               observed; changed if it was created while the watcher ran
 //	exists         same content         none
 //	exists         other content        changed
+//	exists, gone   an earlier state     none: another watcher has seen more of the same object
 //	exists         gone                 deleted
 //	gone           same content         observed: the source exists again, but has not changed
 //	gone           other content        changed
@@ -33,6 +34,8 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		return before.content(events.VerbDeleted), true
 	case !before.isReadable():
 		return appeared(now, created), true
+	case before.isAheadOf(now):
+		return events.Change{}, false
 	case now.details != nil && now.details.temporary:
 		return events.Change{}, false
 	}
@@ -62,6 +65,11 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		return again, true
 	}
 	return events.Change{}, false
+}
+
+// isAheadOf reports whether the event is about a later state of the object.
+func (l *lastEvent) isAheadOf(now *object) bool {
+	return l.uid == string(now.UID) && compareVersions(l.version, now.ResourceVersion) > 0
 }
 
 func appeared(now *object, created bool) events.Change {

@@ -104,6 +104,18 @@ func TestCompare(t *testing.T) {
 			before: []*object{one("u", 5)}, now: one("u", 6), want: nothing,
 		},
 		{
+			name:   "an earlier state of the same object is nothing: the watcher lags behind another one",
+			before: []*object{one("u", 10)}, now: other("u", 9), want: nothing,
+		},
+		{
+			name:   "an earlier state of an object that was deleted since is nothing",
+			before: []*object{one("u", 10), nil}, now: other("u", 9), want: nothing,
+		},
+		{
+			name:   "other content in another object has changed, also at a lower resourceVersion of a cluster that replaced this one",
+			before: []*object{one("u", 10)}, now: other("v", 9), want: "changed v/9@9 {a b@9} [b] previous",
+		},
+		{
 			name:   "the same content in another object is nothing",
 			before: []*object{one("u", 5)}, now: one("v", 6), created: true, want: nothing,
 		},

@@ -12,6 +12,8 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 		return before.content(events.VerbDeleted), true
 	case !before.isReadable():
 		return describeStatus(now, current, events.VerbObserved, nil, content[0]), true
+	case before.isAheadOf(now):
+		return events.Change{}, false
 	}
 	comparable, found := under(content, before.keyID)
 	same := found && comparable.all == before.all ||

@@ -148,6 +148,27 @@ func TestCompareExternalSecrets(t *testing.T) {
 	}
 }
 
+func TestAnEarlierStatusOfAnObjectIsNothing(t *testing.T) {
+	at := func(uid, version string) *object {
+		return &object{UID: types.UID(uid), ResourceVersion: version}
+	}
+	ring := keyringOf(1)
+	content := func(revision string) (status, []fingerprints) {
+		s := status{verb: events.VerbSynced, fields: events.Status{Revision: revision}}
+		return s, ring.fingerprint(testSource, s.content())
+	}
+	current, printed := content("2")
+	change, _ := compareStatus(nil, at("u", "10"), current, printed)
+	before := mustLast(t, change)
+	current, printed = content("1")
+	if change, ok := compareStatus(before, at("u", "9"), current, printed); ok {
+		t.Errorf("an earlier status of the same object is %s", toldStatus(change))
+	}
+	if _, ok := compareStatus(before, at("v", "9"), current, printed); !ok {
+		t.Error("the status of another object is nothing")
+	}
+}
+
 func TestCompareCertificates(t *testing.T) {
 	underWay := func(revision string) statusStep { return statusStep{revision: revision, secret: "web"} }
 	issued := func(revision string) statusStep {
