@@ -13,10 +13,11 @@ type assessor func(source events.Source, before *lastEvent, created bool) (event
 // assessObjects returns the assessor of a kind whose sources are cached objects.
 func assessObjects(kind sourceKind, within scope, v view) assessor {
 	return func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
-		if !within.includes(source.Namespace) {
+		now := v.cached.lookup(source)
+		if !within.lists(source.Namespace) || now != nil && !within.includes(source.Namespace) {
 			return events.Change{}, false
 		}
-		if change, ok := kind.assess(v, before, v.cached.lookup(source), created); ok {
+		if change, ok := kind.assess(v, before, now, created); ok {
 			return change, true
 		}
 		return before.again()

@@ -23,5 +23,10 @@ func (s scope) listed() []string {
 
 // includes reports whether the sources of a namespace are watched.
 func (s scope) includes(namespace string) bool {
-	return (len(s.names) == 0 || slices.Contains(s.names, namespace)) && s.selected.matches(namespace)
+	return s.lists(namespace) && s.selected.matches(namespace)
+}
+
+// lists reports whether the objects of a namespace are cached. Those of a namespace that is not selected are.
+func (s scope) lists(namespace string) bool {
+	return len(s.names) == 0 || slices.Contains(s.names, namespace)
 }

@@ -10,10 +10,11 @@ type sweeper struct {
 	gone   func(source events.Source)
 }
 
-// sweep calls gone for the sources of a kind that exist on the stream but not in the cluster.
+// sweep calls gone for the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone too is not
+// selected.
 func (s *sweeper) sweep(kind events.Kind) {
 	for _, source := range s.ledger.sources() {
-		if source.Kind == kind && s.scope.includes(source.Namespace) && s.cached.lookup(source) == nil {
+		if source.Kind == kind && s.scope.lists(source.Namespace) && s.cached.lookup(source) == nil {
 			s.gone(source)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -24,5 +25,34 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 	s.sweep(events.KindSecret)
 	if diff := cmp.Diff([]events.Source{otherSource}, gone); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)
+	}
+}
+
+// TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected has a namespace that was deleted with what it held, so that it has
+// no labels to select it by.
+func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
+	selector, err := labels.Parse("team=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := newLedger(nil)
+	there := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "there"}
+	for _, source := range []events.Source{testSource, there} {
+		known.set(source, &lastEvent{verb: events.VerbObserved})
+	}
+	within := scope{selected: newNamespaceFilter(fake.NewClientset(), selector, nil)}
+	v := viewOf(t, epoch, &object{source: there})
+	var gone []events.Source
+	s := &sweeper{ledger: known, cached: v.cached, scope: within, gone: func(source events.Source) { gone = append(gone, source) }}
+	s.sweep(events.KindSecret)
+	if diff := cmp.Diff([]events.Source{testSource}, gone); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
+	}
+	assess := assessObjects(secretSource, within, v.view)
+	if change, ok := assess(testSource, known.get(testSource), false); !ok || change.Verb != events.VerbDeleted {
+		t.Errorf("of a source that is gone: event %+v, %t", change, ok)
+	}
+	if change, ok := assess(there, known.get(there), false); ok {
+		t.Errorf("of a source that is not selected any more: event %+v", change)
 	}
 }
