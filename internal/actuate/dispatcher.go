@@ -24,6 +24,8 @@ type dispatcher struct {
 	index     *index
 	gathering *debounce
 	dater     *dater
+	// warned says that incomparable resourceVersions were logged.
+	warned    bool
 	admission *admission
 	patcher   *patcher
 	concluder *concluder
@@ -61,6 +63,8 @@ type verdict struct {
 	doing, leaving []plan.Decision
 	// undated are changes that the history must date first.
 	undated []events.Change
+	// contradicted says that resourceVersions of the workload and a source could not be compared.
+	contradicted bool
 	// rolls reports that the patch replaces the pods.
 	rolls bool
 	// waits is why the changes cannot be decided yet, plan.None if they are.
@@ -72,6 +76,7 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
 		decision := c.past(d.now()).Decide(w, c.change)
+		v.contradicted = v.contradicted || decision.Contradicted
 		if decision.Undated {
 			v.undated = append(v.undated, c.change)
 		}
@@ -111,6 +116,11 @@ func bySource(a, b *pendingChange) int {
 // act decides what becomes of a workload and starts it.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.decide(p, w)
+	if v.contradicted && !d.warned {
+		d.warned = true
+		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
+			"workload", w.ID.String(), "namespace", w.ID.Namespace)
+	}
 	if len(v.undated) > 0 {
 		for _, change := range v.undated {
 			d.dater.ask(ctx, p.key, change)

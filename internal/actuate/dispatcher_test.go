@@ -1,7 +1,11 @@
 package actuate
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -70,5 +74,24 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 				t.Errorf("got %+v, want %s", v, test.want)
 			}
 		})
+	}
+}
+
+func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	options := testOptions()
+	options.DryRun, options.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.TemplateVersion, w.TemplateWritten = "101", written.Add(-time.Hour)
+	})
+	l := loopOf(t, options, w)
+	for range 2 {
+		p := pendingOf(w, changeOf(nil))
+		p.changes[db].events = []*inFlightEvent{eventOf(changeOf(nil))}
+		p.changes[db].events[0].open = 2 // so that it is not finished: there is no message that it came with
+		l.dispatcher.act(t.Context(), p, w)
+	}
+	if n := strings.Count(log.String(), "not comparable"); n != 1 {
+		t.Errorf("it is logged %d times, want once", n)
 	}
 }

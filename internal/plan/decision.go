@@ -17,4 +17,6 @@ type Decision struct {
 	Record workload.RolledFor
 	// Undated says that it rolls because nobody knows when the change was written: Past.Written may show that the pods are newer.
 	Undated bool
+	// Contradicted says that the resourceVersions of the workload and the source are not of one order, and were not compared.
+	Contradicted bool
 }

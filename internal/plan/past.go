@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Past is what is known of the time before an event. The zero value knows nothing.
@@ -27,5 +28,17 @@ func (q *question) isBornAfter() bool {
 	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
 		at = earlier
 	}
-	return !at.IsZero() && q.w.Created.After(at.Add(bornAfterMargin))
+	return !at.IsZero() && q.w.Created.After(at.Add(clockMargin))
+}
+
+// isTemplateNewer reports whether the pod template was changed after what the pods read, as their resourceVersions say.
+func (q *question) isTemplateNewer() bool {
+	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
+}
+
+// isContradicted reports whether the times of the two writes contradict their resourceVersions, as they may where workloads and sources are
+// not in one etcd. Then the versions say nothing.
+func (q *question) isContradicted() bool {
+	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && q.seen.changedAt == q.now.ResourceVersion &&
+		!q.w.TemplateWritten.IsZero() && q.w.TemplateWritten.Add(clockMargin).Before(q.now.WrittenAt)
 }

@@ -25,7 +25,7 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 	}{
 		{"nobody has asked when the key changed", nil, nil, Changed, true},
 		{"the key changed well before", map[string]time.Time{"95": created.Add(-time.Hour)}, nil, PodsNewer, false},
-		{"the key changed at about the same time", map[string]time.Time{"95": created.Add(-bornAfterMargin)}, nil, Changed, false},
+		{"the key changed at about the same time", map[string]time.Time{"95": created.Add(-clockMargin)}, nil, Changed, false},
 		{"nobody knows when the key changed", map[string]time.Time{}, nil, Changed, false},
 		{"a record that the key differs from decides", nil, func(w *workload.Workload) {
 			w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("9"), Version: "90", UID: "uid"}}

@@ -10,9 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// bornAfterMargin is by how much a workload must be younger than a write, by the clocks of the API servers, to be sure that it was created
-// after it. The times are precise to a second, and each server has its own clock.
-const bornAfterMargin = 10 * time.Second
+// clockMargin is how far apart two writes must be by the clocks of the API servers to be sure which one came first. The times are precise to a second, and each server has its own clock.
+const clockMargin = 10 * time.Second
 
 // RevertRetries is how often a roll for a change is repeated that someone else takes back.
 const RevertRetries = 3
@@ -43,6 +42,7 @@ func (p Past) Decide(w *workload.Workload, now events.Change) Decision {
 	decision.Keys = q.seen.changed
 	decision.Record = q.record()
 	decision.Reason = q.reason()
+	decision.Contradicted = q.isContradicted()
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && p.From == nil && !q.isDated()
 	return decision
 }
@@ -124,9 +124,9 @@ func (q *question) lacksContent(cameBack bool) Reason {
 		return KeyMissing
 	case reverts > 0:
 		return Changed // Its template is that of before the roll, and so may be its pods.
-	case workload.Newer(q.w.TemplateVersion, seen.changedAt) && q.w.IsReplacingPods():
+	case q.isTemplateNewer() && q.w.IsReplacingPods():
 		return PodsStarting
-	case workload.Newer(q.w.TemplateVersion, seen.changedAt):
+	case q.isTemplateNewer():
 		return PodsNewer
 	case q.isBornAfter():
 		return PodsNewer

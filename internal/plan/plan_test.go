@@ -110,14 +110,26 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 			change: func(c *events.Change) { c.Keys["password"] = events.Key{ChangedAt: "100"} }, want: Changed,
 		},
 		{name: "the template changed later", rollOn: "auto", ref: whole, state: func(w *workload.Workload) { w.TemplateVersion = "101" }, want: PodsNewer},
+		{
+			name: "the template changed later by its resourceVersion, and earlier by the clock", rollOn: "auto", ref: whole,
+			state: func(w *workload.Workload) {
+				w.TemplateVersion, w.TemplateWritten = "101", written.Add(-clockMargin-time.Second)
+			}, want: Changed,
+		},
+		{
+			name: "the template changed later by its resourceVersion, and at about the same time by the clock", rollOn: "auto", ref: whole,
+			state: func(w *workload.Workload) {
+				w.TemplateVersion, w.TemplateWritten = "101", written.Add(-clockMargin)
+			}, want: PodsNewer,
+		},
 		{name: "the template changed earlier", rollOn: "auto", ref: whole, state: func(w *workload.Workload) { w.TemplateVersion = "99" }, want: Changed},
 		{
 			name: "the workload was created well after the write", rollOn: "auto", ref: whole,
-			state: func(w *workload.Workload) { w.Created = written.Add(bornAfterMargin + time.Second) }, want: PodsNewer,
+			state: func(w *workload.Workload) { w.Created = written.Add(clockMargin + time.Second) }, want: PodsNewer,
 		},
 		{
 			name: "the workload was created at about the time of the write", rollOn: "auto", ref: whole,
-			state: func(w *workload.Workload) { w.Created = written.Add(bornAfterMargin) }, want: Changed,
+			state: func(w *workload.Workload) { w.Created = written.Add(clockMargin) }, want: Changed,
 		},
 		{name: "the source appeared and the pods waited for it", rollOn: "auto", ref: whole, change: created, want: PodsWaited},
 		{name: "the same, and they had become available after it", rollOn: "auto", ref: whole, change: created, state: serving("101"), want: PodsWaited},

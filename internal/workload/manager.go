@@ -1,6 +1,22 @@
 package workload
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// newestWrite returns the time of the newest write of an object that is not of a subresource, zero if it is not known.
+func newestWrite(meta *metav1.ObjectMeta) time.Time {
+	var newest time.Time
+	for i := range meta.ManagedFields {
+		entry := &meta.ManagedFields[i]
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(newest) {
+			newest = entry.Time.Time
+		}
+	}
+	return newest
+}
 
 // lastManager returns the field manager, such as "kubectl-rollout", of the newest write of an object by someone other than the actuator and
 // not of a subresource, such as the status. Empty: it is not known.

@@ -31,6 +31,7 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		Manager:    lastManager(meta),
+		written:    newestWrite(meta),
 
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}

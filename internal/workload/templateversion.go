@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -15,8 +16,9 @@ const maxTemplates = 10
 // pastTemplate is a pod template that a workload had earlier.
 type pastTemplate struct {
 	digest [sha256.Size]byte
-	// version is the TemplateVersion that it had.
+	// version and written are the TemplateVersion and the TemplateWritten that it had.
 	version string
+	written time.Time
 }
 
 // After copies to w what is known from having seen an earlier state of the same workload, and returns w. Exact means that w is the result
@@ -24,26 +26,26 @@ type pastTemplate struct {
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
-			w.TemplateVersion = w.Version
+			w.TemplateVersion, w.TemplateWritten = w.Version, w.written
 		}
 		return w
 	}
 	w.templates = earlier.templates
 	if earlier.template == w.template {
-		w.TemplateVersion = earlier.TemplateVersion
+		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
 		if w.ServingSince != "" && earlier.ServingSince != "" {
 			w.ServingSince = earlier.ServingSince
 		}
 		return w
 	}
-	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion})
+	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion, earlier.TemplateWritten})
 	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
 	switch {
 	case known >= 0:
 		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
-		w.TemplateVersion = w.templates[known].version
+		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:
-		w.TemplateVersion = w.Version
+		w.TemplateVersion, w.TemplateWritten = w.Version, w.written
 	}
 	return w
 }

@@ -1,6 +1,11 @@
 package workload
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 	read := func(version, image string) *Workload {
@@ -46,4 +51,25 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 			t.Errorf("%d are remembered, want %d", len(w.templates), maxTemplates)
 		}
 	})
+}
+
+func TestATemplateIsWrittenWithItsVersion(t *testing.T) {
+	at := metav1.NewTime(written)
+	status := metav1.NewTime(written.Add(time.Hour))
+	read := func(version string) *Workload {
+		d := webDeployment(version, nil)
+		d.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "kubectl", Time: &at}, {Manager: "controller", Subresource: "status", Time: &status}, {Manager: "old"},
+		}
+		w, _ := Read(deployments, d, false)
+		return w
+	}
+	first := read("10").After(nil, true)
+	at = metav1.NewTime(written.Add(time.Minute))
+	if second := read("11").After(first, true); !first.TemplateWritten.Equal(written) || !second.TemplateWritten.Equal(written) {
+		t.Errorf("written at %s, and then at %s, want %s", first.TemplateWritten, second.TemplateWritten, written)
+	}
+	if listed := read("10").After(nil, false); !listed.TemplateWritten.IsZero() {
+		t.Errorf("written at %s, although it was seen in a list", listed.TemplateWritten)
+	}
 }

@@ -39,6 +39,10 @@ type Workload struct {
 	recordRevision string
 	// TemplateVersion is the resourceVersion of the write that last changed the pod template, empty if it is not known.
 	TemplateVersion string
+	// TemplateWritten is the time of that write by the API server's clock, to the second. Zero: it is not known.
+	TemplateWritten time.Time
+	// written is the time of the newest write, but for those of subresources such as the status.
+	written time.Time
 	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in
 	// every state seen since. Empty: it has none now.
 	ServingSince string
