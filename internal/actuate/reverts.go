@@ -64,7 +64,7 @@ func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[strin
 }
 
 // resumeOutcome takes the last outcome of a workload, in case an earlier leader did not correct the record.
-func (v *reverts) resumeOutcome(last events.Outcome) {
+func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 	if last.Verb != events.VerbFailed || last.Reason != reasonReverted {
 		return
 	}
@@ -74,7 +74,7 @@ func (v *reverts) resumeOutcome(last events.Outcome) {
 	}
 	for source, change := range changesOf(last) {
 		if w.Rolled[source].SameChange(change) {
-			v.add(trace.SpanFromContext(context.Background()), last, nil)
+			v.add(trace.SpanFromContext(ctx), last, nil)
 			return
 		}
 	}

@@ -238,7 +238,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	next := newRevertBed(t)
 	next.deployment = b.deployment
 	next.intake.index.observe(next.read(), false)
-	next.rollouts.reverts.resumeOutcome(outcomes[len(outcomes)-1])
+	next.rollouts.reverts.resumeOutcome(t.Context(), outcomes[len(outcomes)-1])
 	next.act()
 	if got := plan.Decide(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("after the next leader has corrected the record: got %s", got)

@@ -67,7 +67,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	complete := stream.outcomes(ctx, func(outcome events.Outcome) {
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
-		o.reverts.resumeOutcome(outcome)
+		o.reverts.resumeOutcome(ctx, outcome)
 	})
 	o.reverts.resume()
 	for key, r := range o.following.rollouts {

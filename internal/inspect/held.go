@@ -17,11 +17,10 @@ func writeHeld(ctx context.Context, reader *events.Reader, cluster string, id ev
 	}
 	var held *events.Outcome
 	err := reader.History(ctx, query, func(stored events.Stored) error {
-		outcome, err := stored.Outcome()
-		if err != nil || outcome.Workload.UID != id.UID {
-			return nil // It is a dead letter, or about a workload that had the name before.
-		}
+		outcome, unreadable := stored.Outcome()
 		switch {
+		case unreadable != nil, outcome.Workload.UID != id.UID:
+			// It is a dead letter, or about a workload that had the name before.
 		case outcome.Verb == events.VerbHeld:
 			held = &outcome
 		case held != nil && shareSource(*held, outcome):

@@ -107,7 +107,8 @@ func (s *sink) wants(o events.Outcome) bool {
 // send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil when the outcome is
 // finished, sent or not, errParked if it is to be delivered again later, and context.Canceled if ctx ended first.
 func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error {
-	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID(), "deliveries", deliveries)
+	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID(),
+		"deliveries", deliveries)
 	body, err := s.body(o)
 	if err != nil {
 		s.metrics.attempt(ctx, s.name, s.kind, resultRefused)

@@ -87,15 +87,18 @@ func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 	}{
 		{
 			"it is parked after a few tries, so that the others go on", 1, maxTries, errParked, 20 * time.Second,
-			"notification parked", map[string]int64{"team/slack/parked": 1, "team/slack/retried": maxTries - 1},
+			"notification parked",
+			map[string]int64{"team/slack/parked": 1, "team/slack/retried": maxTries - 1},
 		},
 		{
 			"it is parked again after one try", maxDeliveries - 1, 1, errParked, time.Second,
-			"notification parked", map[string]int64{"team/slack/parked": 1},
+			"notification parked",
+			map[string]int64{"team/slack/parked": 1},
 		},
 		{
 			"it is given up after days", maxDeliveries, 1, nil, time.Second,
-			"notification given up", map[string]int64{"team/slack/given-up": 1},
+			"notification given up",
+			map[string]int64{"team/slack/given-up": 1},
 		},
 	}
 	for _, tt := range tests {
@@ -127,8 +130,8 @@ func TestAMessageIsParkedForLongerEachTime(t *testing.T) {
 	sink, _, _ := served(t, maxPerMinute, nil)
 	sink.parking.Jitter = 0
 	var total time.Duration
-	for i, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
-		if got := sink.parked(i + 1); got != want*time.Minute {
+	for i, want := range []int{1, 2, 4, 8, 15, 15} {
+		if got := sink.parked(i + 1); got != time.Duration(want)*time.Minute {
 			t.Errorf("after %d deliveries: got %s, want %d minutes", i+1, got, want)
 		}
 	}

@@ -107,8 +107,8 @@ var verdicts = map[Reason]verdict{
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
 	Reverted: {
-		"reverted", Skip, people, "rollouts for this change were reverted time and again by another field manager, which must leave the annotations " +
-			"keyturn.dev/* on the pod template alone; it is rolled for the next change",
+		"reverted", Skip, people, "rollouts for this change were reverted time and again by another field manager, which must leave the " +
+			"annotations keyturn.dev/* on the pod template alone; it is rolled for the next change",
 	},
 	ChangedMeanwhile: {
 		"changed-meanwhile", Roll, people, "the content reverted while the workload waited; pods that started meanwhile may have read another",

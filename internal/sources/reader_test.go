@@ -101,7 +101,8 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 		err  bool
 	}{
 		{
-			"what it was as lost, where the stream has lost it", stateOf{last: events.ErrNotFound},
+			"what it was as lost, where the stream has lost it",
+			stateOf{last: events.ErrNotFound},
 			&lastEvent{verb: events.VerbObserved, lost: true}, false,
 		},
 		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},

@@ -20,7 +20,8 @@ var cronJobs = Kind{
 		}
 		return parts{
 			&cronJob.ObjectMeta, &cronJob.Spec.JobTemplate.Spec.Template,
-			Progress{State: Complete, Message: "the next job starts with the new content"}, false,
+			Progress{State: Complete, Message: "the next job starts with the new content"},
+			false,
 		}, true
 	},
 	template: func(podTemplate map[string]any) map[string]any {

@@ -125,9 +125,12 @@ func TestTheRoutesLeadToThePodsAndToNothingElse(t *testing.T) {
 // TestComponentsThatExcludeEachOtherDoNotBuild shows that a wrong combination is found before it is applied.
 func TestComponentsThatExcludeEachOtherDoNotBuild(t *testing.T) {
 	for _, both := range [][]string{
-		{"high-availability", "leaf"}, {"leaf", "high-availability"},
-		{"high-availability", "external-nats"}, {"external-nats", "high-availability"},
-		{"ephemeral-storage", "external-nats"}, {"external-nats", "ephemeral-storage"},
+		{"high-availability", "leaf"},
+		{"leaf", "high-availability"},
+		{"high-availability", "external-nats"},
+		{"external-nats", "high-availability"},
+		{"ephemeral-storage", "external-nats"},
+		{"external-nats", "ephemeral-storage"},
 	} {
 		t.Run(strings.Join(both, " and then "), func(t *testing.T) {
 			t.Parallel()

@@ -41,10 +41,10 @@ func (n *namedVersions) UnmarshalJSON(text []byte) error {
 	var data struct {
 		Versions []int64 `json:"versions"`
 	}
-	if json.Unmarshal(text, &data) != nil || len(data.Versions) > maxNamed || len(data.Versions) > 0 && slices.Min(data.Versions) < 1 {
-		return nil
+	unreadable := json.Unmarshal(text, &data)
+	if unreadable == nil && len(data.Versions) <= maxNamed && (len(data.Versions) == 0 || slices.Min(data.Versions) >= 1) {
+		*n = data.Versions
 	}
-	*n = data.Versions
 	return nil
 }
 
