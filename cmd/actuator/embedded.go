@@ -38,7 +38,8 @@ func (s *settings) validateNATS() error {
 		return errors.New("--nats-store-dir: is empty, want a directory for the streams of --nats-embedded")
 	}
 	if !s.embed && (s.embedded.Listen != "" || s.embedded.StoreDir != "" || s.embedded.ConfigFile != "" || s.embedded.Replicas != 1) {
-		return errors.New("--nats-listen, --nats-store-dir, --nats-config, --nats-replicas: set without the embedded server, want --nats-embedded with them")
+		return errors.New("--nats-listen, --nats-store-dir, --nats-config, --nats-replicas: set without the embedded server, " +
+			"want --nats-embedded with them")
 	}
 	if s.storesDomain != "" && (!s.embed || len(s.actuator.StoresFrom) == 0) {
 		return errors.New("--stores-domain: set alone, want --nats-embedded and --stores-from with it")

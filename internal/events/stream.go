@@ -62,7 +62,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources 
 			config.Sources = sources
 		}
 		_, err := js.CreateOrUpdateStream(ctx, config)
-		if err != nil && !(isStorage(err) && exists(ctx, js, config.Name)) {
+		if err != nil && (!isStorage(err) || !exists(ctx, js, config.Name)) {
 			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
 		}
 	}

@@ -18,8 +18,9 @@ func writeHeld(ctx context.Context, reader *events.Reader, cluster string, id ev
 	var held *events.Outcome
 	err := reader.History(ctx, query, func(stored events.Stored) error {
 		outcome, unreadable := stored.Outcome()
+		readable := unreadable == nil
 		switch {
-		case unreadable != nil, outcome.Workload.UID != id.UID:
+		case !readable || outcome.Workload.UID != id.UID:
 			// It is a dead letter, or about a workload that had the name before.
 		case outcome.Verb == events.VerbHeld:
 			held = &outcome

@@ -10,7 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far apart two writes must be by the clocks of the API servers to be sure which one came first. The times are precise to a second, and each server has its own clock.
+// clockMargin is how far apart two writes must be by the clocks of the API servers to be sure which one came first. The times are precise
+// to a second, and each server has its own clock.
 const clockMargin = 10 * time.Second
 
 // RevertRetries is how often a roll for a change is repeated that someone else takes back.

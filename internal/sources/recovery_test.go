@@ -143,7 +143,7 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 				for _, s := range tt.seconds {
 					total += s
 				}
-				time.Sleep(time.Duration(total)*time.Second + time.Duration(total)*time.Second/9)
+				<-time.After(time.Duration(total)*time.Second + time.Duration(total)*time.Second/9)
 				synctest.Wait()
 				for i, s := range tt.seconds {
 					least := time.Duration(s) * time.Second

@@ -30,11 +30,11 @@ func TestTombstonesAreForgottenWhenTheStreamHasDroppedThem(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { forgetTombstones(ctx, known, time.Now) })
-		time.Sleep(events.TombstoneTTL + time.Second)
+		<-time.After(events.TombstoneTTL + time.Second)
 		if diff := cmp.Diff(map[string]bool{"there": true, "gone": true}, names()); diff != "" {
 			t.Errorf("before they are dropped (-want +got):\n%s", diff)
 		}
-		time.Sleep(tombstoneInterval)
+		<-time.After(tombstoneInterval)
 		if diff := cmp.Diff(map[string]bool{"there": true}, names()); diff != "" {
 			t.Errorf("after they were dropped (-want +got):\n%s", diff)
 		}
