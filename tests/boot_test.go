@@ -82,11 +82,11 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 		{"flags of the embedded server without it", acts, with(actuator, "--nats-listen", "127.0.0.1:4222"), nil, []string{"want --nats-embedded with them"}},
 		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: set alone, want --nats-embedded and --stores-from with it"}},
 		{"the stores of this cluster", acts, with(actuator, "--stores-from", "hub,demo"), nil, []string{`--stores-from: "demo" is this cluster`}},
-		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want at least one kind, or secret stores by --openbao-config"}},
+		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want any of configmap, secret, externalsecret, certificate, or --openbao-config"}},
 		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-listen", "0.0.0.0:4222"), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: want a config file with an authorization or accounts block`}},
 		{"an embedded server that is open to everybody by its configuration", acts, with(embedded, "--nats-listen", "0.0.0.0:4222", "--nats-config", file("nats.conf", "max_payload: 1MB\n")), nil, []string{`listen "0.0.0.0:4222" is not a loopback address`}},
 		{"an embedded server on all addresses by another name", acts, with(embedded, "--nats-listen", ":4222"), nil, []string{`listen ":4222" is not a loopback address`}},
-		{"an embedded server with a folder that cannot be made", acts, with(embedded, "--nats-store-dir", "/proc/nothing"), nil, []string{"embedded nats: it did not start"}},
+		{"an embedded server with a folder that cannot be made", acts, with(embedded, "--nats-store-dir", "/proc/nothing"), nil, []string{"embedded nats: mkdir /proc/nothing: no such file or directory"}},
 		{"an embedded server on an address that is taken", acts, with(embedded, "--nats-listen", busy.Addr().String()), nil, []string{"embedded nats: it did not start"}},
 	}
 	if os.Geteuid() != 0 {
