@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"context"
 	"os"
 	"slices"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestJaegerGivesTheTracesThatItWasSent(t *testing.T) {
@@ -40,7 +43,12 @@ func TestJaegerGivesTheTracesThatItWasSent(t *testing.T) {
 	}
 
 	id := parent.SpanContext().TraceID().String()
-	found, err := jaeger.Traces(t.Context(), "sender", map[string]string{"number": "1234567890"})
+	query := map[string]string{"number": "1234567890"}
+	testkit.Await(t, "the trace is found, with both spans", func(ctx context.Context) bool {
+		found, err := jaeger.Traces(ctx, "sender", query)
+		return err == nil && len(found) == 1 && len(found[0].Spans) == 2
+	})
+	found, err := jaeger.Traces(t.Context(), "sender", query)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("search: got %+v, %v", found, err)
 	}
