@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -168,8 +167,15 @@ func (b *Bus) publishClaim(ctx context.Context, claim Claim, expected uint64) er
 		return err
 	}
 	// Two clusters may take the name from each other within the dedupe window, so the message id names what it supersedes.
-	id := b.messageID(e.ID()) + "@" + strconv.FormatUint(expected, 10)
+	id := numberedID(b.messageID(e.ID()), expected)
 	ack, err := b.publish(ctx, msg, id, jetstream.WithExpectLastSequencePerSubject(expected))
+	for err == nil && ack.Duplicate && expected == 0 {
+		if _, readErr := b.Last(ctx, msg.Subject); !errors.Is(readErr, ErrNotFound) {
+			break
+		}
+		// The stream has lost the claim that it remembers by this id: see PublishChange.
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), jetstream.WithExpectLastSequencePerSubject(expected))
+	}
 	switch {
 	case isConflict(err), err == nil && ack.Duplicate:
 		return fmt.Errorf("publishing on %s: %w", msg.Subject, ErrConflict)

@@ -1,10 +1,12 @@
 package events
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -93,6 +95,26 @@ func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
 		t.Errorf("the history has %q, want each of the four claims", told)
 	}
 }
+
+func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	// Within the window of duplicates a purged stream still knows the claim's id.
+	ctx, cancel := context.WithTimeout(t.Context(), claimedWithin)
+	defer cancel()
+	for range 3 {
+		if err := b.Claim(ctx, testUID, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.CheckClaim(ctx, otherUID, ""); !errors.Is(err, ErrClaimed) {
+			t.Errorf("another cluster checks it: got %v, want it refused", err)
+		}
+		purge(t, js)
+	}
+}
+
+// claimedWithin bounds what would be tried for ever.
+const claimedWithin = 20 * time.Second
 
 func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {
 	s := startServer(t)

@@ -1,8 +1,8 @@
 // Package identity detects two clusters that are configured with the same name.
 //
 // A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name on the stream for that
-// UID. When they start, both programs compare the claim with their own cluster, and end with an error that wraps
-// events.ErrClaimed if another cluster has the name.
+// UID. When they start, and every minute after, both programs compare the claim with their own cluster, and end with an error that wraps
+// events.ErrClaimed if another cluster has the name. A claim that the stream has lost is made again.
 //
 // The check needs permission to get that one namespace. Without it, as in an installation that is restricted to single
 // namespaces, the program logs a warning once and runs unchecked.
@@ -10,7 +10,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -29,17 +28,20 @@ type Options struct {
 	Client kubernetes.Interface
 	// Replaces is the UID of the cluster that previously owned this name. Empty if none did.
 	Replaces string
+	// Interval is how often the name is claimed or checked again. Zero means one minute.
+	Interval time.Duration
 	// Logger is required.
 	Logger *slog.Logger
 }
+
+// Keep claims or checks the name of a cluster again and again until ctx is done. It returns an error, which wraps events.ErrClaimed, as
+// soon as another cluster has the name.
+type Keep func(ctx context.Context) error
 
 // newBackoff returns the delays between requests to an API server that does not respond: 1 to 30 seconds.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 }
-
-// claimTimeout bounds the requests to the stream.
-const claimTimeout = 10 * time.Second
 
 // AddFlags adds the flag of Replaces.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
@@ -50,31 +52,28 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // Claim claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which
 // wraps events.ErrClaimed, only if another cluster has the name. It logs any other error, such as a missing permission on NATS,
 // which is no reason not to run.
-func Claim(ctx context.Context, options Options, bus *events.Bus) error {
+func Claim(ctx context.Context, options Options, bus *events.Bus) (Keep, error) {
 	return options.identify(ctx, bus, bus.Claim)
 }
 
-// Check is Claim without claiming: it returns nil if the name is unclaimed.
-func Check(ctx context.Context, options Options, bus *events.Bus) error {
+// Check is Claim without claiming: it returns no error if the name is unclaimed.
+func Check(ctx context.Context, options Options, bus *events.Bus) (Keep, error) {
 	return options.identify(ctx, bus, bus.CheckClaim)
 }
 
 // identify passes the cluster's UID to claim.
-func (o Options) identify(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) error {
+func (o Options) identify(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) (Keep, error) {
 	uid := o.uid(ctx)
 	if uid == "" {
-		return nil
+		return func(context.Context) error { return nil }, nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, claimTimeout)
-	defer cancel()
-	err := claim(bounded, uid, o.Replaces)
-	if errors.Is(err, events.ErrClaimed) {
-		return err
+	k := &keeper{cluster: bus.Cluster(), interval: o.Interval, log: o.Logger, claim: func(ctx context.Context) error {
+		return claim(ctx, uid, o.Replaces)
+	}}
+	if k.interval == 0 {
+		k.interval = defaultInterval
 	}
-	if err != nil && ctx.Err() == nil {
-		o.Logger.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", bus.Cluster(), "err", err)
-	}
-	return nil
+	return k.keep, k.try(ctx)
 }
 
 // uid returns the UID of the cluster. It is empty if there is no cluster, if the permission is missing, or if ctx ended.

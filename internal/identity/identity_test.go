@@ -44,6 +44,13 @@ func answering(uid types.UID, errs ...error) *fake.Clientset {
 
 func newBus(t *testing.T) *events.Bus {
 	t.Helper()
+	bus, _ := newStream(t)
+	return bus
+}
+
+// newStream returns a bus, and the stream with the claims.
+func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
+	t.Helper()
 	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +72,11 @@ func newBus(t *testing.T) *events.Bus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bus
+	stream, err := js.Stream(t.Context(), events.StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus, stream
 }
 
 func TestTwoClustersCannotHaveOneName(t *testing.T) {
@@ -75,7 +86,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 	second := Options{Client: cluster("uid-two"), Logger: log}
 	steps := []struct {
 		name    string
-		do      func(context.Context, Options, *events.Bus) error
+		do      func(context.Context, Options, *events.Bus) (Keep, error)
 		options Options
 		refused bool
 	}{
@@ -91,7 +102,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 		{"what has no cluster claims nothing", Claim, Options{Logger: log}, false},
 	}
 	for _, step := range steps {
-		if err := step.do(ctx, step.options, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
+		if _, err := step.do(ctx, step.options, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
 			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
 		}
 	}
@@ -115,7 +126,7 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 			bus := newBus(t)
 			var log bytes.Buffer
 			options := Options{Client: answering("uid-one", tt.err), Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			if err := Claim(t.Context(), options, bus); err != nil {
+			if _, err := Claim(t.Context(), options, bus); err != nil {
 				t.Errorf("got %v", err)
 			}
 			if strings.Count(log.String(), tt.want) != 1 {
@@ -137,7 +148,11 @@ func TestAProgramThatIsStoppedWhileItWaitsForTheAPIServerEndsQuietly(t *testing.
 		cancel()
 		return true, nil, errors.New("connection refused")
 	})
-	if err := Check(ctx, Options{Client: client, Logger: slog.New(slog.DiscardHandler)}, bus); err != nil {
+	keep, err := Check(ctx, Options{Client: client, Logger: slog.New(slog.DiscardHandler)}, bus)
+	if err != nil {
 		t.Errorf("got %v", err)
+	}
+	if err := keep(ctx); err != nil {
+		t.Errorf("keeping it: got %v", err)
 	}
 }

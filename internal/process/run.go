@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,7 +35,7 @@ type Program struct {
 	// Connect connects to NATS by r.Connect. Nil does just that.
 	Connect func(ctx context.Context, r *Runtime) (*nats.Conn, error)
 	// Identify compares the cluster with the owner of its name on the bus: identity.Claim or identity.Check.
-	Identify func(ctx context.Context, options identity.Options, bus *events.Bus) error
+	Identify func(ctx context.Context, options identity.Options, bus *events.Bus) (identity.Keep, error)
 }
 
 // Work is what a program does once everything it needs is there.
@@ -73,10 +74,30 @@ func Run(ctx context.Context, p Program) (err error) {
 	}
 	options := p.Options.Identity
 	options.Client, options.Logger = work.Client, r.Logger
-	if err := p.Identify(ctx, options, bus); err != nil {
+	keep, err := p.Identify(ctx, options, bus)
+	if err != nil {
 		return err
 	}
-	return work.Run(ctx, bus)
+	return work.run(ctx, bus, keep)
+}
+
+// run does the work until it ends, or another cluster has taken the name of this one.
+func (w *Work) run(ctx context.Context, bus *events.Bus, keep identity.Keep) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var taken error
+	var keeping sync.WaitGroup
+	keeping.Go(func() {
+		if taken = keep(ctx); taken != nil {
+			cancel()
+		}
+	})
+	err := w.Run(ctx, bus)
+	cancel()
+	keeping.Wait()
+	if taken != nil {
+		return taken
+	}
+	return err
 }
 
 // setUp makes the runtime: logger and telemetry.

@@ -180,7 +180,23 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 		{"an address that cannot be listened on", func(p *Program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
 		{"streams that are not declared for this cluster", func(p *Program) { p.Options.Cluster = "a.b" }, `cluster "a.b"`},
 		{"a cluster whose name is another's", func(p *Program) {
-			p.Identify = func(context.Context, identity.Options, *events.Bus) error { return events.ErrClaimed }
+			p.Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
+				return nil, events.ErrClaimed
+			}
+		}, events.ErrClaimed.Error()},
+		{"a cluster whose name becomes another's", func(p *Program) {
+			p.Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
+				return func(context.Context) error { return events.ErrClaimed }, nil
+			}
+			prepare := p.Prepare
+			p.Prepare = func(r *Runtime) (Work, error) {
+				work, err := prepare(r)
+				work.Run = func(ctx context.Context, _ *events.Bus) error {
+					<-ctx.Done()
+					return nil
+				}
+				return work, err
+			}
 		}, events.ErrClaimed.Error()},
 		{"work that fails", func(*Program) {}, "broken"},
 	} {
