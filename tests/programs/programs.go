@@ -42,6 +42,9 @@ type Options struct {
 	Binaries Binaries
 	// NATSURL is an outside NATS. Empty: the actuator embeds one, on a loopback port that stays the same.
 	NATSURL string
+	// Actuators is how many actuators keep the streams together: 3 or 5, which [Programs.StartReplica] starts. Zero: one, on its own, which
+	// [Programs.StartActuator] starts.
+	Actuators int
 	// WatcherArgs and ActuatorArgs are further arguments.
 	WatcherArgs, ActuatorArgs []string
 	// Env is added to the environment of both.
@@ -71,6 +74,8 @@ type Programs struct {
 	actuatorKubeconfig string
 	keyFile            string
 	natsAddress        string
+	// replicas are those of Options.Actuators, if there are several.
+	replicas []replica
 	// started counts the processes, for the names of their logs. Installations that share a folder share it.
 	started *atomic.Int64
 }
@@ -110,7 +115,7 @@ func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Progr
 		return nil, err
 	}
 	p.natsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	return p, nil
+	return p, p.makeReplicas(cp)
 }
 
 func (p *Programs) writeKey() error {
@@ -125,6 +130,13 @@ func (p *Programs) writeKey() error {
 func (p *Programs) NATSURL() string {
 	if p.options.NATSURL != "" {
 		return p.options.NATSURL
+	}
+	if len(p.replicas) > 0 {
+		urls := make([]string, 0, len(p.replicas))
+		for _, r := range p.replicas {
+			urls = append(urls, "nats://"+r.nats)
+		}
+		return strings.Join(urls, ",")
 	}
 	return "nats://" + p.natsAddress
 }

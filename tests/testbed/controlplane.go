@@ -151,6 +151,11 @@ func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.config
 // Kubeconfig returns the path of a kubeconfig for the cluster's admin. It is there until Stop.
 func (cp *ControlPlane) Kubeconfig() string { return cp.kubeconfig(adminUser) }
 
+// Certificate returns the paths of a certificate for loopback, for servers and clients, of its key and of the CA that issued it.
+func (cp *ControlPlane) Certificate() (ca, cert, key string) {
+	return cp.pki.ca, cp.pki.cert, cp.pki.key
+}
+
 // Dir returns the folder with the data, the credentials and the log of each server.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
