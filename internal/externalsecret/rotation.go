@@ -16,6 +16,8 @@ type Rotation struct {
 	version int64
 	// write reports that a new version was written, or may have been. Otherwise the change was to existing versions.
 	write bool
+	// gone reports that the secret cannot be read any more.
+	gone bool
 }
 
 // The operations, as events name them, that change existing versions.
@@ -35,7 +37,8 @@ func RotationOf(change events.Change) (Rotation, bool) {
 	if err != nil {
 		return Rotation{}, false
 	}
-	r := Rotation{path: name, version: change.Store.Version, write: change.Verb == events.VerbRotated}
+	gone := change.Verb == events.VerbDeleted
+	r := Rotation{path: name, version: change.Store.Version, write: !gone, gone: gone}
 	switch change.Store.Operation {
 	case operationDelete, operationUndelete, operationDestroy:
 		r.write = false
@@ -58,8 +61,9 @@ func RotationOf(change events.Change) (Rotation, bool) {
 // Keys returns the keys of the places that the rotation may affect.
 func (r Rotation) Keys() []Key { return r.keys }
 
-// NewVersion reports whether the rotation wrote a version. Its content probably differs from that of the one before.
-func (r Rotation) NewVersion() bool { return r.write && r.version > 0 }
+// NewContent reports whether there is something to read that was not there before. It probably differs from what was read last: a new
+// version, also where none are counted, a new password, or a version that was deleted before.
+func (r Rotation) NewContent() bool { return !r.gone }
 
 // isAt reports whether the server is an address of the store. If the event names no address, any server may be.
 func (r Rotation) isAt(server string) bool {

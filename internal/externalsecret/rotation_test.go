@@ -28,7 +28,7 @@ func TestOnlyWhatHappenedToASecretInAStoreIsARotation(t *testing.T) {
 	}
 }
 
-func TestAVersionIsNewWhereItWasWritten(t *testing.T) {
+func TestThereIsNewContentUnlessItIsGone(t *testing.T) {
 	tests := []struct {
 		name, operation string
 		verb            events.Verb
@@ -38,16 +38,17 @@ func TestAVersionIsNewWhereItWasWritten(t *testing.T) {
 		{name: "the first", operation: "create", verb: events.VerbRotated, version: 1, want: true},
 		{name: "a patch", operation: "patch", verb: events.VerbRotated, version: 5, want: true},
 		{name: "one that polling found", verb: events.VerbRotated, version: 5, want: true},
-		{name: "not in an engine that counts none", operation: "update", verb: events.VerbRotated},
-		{name: "not where one was undeleted", operation: "undelete", verb: events.VerbRotated, version: 5},
+		{name: "a write to an engine that counts none", operation: "update", verb: events.VerbRotated, want: true},
+		{name: "one that was undeleted", operation: "undelete", verb: events.VerbRotated, version: 5, want: true},
 		{name: "not where it is gone", verb: events.VerbDeleted, version: 5},
+		{name: "not where it is gone by a deletion", operation: "delete", verb: events.VerbDeleted, version: 5},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			rotation, _ := RotationOf(rotated(shopDB, func(c *events.Change) {
 				c.Verb, c.Store.Operation, c.Store.Version = test.verb, test.operation, test.version
 			}))
-			if got := rotation.NewVersion(); got != test.want {
+			if got := rotation.NewContent(); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

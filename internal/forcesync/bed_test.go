@@ -103,6 +103,8 @@ func (b *bed) start(host Host) {
 	defer b.mu.Unlock()
 	b.y, b.settled, b.active = y, make(map[*event]error), 0
 	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")))
+	index.put(externalsecret.ReadStore(b.parse(
+		"metadata: {name: roles}\nspec: {provider: {vault: {server: 'https://bao', path: database, version: v1}}}")))
 	for _, name := range slices.SortedFunc(maps.Keys(b.objects), compareNames) {
 		b.show(b.objects[name])
 	}

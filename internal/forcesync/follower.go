@@ -73,7 +73,7 @@ func (f *follower) review(ctx context.Context, s *pendingSync) {
 func (f *follower) synced(ctx context.Context, s *pendingSync) {
 	f.tracker.slots.release(ctx, s)
 	s.endWait(done.String())
-	if s.changed || !s.rotation.NewVersion() || s.seen.Target == (events.Source{}) {
+	if s.changed || !s.rotation.NewContent() || s.seen.Target == (events.Source{}) {
 		f.tracker.finish(ctx, s, done, nil)
 		return
 	}

@@ -151,6 +151,11 @@ func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// readsRole makes an ExternalSecret read the password of a static role as well, and roleSource is that role.
+const readsRole = ", dataFrom: [{sourceRef: {storeRef: {name: roles, kind: ClusterSecretStore}}, extract: {key: static-creds/db}}]"
+
+var roleSource = events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "database", Path: "static-creds/db"}.Source()
+
 func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 	stale := func(times int) func(types.NamespacedName) string {
 		return func(types.NamespacedName) string {
@@ -163,6 +168,10 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 	again := []string{"db " + secondVersion, "db " + secondVersion + "-r1", "db " + secondVersion + "-r2"}
 	undeleted := func(c *events.Change) { c.Store.Operation = "undelete" }
 	uncounted := func(c *events.Change) { c.Store.Version = 0 }
+	role := func(c *events.Change) {
+		c.Source, c.Store.Engine, c.Store.Version, c.Store.Operation = roleSource, events.EngineDatabase, 0, ""
+	}
+	roleAgain := []string{"db main/root/database/static-creds/db/2", "db main/root/database/static-creds/db/2-r1"}
 	tests := []struct {
 		name    string
 		stale   int // how often an old version is read
@@ -176,8 +185,10 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 		{name: "twice", stale: 2, patches: again, outcome: "db completed synced"},
 		{name: "but not more often", stale: 9, patches: again, outcome: "db skipped no-change"},
 		{name: "where polling found it", stale: 9, mutate: func(c *events.Change) { c.Store.Operation = "" }, patches: again, outcome: "db skipped no-change"},
-		{name: "not where no version was written", stale: 9, mutate: undeleted, patches: again[:1], outcome: "db completed synced"},
-		{name: "not where none are counted", stale: 9, mutate: uncounted, patches: again[:1], outcome: "db completed synced"},
+		{name: "where a version was undeleted", stale: 1, mutate: undeleted, patches: again[:2], outcome: "db completed synced"},
+		{name: "where none are counted", stale: 1, mutate: uncounted, patches: again[:2], outcome: "db completed synced"},
+		{name: "where a role was rotated", stale: 1, target: readsRole, mutate: role, patches: roleAgain, outcome: "db completed synced"},
+		{name: "but not more often where none are counted", stale: 9, mutate: uncounted, patches: again, outcome: "db skipped no-change"},
 		{name: "not where it writes nothing", stale: 9, target: ", target: {creationPolicy: None}", patches: again[:1], outcome: "db completed synced"},
 		{name: "not where nobody watches what it writes", stale: 9, target: ", target: {manifest: {apiVersion: example.org/v1, kind: Thing}}", patches: again[:1], outcome: "db completed synced"},
 	}
