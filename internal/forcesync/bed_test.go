@@ -23,6 +23,9 @@ import (
 // maxSyncs is how many ExternalSecrets may be patched and not synced at a time.
 const maxSyncs = 5
 
+// syncTime is how long the operator takes for a sync, unless a test says otherwise.
+const syncTime = 100 * time.Millisecond
+
 // bed is a cluster of one test, in the time of testing/synctest: an API server with ExternalSecrets, External Secrets Operator, a watcher of
 // what that writes, and the Syncer of an actuator.
 type bed struct {
@@ -64,7 +67,7 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	b := &bed{
 		T: t, do: make(chan func()), objects: make(map[types.NamespacedName]*unstructured.Unstructured),
-		queue: make(chan types.NamespacedName, 10000), took: 100 * time.Millisecond, content: "1",
+		queue: make(chan types.NamespacedName, 10000), took: syncTime, content: "1",
 		deaf: make(map[string]bool), failing: make(map[string]bool),
 		pending: make(map[types.NamespacedName]bool), written: make(map[types.NamespacedName]string),
 	}

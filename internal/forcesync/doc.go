@@ -1,8 +1,9 @@
 // Package forcesync makes External Secrets Operator read a secret again as soon as it changes in OpenBao or Vault.
 //
 // An event about a secret in a store asks for a sync of every ExternalSecret that reads it. A sync is one patch of the force-sync
-// annotation, and then a wait until the operator has synced and, unless the secret is gone, until the Secret that it writes has changed.
-// The event stays in flight until the last of its syncs has finished.
+// annotation, and then a wait until the operator has synced and, unless the secret is gone, until the Secret that it writes has changed. A
+// sync that changes nothing is repeated, unless another one has shown before that the store returns the change. The event stays in flight
+// until the last of its syncs has finished.
 //
 // Guarantee: the annotation is derived from the event alone, so an actuator that takes over recognizes what was asked before and waits
 // for it instead of asking again. Nothing waits in memory only: whatever is lost with the program is redelivered with its event.

@@ -3,6 +3,8 @@ package forcesync
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -20,6 +22,8 @@ const (
 	changeWait = 3 * time.Second
 	// maxRepeats is how often a sync that changed nothing is repeated: a standby of the store may have answered with the old version.
 	maxRepeats = 2
+	// serverLag is how much later than the first server of a store the others return a change.
+	serverLag = 3 * time.Second
 )
 
 // follower follows patched ExternalSecrets until they are synced and what they write has changed.
@@ -80,11 +84,30 @@ func (f *follower) synced(ctx context.Context, s *pendingSync) {
 	f.tracker.wait(s, checking, f.now().Add(changeWait))
 }
 
-// targetChanged takes note that what an ExternalSecret writes has changed.
-func (f *follower) targetChanged(ctx context.Context, s *pendingSync) {
-	s.changed = true
-	if s.state == checking {
-		f.tracker.finish(ctx, s, done, nil)
+// targetChanged takes note that a Secret or ConfigMap has changed, which ExternalSecrets may write.
+func (f *follower) targetChanged(ctx context.Context, target events.Source) {
+	syncs := slices.Collect(maps.Values(f.tracker.pending.byTarget[target]))
+	if len(syncs) == 1 && len(f.tracker.pending.bySecret[syncs[0].key.secret]) == 1 && syncs[0].showsContent() {
+		f.noteVisible(syncs[0])
+	}
+	for _, s := range syncs {
+		s.changed = true
+		if s.state == checking {
+			f.tracker.finish(ctx, s, done, nil)
+		}
+	}
+}
+
+// noteVisible takes note that the store returns what a sync is for, for all syncs of the same change.
+func (f *follower) noteVisible(shown *pendingSync) {
+	if !shown.visible.IsZero() {
+		return
+	}
+	now := f.now()
+	for _, s := range f.tracker.pending.byKey {
+		if s.key.source == shown.key.source && s.change.ID() == shown.change.ID() {
+			s.visible = now
+		}
 	}
 }
 
@@ -115,9 +138,9 @@ func (f *follower) expire(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// repeat asks again for a sync that changed nothing, a few times.
+// repeat asks again for a sync that changed nothing, a few times at most.
 func (f *follower) repeat(ctx context.Context, s *pendingSync) {
-	if s.repeat == maxRepeats {
+	if s.repeat == maxRepeats || s.isCurrent() {
 		f.tracker.finish(ctx, s, noChange, nil)
 		return
 	}

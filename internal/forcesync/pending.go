@@ -80,6 +80,9 @@ type pendingSync struct {
 	failedBefore bool
 	// changed is set when what the ExternalSecret writes has changed since the patch.
 	changed bool
+	// sent is when this actuator last sent a patch, and visible when the store was first seen to return what the sync is for. Both are
+	// zero before that.
+	sent, visible time.Time
 	// span is that of the wait for the operator; nil when there is none.
 	span trace.Span
 }
@@ -92,6 +95,18 @@ func (s *pendingSync) newest() cause { return s.causes[len(s.causes)-1] }
 func (s *pendingSync) isSynced() bool {
 	return s.seen.Ready && (s.seen.SyncedVersion != s.from ||
 		!s.certain && !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second)))
+}
+
+// showsContent reports whether a change of what the ExternalSecret writes shows that the store returns what the sync is for, if it is the
+// only sync of the ExternalSecret. The change may also come from an earlier change of the source, or from what differs in each answer, such
+// as the time that the password of a role has left.
+func (s *pendingSync) showsContent() bool {
+	return (s.state == syncing || s.state == checking) && len(s.causes) == 1 && s.change.Store.Engine == events.EngineKV
+}
+
+// isCurrent reports whether a sync that has changed nothing has read what it is for, so that the ExternalSecret does not use what changed.
+func (s *pendingSync) isCurrent() bool {
+	return !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
 }
 
 // endWait ends the span of the wait for the operator, if there is one.

@@ -23,7 +23,7 @@ type simulation struct {
 	// versions has the last version of each path, and open the events that are not settled.
 	versions map[string]int64
 	open     map[string][]*event
-	// lag is how many more times a standby answers each ExternalSecret.
+	// lag is how many more times a standby, which has an old version, answers about each path.
 	lag map[string]int
 	log []string
 }
@@ -41,11 +41,14 @@ func newSimulation(b *bed, seed uint64) *simulation {
 	b.secret("f", "p", ", dataFrom: [{extract: {key: q}}]")
 	b.cluster(2)
 	b.read = func(name types.NamespacedName) string {
-		if s.lag[name.Name] > 0 {
-			s.lag[name.Name]--
-			return b.written[name]
+		content := s.current(name.Name)
+		for path := range strings.SplitSeq(simulatedPaths[name.Name], "+") {
+			if s.lag[path] > 0 {
+				s.lag[path]--
+				content = b.written[name]
+			}
 		}
-		return s.current(name.Name)
+		return content
 	}
 	return s
 }
@@ -69,10 +72,8 @@ func (s *simulation) rotateOne() {
 	s.with(func() {
 		s.versions[path]++
 		version = s.versions[path]
-		for name, paths := range simulatedPaths {
-			if s.lags && slices.Contains(strings.Split(paths, "+"), path) {
-				s.lag[name] = s.random.IntN(maxRepeats + 1)
-			}
+		if s.lags {
+			s.lag[path] = s.random.IntN(maxRepeats + 1)
 		}
 	})
 	s.notef("%s: %s is at %d", time.Now().Format("15:04:05.0"), path, version)

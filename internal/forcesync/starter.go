@@ -78,6 +78,10 @@ func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 		return false
 	}
 	b.tracker.pending.trackTarget(s)
+	if s.repeat > 0 && s.changed {
+		b.tracker.finish(ctx, s, done, nil) // meanwhile the last patch turns out to have been enough
+		return false
+	}
 	return true
 }
 
@@ -108,7 +112,7 @@ func (b *starter) answered(ctx context.Context, a answer) {
 				// From the answer itself: the index may not have had the last sync yet.
 				s.from = a.after.SyncedVersion
 			}
-			s.failures, s.backoff = 0, kube.PatchBackoff()
+			s.sent, s.failures, s.backoff = a.sent, 0, kube.PatchBackoff()
 			b.follower.follow(ctx, s, a.sent)
 		}
 	}

@@ -49,9 +49,7 @@ func New(host Host, index *Index) *Syncer {
 // that the event asks for. span is that of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
 	if change.Verb != events.VerbDeleted {
-		for _, s := range y.tracker.pending.byTarget[change.Source] {
-			y.follower.targetChanged(ctx, s)
-		}
+		y.follower.targetChanged(ctx, change.Source)
 	}
 	rotation, ok := externalsecret.RotationOf(change)
 	if !ok {
@@ -89,7 +87,7 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	}
 	s.causes = append(s.causes, later.causes...)
 	s.change, s.rotation = later.change, later.rotation
-	s.repeat, s.failures, s.backoff, s.changed = 0, 0, later.backoff, false
+	s.repeat, s.failures, s.backoff, s.changed, s.visible = 0, 0, later.backoff, false, time.Time{}
 	switch s.state {
 	case queued:
 	case patching:
