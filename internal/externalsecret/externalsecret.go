@@ -1,8 +1,8 @@
 package externalsecret
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/expression"
 )
 
 // ExternalSecret holds the parts of an ExternalSecret that decide what it reads and whether it can be synced.
@@ -49,8 +51,9 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 		}
 		es.add(&spec.Data[i].RemoteRef, es.storeOf(own, spec.SecretStoreRef))
 	}
+	var names expressions
 	for i := range spec.DataFrom {
-		es.addFrom(&spec.DataFrom[i], spec.SecretStoreRef)
+		es.addFrom(&spec.DataFrom[i], spec.SecretStoreRef, &names)
 	}
 	return es
 }
@@ -63,7 +66,7 @@ func (es *ExternalSecret) add(ref *esv1.ExternalSecretDataRemoteRef, store types
 	es.references = append(es.references, entry)
 }
 
-func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, fallback esv1.SecretStoreRef) {
+func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, fallback esv1.SecretStoreRef, names *expressions) {
 	var own *esv1.SecretStoreRef
 	if source := entry.SourceRef; source != nil {
 		if source.GeneratorRef != nil {
@@ -80,9 +83,11 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, f
 		f := &find{path: entry.Find.Path}
 		if entry.Find.Name != nil {
 			var err error
-			if f.name, err = regexp.Compile(entry.Find.Name.RegExp); err != nil {
+			if f.name, err = names.compile(entry.Find.Name.RegExp); err != nil {
 				es.Problems = append(es.Problems, fmt.Errorf("find.name.regexp: %w", err))
-				return
+			}
+			if err != nil && !errors.Is(err, expression.ErrTooLarge) {
+				return // the operator finds nothing either
 			}
 		}
 		es.references = append(es.references, reference{store: store, find: f})

@@ -15,6 +15,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"metadata":{"namespace":"shop"},"spec":{"refreshInterval":"x","dataFrom":[{"find":{"path":"/","name":{"regexp":"(["}}},{"extract":{"key":"/data/"}}]}}`,
 		`{"metadata":{"name":""},"spec":{"provider":{"openBao":{"server":"%zz"}},"conditions":[{"namespaceRegexes":["("]}]}}`)
 	f.Add(`{"metadata":{"annotations":5,"ownerReferences":[{"controller":true}]},"status":{"conditions":[{}],"refreshTime":null}}`, `{"spec":{"provider":null}}`)
+	f.Add(`{"spec":{"secretStoreRef":{"name":"bao"},"dataFrom":[{"find":{"name":{"regexp":"(?:x{100}){10}"}}},{"find":{"name":{"regexp":"\\pL{1000}"}}}]}}`,
+		`{"spec":{"provider":{"vault":{"server":"https://bao","path":"secret"}},"conditions":[{"namespaceRegexes":["((a{100}){10}){10}"]}]}}`)
 	rotation, _ := RotationOf(rotated(shopDB, nil))
 	f.Fuzz(func(t *testing.T, text, storeText string) {
 		obj, storeObj := &unstructured.Unstructured{}, &unstructured.Unstructured{}

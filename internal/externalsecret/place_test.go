@@ -1,6 +1,8 @@
 package externalsecret
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,6 +159,44 @@ func TestABadExpressionIsReportedAndTheRestCounts(t *testing.T) {
 	}
 	if reads(t, es, stores, rotated(events.StorePath{Mount: "secret", Path: "other"}, nil)) {
 		t.Error("the bad expression matches")
+	}
+}
+
+func TestAnExpressionThatIsTooLargeFindsAnyName(t *testing.T) {
+	tests := []struct {
+		name        string
+		expressions []string
+		kept        int // how many may be compiled
+	}{
+		{name: "one that is large in memory", expressions: []string{"(?:" + strings.Repeat("x", 3300) + "){1000}"}},
+		{name: "one that is very long", expressions: []string{strings.Repeat("x", 1<<20)}},
+		{name: "many that are large together", expressions: slices.Repeat([]string{"x{1000}"}, 100), kept: 16},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var entries []string
+			for _, text := range test.expressions {
+				entries = append(entries, "{find: {name: {regexp: '"+text+"'}}}")
+			}
+			es := externalSecretOf(t, "{secretStoreRef: {name: bao}, dataFrom: ["+strings.Join(entries, ", ")+"]}")
+			if !reads(t, es, storesOf(t, vaultSecret), rotated(shopDB, nil)) {
+				t.Error("it does not find the secret")
+			}
+			kept := 0
+			for i := range es.references {
+				if es.references[i].find.name != nil {
+					kept++
+				}
+			}
+			if kept > test.kept || len(es.Problems) != len(test.expressions)-kept {
+				t.Errorf("%d were compiled, want %d at most; %d problems", kept, test.kept, len(es.Problems))
+			}
+			for _, problem := range es.Problems {
+				if text := problem.Error(); len(text) > 100 {
+					t.Errorf("a problem has %d bytes: %.100s", len(text), text)
+				}
+			}
+		})
 	}
 }
 

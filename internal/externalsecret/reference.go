@@ -21,6 +21,6 @@ type reference struct {
 // find selects secrets by name or by tags.
 type find struct {
 	path *string
-	// name is nil where secrets are selected by tags. Those are not known here, so any secret may match.
+	// name is nil where secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
 	name *regexp.Regexp
 }

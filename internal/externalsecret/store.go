@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/expression"
 )
 
 // Store holds what is needed of a SecretStore or a ClusterSecretStore. The latter has no namespace.
@@ -28,8 +31,8 @@ type Store struct {
 // condition selects a namespace if any of its parts matches.
 type condition struct {
 	names    []string
-	selector labels.Selector // nil: none
-	regexps  []*regexp.Regexp
+	selector labels.Selector  // nil: none
+	regexps  []*regexp.Regexp // one that is nil selects all, because it is too large to be kept
 }
 
 // ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and its Problems say why.
@@ -44,10 +47,11 @@ func ReadStore(obj *unstructured.Unstructured) *Store {
 	if s.Namespace != "" {
 		return s // only a ClusterSecretStore has conditions
 	}
+	var namespaces expressions
 	for i := range typed.Spec.Conditions {
 		spec := &typed.Spec.Conditions[i]
 		s.conditions = append(s.conditions, condition{
-			names: spec.Namespaces, selector: s.selector(spec.NamespaceSelector), regexps: s.regexps(spec.NamespaceRegexes),
+			names: spec.Namespaces, selector: s.selector(spec.NamespaceSelector), regexps: s.regexps(spec.NamespaceRegexes, &namespaces),
 		})
 	}
 	return s
@@ -65,15 +69,16 @@ func (s *Store) selector(spec *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-func (s *Store) regexps(texts []string) []*regexp.Regexp {
+func (s *Store) regexps(texts []string, namespaces *expressions) []*regexp.Regexp {
 	var list []*regexp.Regexp
 	for _, text := range texts {
-		compiled, err := regexp.Compile(text)
+		compiled, err := namespaces.compile(text)
 		if err != nil {
 			s.Problems = append(s.Problems, fmt.Errorf("conditions: namespaceRegexes: %w", err))
-			continue
 		}
-		list = append(list, compiled)
+		if err == nil || errors.Is(err, expression.ErrTooLarge) {
+			list = append(list, compiled)
+		}
 	}
 	return list
 }
@@ -90,7 +95,7 @@ func (s *Store) serves(namespace string) bool {
 func (c condition) selects(namespace string) bool {
 	return slices.Contains(c.names, namespace) ||
 		c.selector != nil && maySelect(c.selector, namespace) ||
-		slices.ContainsFunc(c.regexps, func(r *regexp.Regexp) bool { return r.MatchString(namespace) })
+		slices.ContainsFunc(c.regexps, func(r *regexp.Regexp) bool { return r == nil || r.MatchString(namespace) })
 }
 
 func maySelect(selector labels.Selector, namespace string) bool {

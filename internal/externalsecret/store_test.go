@@ -14,6 +14,7 @@ func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testin
 		{name: "one that an expression matches", conditions: "[{namespaceRegexes: ['^sh']}]", want: true},
 		{name: "none that it does not match", conditions: "[{namespaceRegexes: ['^op']}]"},
 		{name: "none by an expression that is bad", conditions: "[{namespaceRegexes: ['(']}]", problems: 1},
+		{name: "one by an expression that is too large", conditions: "[{namespaceRegexes: ['(?:abcdefghijklmnopqrstuvwxyz){1000}']}]", want: true, problems: 1},
 		{name: "one by another expression beside a bad one", conditions: "[{namespaceRegexes: ['(', 'shop']}]", want: true, problems: 1},
 		{name: "one whose labels may be so", conditions: "[{namespaceSelector: {matchLabels: {team: a}}}]", want: true},
 		{name: "one whose name is a label", conditions: "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}]", want: true},

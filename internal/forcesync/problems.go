@@ -3,12 +3,16 @@ package forcesync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
+
+// maxProblems is how much is logged about one ExternalSecret, in characters. Whoever writes it decides how much is wrong with it.
+const maxProblems = 1000
 
 // problems logs the parts of an ExternalSecret that are not readable, once for each wording.
 type problems struct {
@@ -26,9 +30,9 @@ func (p *problems) review(ctx context.Context, name types.NamespacedName, es *ex
 		delete(p.logged, name)
 		return
 	}
-	err := errors.Join(es.Problems...)
-	if p.logged[name] != err.Error() {
-		p.logged[name] = err.Error()
-		p.log.WarnContext(ctx, "externalsecret not readable", "externalsecret", name.Name, "namespace", name.Namespace, "err", err)
+	text := fmt.Sprintf("%.*s", maxProblems, errors.Join(es.Problems...))
+	if p.logged[name] != text {
+		p.logged[name] = text
+		p.log.WarnContext(ctx, "externalsecret not readable", "externalsecret", name.Name, "namespace", name.Namespace, "err", text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,5 +28,15 @@ func TestEachProblemIsLoggedOnce(t *testing.T) {
 	}
 	if len(p.logged) != 0 {
 		t.Errorf("something is left: %v", p.logged)
+	}
+}
+
+func TestWhatIsLoggedAboutAnExternalSecretIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	p := newProblems(slog.New(slog.NewTextHandler(&log, nil)))
+	es := &externalsecret.ExternalSecret{Problems: slices.Repeat([]error{errors.New("find.name.regexp: missing closing )")}, 10_000)}
+	p.review(t.Context(), types.NamespacedName{Namespace: "shop", Name: "db"}, es)
+	if size := log.Len(); size == 0 || size > 2*maxProblems {
+		t.Errorf("%d bytes were logged, want %d at most", size, 2*maxProblems)
 	}
 }

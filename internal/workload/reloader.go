@@ -1,14 +1,14 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
+	"math"
 	"regexp/syntax"
 	"strconv"
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/expression"
 )
 
 // Annotations of Stakater's Reloader that are not about one kind of source.
@@ -118,7 +118,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 	if !p.fits(k.named, text) {
 		return
 	}
-	left := maxAnnotation
+	left := expression.MaxSteps
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -139,41 +139,17 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 // The expression must match all of the name. Reloader compiles "^"+item+"$", in which "foo|bar" matches foobaz.
 func reloaderName(item string, limit int) (matcher, int, error) {
 	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
-	tree, err := syntax.Parse(item, syntax.Perl)
+	tree, size, err := expression.Parse(item, limit)
 	if err != nil {
-		return nil, 0, shorter(err)
-	}
-	size := expanded(tree)
-	if size > limit {
-		return nil, 0, fmt.Errorf("the expressions have more than %d steps in all", maxAnnotation)
+		return nil, 0, err
 	}
 	if tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 {
 		return exactly(tree.Rune), size, nil
 	}
-	whole, err := regexp.Compile("^(?:" + item + ")$")
+	// What is an expression alone may be none in parentheses, such as one that ends in a quotation.
+	whole, _, err := expression.Compile("^(?:"+item+")$", math.MaxInt)
 	if err != nil {
-		return nil, 0, shorter(err)
+		return nil, 0, err
 	}
 	return pattern{whole}, size, nil
-}
-
-// shorter drops the expression, which may be very long, from an error: the item is in it already.
-func shorter(err error) error {
-	if syntaxErr, ok := errors.AsType[*syntax.Error](err); ok {
-		return errors.New(syntaxErr.Code.String())
-	}
-	return err
-}
-
-// expanded returns about how many steps and character ranges an expression has with its repetitions written out: "x{1000}" is seven bytes
-// long and has a thousand steps.
-func expanded(tree *syntax.Regexp) int {
-	size := max(1, len(tree.Rune))
-	for _, sub := range tree.Sub {
-		size += expanded(sub)
-	}
-	if tree.Op == syntax.OpRepeat {
-		size *= max(tree.Min, tree.Max, 1)
-	}
-	return size
 }
