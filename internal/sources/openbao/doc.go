@@ -1,8 +1,8 @@
 // Package openbao detects changes of secrets in OpenBao and Vault and reports each as an Observation to a sink.
 //
 // A store sends no events. Its audit log reports changes at once; its metadata is authoritative. This package uses both: an HTTP
-// receiver (OpenBao's HTTP audit device), a receiver of lines (the socket audit device) and a poller of metadata. All three
-// report the same Observation for the same state.
+// receiver (OpenBao's HTTP audit device), a receiver of lines (the socket audit device) and a poller of metadata, which also reads
+// static roles when they should have been rotated. All three report the same Observation for the same state.
 //
 // Guarantee: every state of a KV v2 secret or a static role in a polled mount is eventually observed, unless a later state replaced
 // it before anybody looked. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1,

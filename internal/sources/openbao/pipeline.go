@@ -82,7 +82,7 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	}
 	defer p.client.close()
 	mounts := newMountTable(p.client)
-	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts}
+	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts, rotations: newRotations(p.client, p.now)}
 	hints := make(chan hint, hintsSize)
 	first := &triage{hints: hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
@@ -95,9 +95,10 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	group.Go(func() { follow.run(ctx) })
 	if p.isPolled() {
 		polled := &outlet{sink: sink, status: p.status, polled: newPollTimes(p.client)}
+		sweeper := p.newSweeper(metadata, polled)
 		poll := &poller{
-			store: p.config.Name, interval: p.config.interval, requests: p.polls, sweep: p.newSweeper(metadata, polled).sweep,
-			status: p.status, metrics: p.metrics, now: p.now,
+			store: p.config.Name, interval: p.config.interval, requests: p.polls, sweep: sweeper.sweep,
+			rotations: metadata.rotations, readRoles: sweeper.readRoles, status: p.status, metrics: p.metrics, now: p.now,
 		}
 		group.Go(func() { poll.run(ctx) })
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -27,15 +29,19 @@ func (r pollRequests) ask() {
 	}
 }
 
-// poller polls a store: at its interval, soon after a request, and with backoff after a failure.
+// poller polls a store: at its interval, soon after a request, and with backoff after a failure. Between two polls it reads the static
+// roles that are rotated meanwhile.
 type poller struct {
 	store    string
 	interval time.Duration
 	requests pollRequests
 	sweep    func(context.Context) bool
-	status   *status
-	metrics  *metrics
-	now      func() time.Time
+	// rotations says when readRoles is to be called, and for which roles.
+	rotations *rotations
+	readRoles func(ctx context.Context, roles []events.StorePath)
+	status    *status
+	metrics   *metrics
+	now       func() time.Time
 }
 
 // run polls until ctx is done.
@@ -48,6 +54,7 @@ func (p *poller) run(ctx context.Context) {
 			backoff = p.backoff()
 			p.status.notePoll(p.now())
 			p.metrics.countPoll(ctx, p.store, "success")
+			p.rotations.forget(began)
 		} else if ctx.Err() == nil {
 			delay = backoff.Step()
 			p.metrics.countPoll(ctx, p.store, "failure")
@@ -63,11 +70,31 @@ func (p *poller) rest(ctx context.Context, took, delay time.Duration) {
 		return
 	case <-time.After(max(minGap, took)):
 	}
-	select {
-	case <-ctx.Done():
-	case <-p.requests:
-	case <-time.After(delay):
+	took = 0
+	for poll := time.After(delay); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.requests:
+			return
+		case <-poll:
+			return
+		case <-p.rotation(took):
+			began := p.now()
+			p.readRoles(ctx, p.rotations.take())
+			took = p.now().Sub(began)
+		}
 	}
+}
+
+// rotation returns a channel that is readable when a static role should have been rotated, but not before a gap as long as it took to read
+// the last ones. It is nil if no rotation is expected.
+func (p *poller) rotation(took time.Duration) <-chan time.Time {
+	at, ok := p.rotations.next()
+	if !ok {
+		return nil
+	}
+	return time.After(max(at.Sub(p.now()), minGap, took))
 }
 
 // backoff returns the delays after failed polls.

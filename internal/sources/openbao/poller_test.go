@@ -22,7 +22,8 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 		var polls atomic.Int64
 		p := &poller{
 			store: "main", interval: time.Minute, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler)), metrics: m, now: time.Now,
-			sweep: func(context.Context) bool { polls.Add(1); return true },
+			sweep:     func(context.Context) bool { polls.Add(1); return true },
+			rotations: newRotations(nil, time.Now),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -43,13 +43,16 @@ func (m *metadata) state(now time.Time) (version int64, state State, at time.Tim
 // staticRole is the part of a static role that is decoded. Its password is at another path.
 type staticRole struct {
 	LastRotation instant `json:"last_vault_rotation"`
+	// Period is the time between two rotations, in seconds. Zero if they follow a schedule.
+	Period integer `json:"rotation_period"`
 }
 
 // metadataReader reads the state of single secrets.
 type metadataReader struct {
-	origin origin
-	client *client
-	mounts *mountTable
+	origin    origin
+	client    *client
+	mounts    *mountTable
+	rotations *rotations
 }
 
 // read asks the store for the state of a secret. A secret that does not exist is Gone.
@@ -105,6 +108,9 @@ func (r *metadataReader) readRole(ctx context.Context, in engineMount, path stri
 	var found staticRole
 	got, err := r.client.get(ctx, in.namespace, in.path+"/"+places.list+"/"+name, nil, &found)
 	o := r.origin.ofReply(in, path, got)
+	if err == nil || errors.Is(err, errNotThere) {
+		r.rotations.note(o.Path, found)
+	}
 	if err != nil {
 		return o, orGone(&o, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -123,6 +124,27 @@ func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
 		return err
 	}
 	return s.readMissing(ctx, in, expected, live)
+}
+
+// readRoles reads static roles that should have been rotated. If the store does not answer, the others are left to the next poll, which also
+// reports that.
+func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
+	var down atomic.Bool
+	inParallel(len(roles), func(i int) {
+		if down.Load() || ctx.Err() != nil {
+			return
+		}
+		o, err := s.bulk.metadataReader.read(ctx, roles[i])
+		switch {
+		case err == nil && (o.State != Gone || !s.catalog.rulesOut(roles[i])):
+			s.outlet.emit(ctx, o)
+		case err != nil && !final(err):
+			down.Store(true)
+		}
+	})
+	if down.Load() {
+		s.bulk.metadataReader.rotations.forget(s.client.now())
+	}
 }
 
 // readMissing reads the paths that were expected and not found. Those that do not exist any more are observed as Gone.
