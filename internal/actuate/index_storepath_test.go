@@ -15,6 +15,8 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 	db := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
 	inTeam := db
 	inTeam.Namespace = "team-a"
+	colon := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "a:b"}
+	colonMount := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "kv:2", Path: "a:b"}
 	agent := func(path string) map[string]string {
 		return map[string]string{"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-inject-secret-a": path}
 	}
@@ -35,6 +37,21 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 		{name: "a pattern, whose star goes over slashes", workload: rollOn("openbao:secret/*"), path: db, want: true},
 		{name: "a pattern of another mount", workload: rollOn("openbao:kv/*"), path: db},
 		{name: "an exclusion from a pattern", workload: rollOn("openbao:secret/*, !openbao:secret/shop/db"), path: db},
+		{name: "a path in its store", workload: rollOn("openbao:bao:secret/shop/db"), path: db, want: true},
+		{name: "a path in its store, as the API does", workload: rollOn("openbao:bao:secret/data/shop/db"), path: db, want: true},
+		{name: "a path in another store", workload: rollOn("openbao:dev:secret/shop/db"), path: db},
+		{name: "a path in either of two stores", workload: rollOn("openbao:dev:secret/shop/db, openbao:bao:secret/shop/db"), path: db, want: true},
+		{name: "a path in a namespace of its store", workload: rollOn("openbao:bao:team-a/secret/shop/db"), path: inTeam, want: true},
+		{name: "a pattern in its store", workload: rollOn("openbao:bao:secret/*"), path: db, want: true},
+		{name: "everything in its store", workload: rollOn("openbao:bao:*"), path: inTeam, want: true},
+		{name: "a pattern in another store", workload: rollOn("openbao:dev:*"), path: db},
+		{name: "an exclusion of its store", workload: rollOn("openbao:secret/*, !openbao:bao:*"), path: db},
+		{name: "an exclusion of another store", workload: rollOn("openbao:secret/*, !openbao:dev:*"), path: db, want: true},
+		{name: "a path with a colon, in any store", workload: rollOn("openbao:secret/a:b"), path: colon, want: true},
+		{name: "a path with a colon, in its store", workload: rollOn("openbao:bao:secret/a:b"), path: colon, want: true},
+		{name: "a mount with a colon, in its store", workload: rollOn("openbao:bao:kv:2/a:b"), path: colonMount, want: true},
+		{name: "a mount with a colon, whose first part is taken for a store", workload: rollOn("openbao:kv:2/a:b"), path: colonMount},
+		{name: "what an agent injects, excluded in another store", workload: rollOn("auto, !openbao:dev:secret/*"), template: agent("secret/data/shop/db"), path: db, want: true},
 		{name: "what an agent injects, with auto", workload: rollOn("auto"), template: agent("secret/data/shop/db"), path: db, want: true},
 		{name: "what an agent injects, with openbao", workload: rollOn("openbao"), template: agent("secret/data/shop/db"), path: db, want: true},
 		{name: "what an agent injects, with secrets", workload: rollOn("secrets"), template: agent("secret/data/shop/db"), path: db},

@@ -149,16 +149,20 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 		Verb: events.VerbRotated, UID: "bao", ResourceVersion: "100", ChangedAt: "100", Fingerprint: fp("b"), Time: historyNow, WrittenAt: historyNow,
 		Store: &events.StoreState{Engine: events.EngineKV, Version: 7, Revision: "7"},
 	})
-	client := fake.NewClientset(deploymentOf("web", rollOn("openbao:secret/shop/db")))
+	const anyStore, thisStore, otherStore = "openbao:secret/shop/db", "openbao:bao:secret/shop/db", "openbao:dev:secret/shop/db"
+	const known = "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: "
 	for _, tt := range []struct {
-		name string
-		from []string
-		want string
+		name, rollOn string
+		from         []string
+		want         string
 	}{
-		{"with the option it knows the path", []string{"hub"}, "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: openbao:secret/shop/db  resourceVersion 100"},
-		{"without it does not", nil, "openbao/secret/shop/db"},
+		{"with the option it knows the path", anyStore, []string{"hub"}, known + anyStore + "  resourceVersion 100"},
+		{"without it does not", anyStore, nil, "openbao/secret/shop/db"},
+		{"it knows the path in the store that is named", thisStore, []string{"hub"}, known + thisStore + "  resourceVersion 100"},
+		{"it knows nothing of another store", otherStore, []string{"hub"}, "openbao/secret/shop/db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			client := fake.NewClientset(deploymentOf("web", rollOn(tt.rollOn)))
 			options := ExplainOptions{Origins: events.Origins{Cluster: "demo", StoresFrom: tt.from}, Clients: workload.Clients{Typed: client}}
 			var out bytes.Buffer
 			if err := Explain(t.Context(), options, &buses[0].Reader, "deployment/web", "shop", &out); err != nil {

@@ -187,6 +187,7 @@ func FuzzParseOptIn(f *testing.F) {
 	f.Add("secret/db#password, configmap/app-*,!configmap/noisy", "(", "false", "a b", false)
 	f.Add("none", `\Qa`, "", "", true)
 	f.Add("openbao:kv/shop/db,secret/,secret/a#", "((x{100}){10}){10}", "maybe", ",,", false)
+	f.Add("openbao:main:kv/shop/db,openbao:main:,openbao::a/b,openbao:kv:2/*#a:b", "", "", "", false)
 	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true)
 	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all bool) {
 		workload := map[string]string{

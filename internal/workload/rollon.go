@@ -23,7 +23,7 @@ var rollOnKinds = []struct {
 	{events.KindOpenBao, "openbao"},
 }
 
-// openBaoItem starts an item that is a path in a secret store: openbao:<path>.
+// openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
 // rollOnSays is what keyturn.dev/roll-on means for --roll-all.
@@ -136,10 +136,18 @@ func (r *rule) source(text string) string {
 	return ""
 }
 
-// storePath reads <path>#<key>, and returns what is wrong with it. The key is for people only: events do not say which keys of a secret in
-// a store have changed.
+// storePath reads <path>#<key> or <store>:<path>#<key>, and returns what is wrong with it. A colon in the first segment always ends the name
+// of a store; in later segments it has no meaning. The key is for people only: events do not say which keys of a secret in a store have
+// changed.
 func (r *rule) storePath(text string) string {
 	path, key, keyed := strings.Cut(text, "#")
+	first, _, _ := strings.Cut(path, "/")
+	if store, _, named := strings.Cut(first, ":"); named {
+		if len(validation.IsDNS1123Label(store)) > 0 {
+			return "what precedes the colon is not the name of a store, and a mount with a colon needs that in front"
+		}
+		r.store, path = store, path[len(store)+1:]
+	}
 	switch {
 	case keyed && key == "":
 		return "what follows # is not a key"
@@ -177,5 +185,5 @@ func rollOnAllowed() string {
 	}
 	return "allowed are none, or any of auto, " + strings.Join(words, ", ") +
 		", <kind>/<name>, <kind>/<name>#<key> and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
-		", and openbao:<mount>/<path>; <name> and <path> may have * and ?"
+		", and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; <name> and <path> may have * and ?"
 }

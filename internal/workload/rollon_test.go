@@ -209,7 +209,8 @@ func TestRollOn(t *testing.T) {
 
 func TestRollOnErrors(t *testing.T) {
 	const allowed = ": allowed are none, or any of auto, secrets, configmaps, openbao, <kind>/<name>, <kind>/<name>#<key> and " +
-		"!<kind>/<name>, where <kind> is secret or configmap, and openbao:<mount>/<path>; <name> and <path> may have * and ?"
+		"!<kind>/<name>, where <kind> is secret or configmap, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
+		"<name> and <path> may have * and ?"
 	tests := []struct {
 		name string
 		item string
@@ -224,6 +225,20 @@ func TestRollOnErrors(t *testing.T) {
 		{"a path of a store with a space", "openbao:kv/shop db", "not a path, nor a pattern of one"},
 		{"a path of a store that is too long", "openbao:" + strings.Repeat("a", 1025), "not a path, nor a pattern of one"},
 		{"a path of a store with an empty key", "openbao:kv/shop/db#", "what follows # is not a key"},
+		{"a path of a named store that is empty", "openbao:main:", "not a path, nor a pattern of one"},
+		{"a path of a named store that begins with a slash", "openbao:main:/kv/shop/db", "not a path, nor a pattern of one"},
+		{
+			"a store that is not a name", "openbao:My_Store:kv/shop/db",
+			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
+		},
+		{
+			"a store that is a pattern", "openbao:*:kv/shop/db",
+			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
+		},
+		{
+			"a store without a name", "openbao::kv/shop/db",
+			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
+		},
 		{"a path of a store written as a kind", "openbao/kv", "unknown kind"},
 		{"a kind that is none", "deployment/web", "unknown kind"},
 		{"a kind in the plural", "secrets/db", "unknown kind"},

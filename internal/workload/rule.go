@@ -16,6 +16,8 @@ type rule struct {
 	item       string
 	// kind is empty for every kind.
 	kind events.Kind
+	// store is the name of a secret store. Empty for every store.
+	store string
 	// name is nil for every name.
 	name matcher
 	// key is empty for the whole source.
@@ -24,7 +26,7 @@ type rule struct {
 
 // covers reports whether the rule is about a source.
 func (r *rule) covers(source events.Source) bool {
-	return (r.kind == "" || r.kind == source.Kind) && (r.name == nil || isCalled(source, r.name))
+	return (r.kind == "" || r.kind == source.Kind) && (r.store == "" || isIn(r.store, source)) && (r.name == nil || isCalled(source, r.name))
 }
 
 // rules collects what the annotations of a workload say.

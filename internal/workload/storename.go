@@ -35,6 +35,12 @@ func isCalled(source events.Source, name matcher) bool {
 	return slices.ContainsFunc(Spellings(source), name.match)
 }
 
+// isIn reports whether a source is a secret in the store.
+func isIn(store string, source events.Source) bool {
+	name, _, _ := strings.Cut(source.Name, "/")
+	return source.Kind == events.KindOpenBao && name == store
+}
+
 // SourceNamed returns the source that a name in a workload of a namespace stands for, as it is in the index.
 func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
