@@ -19,6 +19,8 @@ import (
 const (
 	// apiRetry is how often to look whether External Secrets Operator is installed, while it is not.
 	apiRetry = time.Minute
+	// oldVersion is what External Secrets Operator served before 0.16.
+	oldVersion = "v1beta1"
 	// manifest grants the permissions that a Watch needs.
 	manifest = "deploy/components/secret-stores"
 )
@@ -72,9 +74,21 @@ func (w *Watch) Run(ctx context.Context) {
 // await waits until the resource is installed. It reports false if ctx ended first.
 func (w *Watch) await(ctx context.Context, r resource) bool {
 	return kube.AwaitInstalled(ctx, w.client(r), apiRetry, func() {
-		w.options.Log.InfoContext(ctx, "external secrets api not installed; retrying", "resource", r.String(), "retry_in", apiRetry)
+		if w.isOld(ctx, r) {
+			w.options.Log.WarnContext(ctx, "external secrets api too old, nothing is synced; retrying",
+				"resource", r.String(), "served", oldVersion, "want", r.Version, "retry_in", apiRetry)
+		} else {
+			w.options.Log.InfoContext(ctx, "external secrets api not installed; retrying", "resource", r.String(), "retry_in", apiRetry)
+		}
 		w.options.Listed(r.String()) // there is nothing to list
 	})
+}
+
+// isOld reports whether only an operator that is too old serves the resource.
+func (w *Watch) isOld(ctx context.Context, r resource) bool {
+	r.Version = oldVersion
+	_, err := w.client(r).List(ctx, metav1.ListOptions{Limit: 1})
+	return err == nil
 }
 
 // watch runs the informer of a resource.

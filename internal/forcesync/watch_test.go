@@ -1,9 +1,11 @@
 package forcesync
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -26,12 +28,16 @@ import (
 
 // dynamicOf returns a client of the objects.
 func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
-	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+	kinds := map[schema.GroupVersionResource]string{
 		externalsecret.ExternalSecrets:        "ExternalSecretList",
 		externalsecret.SecretStores:           "SecretStoreList",
 		externalsecret.ClusterSecretStores:    "ClusterSecretStoreList",
 		externalsecret.ClusterExternalSecrets: "ClusterExternalSecretList",
-	}, objects...)
+	}
+	for resource, kind := range maps.Clone(kinds) {
+		kinds[resource.GroupResource().WithVersion(oldVersion)] = kind
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
 }
 
 // custom returns an object of External Secrets Operator.
@@ -120,6 +126,36 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	stop()
 }
 
+func TestAnOperatorThatIsTooOldIsTold(t *testing.T) {
+	for _, test := range []struct{ name, served, want string }{
+		{name: "one that serves an old version only", served: "v1beta1", want: "external secrets api too old"},
+		{name: "not one that is not installed", served: "none", want: "external secrets api not installed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := dynamicOf()
+				client.PrependReactor("list", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+					if action.GetResource().Version == test.served {
+						return true, &unstructured.UnstructuredList{}, nil
+					}
+					return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
+				})
+				var log bytes.Buffer
+				w := NewWatch(WatchOptions{
+					Client: client, Namespaces: []string{metav1.NamespaceAll}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+					Listed: func(string) {}, Denied: func(context.Context, string, error) {},
+				}, NewIndex())
+				ctx, cancel := context.WithTimeout(t.Context(), 10*apiRetry)
+				defer cancel()
+				w.Run(ctx)
+				if lines, said := strings.Count(log.String(), "\n"), strings.Count(log.String(), test.want); said != len(w.Resources()) || lines != said {
+					t.Errorf("%d lines, %d of them say %q, want one for each resource:\n%s", lines, said, test.want, &log)
+				}
+			})
+		})
+	}
+}
+
 func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newIndexBed(t)
@@ -128,7 +164,9 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 		missing.Store(true)
 		var asked atomic.Int32
 		client.PrependReactor("list", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
-			asked.Add(1)
+			if action.GetResource().Version == externalsecret.ExternalSecrets.Version {
+				asked.Add(1)
+			}
 			return missing.Load(), nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
 		})
 		index, _, ready, stop := watchOf(t, client)
