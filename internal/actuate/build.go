@@ -27,6 +27,7 @@ type surroundings struct {
 // newLoop puts the parts of a loop together, from the bottom up.
 func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now := s.options, s.options.Now
+	s.dirty.begin()
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)

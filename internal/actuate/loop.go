@@ -152,6 +152,7 @@ func (l *loop) takeSnapshot() {
 }
 
 func (l *loop) drain(ctx context.Context) {
+	l.dirty.end()
 	l.dater.running.Wait()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {

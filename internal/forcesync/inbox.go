@@ -11,6 +11,8 @@ type inbox struct {
 	signal chan struct{}
 
 	mu sync.Mutex
+	// collecting says that there is a Syncer that takes what is put in. Without one nothing is kept.
+	collecting bool
 	// changed are the ExternalSecrets that were changed or deleted.
 	changed map[types.NamespacedName]struct{}
 	answers []answer
@@ -18,6 +20,20 @@ type inbox struct {
 
 func newInbox() *inbox {
 	return &inbox{signal: make(chan struct{}, 1), changed: make(map[types.NamespacedName]struct{})}
+}
+
+// begin has the inbox collect. Its Syncer looks at what is in the index first, so what was put in before is not missed.
+func (i *inbox) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.collecting = true
+}
+
+// end drops what the Syncer has not taken, and everything that comes later.
+func (i *inbox) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.collecting, i.changed, i.answers = false, make(map[types.NamespacedName]struct{}), nil
 }
 
 func (i *inbox) markChanged(name types.NamespacedName) {
@@ -28,8 +44,14 @@ func (i *inbox) addAnswer(a answer) { i.put(func() { i.answers = append(i.answer
 
 func (i *inbox) put(write func()) {
 	i.mu.Lock()
-	write()
+	collecting := i.collecting
+	if collecting {
+		write()
+	}
 	i.mu.Unlock()
+	if !collecting {
+		return
+	}
 	select {
 	case i.signal <- struct{}{}:
 	default: // already signaled
@@ -43,11 +65,4 @@ func (i *inbox) take() (changed map[types.NamespacedName]struct{}, answers []ans
 	changed, answers = i.changed, i.answers
 	i.changed, i.answers = make(map[types.NamespacedName]struct{}), nil
 	return changed, answers
-}
-
-// dropAnswers removes the answers to the patches of a Syncer that has stopped.
-func (i *inbox) dropAnswers() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.answers = nil
 }

@@ -41,6 +41,16 @@ func NewIndex() *Index {
 	}
 }
 
+// attend has changes collected for a Syncer, and counts all that it knows as changed.
+func (x *Index) attend() {
+	x.inbox.begin()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for name := range x.secrets {
+		x.inbox.markChanged(name)
+	}
+}
+
 // get returns an ExternalSecret, nil if it does not exist.
 func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	x.mu.RLock()

@@ -19,7 +19,11 @@ type indexBed struct {
 	version int
 }
 
-func newIndexBed(t *testing.T) *indexBed { return &indexBed{T: t, Index: NewIndex()} }
+func newIndexBed(t *testing.T) *indexBed {
+	index := NewIndex()
+	index.attend()
+	return &indexBed{T: t, Index: index}
+}
 
 // changed returns the names of what has changed since the last call.
 func (b *indexBed) changed() []string {

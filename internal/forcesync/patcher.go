@@ -39,7 +39,7 @@ func (p *patcher) start(ctx context.Context, what patch) {
 // stop waits for the patches that are on their way, and drops their answers.
 func (p *patcher) stop() {
 	p.running.Wait()
-	p.inbox.dropAnswers()
+	p.inbox.end()
 }
 
 func (p *patcher) send(ctx context.Context, what patch) answer {

@@ -28,7 +28,8 @@ type Syncer struct {
 	starter  *starter
 }
 
-// New returns a Syncer. No other may use the Index until it is stopped.
+// New returns a Syncer. No other may use the Index until it is stopped. What changes while none uses it is not kept: a Syncer begins with a
+// look at everything in the Index.
 func New(host Host, index *Index) *Syncer {
 	y := &Syncer{
 		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
@@ -42,6 +43,7 @@ func New(host Host, index *Index) *Syncer {
 	y.starter = &starter{
 		tracker: y.tracker, follower: y.follower, patcher: y.patcher, index: index, log: host.Log, now: host.Now, failed: host.Metrics.PatchFailed,
 	}
+	index.attend()
 	return y
 }
 

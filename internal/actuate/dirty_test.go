@@ -1,0 +1,27 @@
+package actuate
+
+import (
+	"testing"
+)
+
+func TestAStandbyCollectsNothing(t *testing.T) {
+	a, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := workloadOf(t, "auto", wholeDB, nil)
+	a.index.observe(web, true)
+	if kept := a.dirty.take(); len(kept) != 0 {
+		t.Errorf("before it leads it keeps %v", kept)
+	}
+	l := newLoop(a.surroundings, unwritten(a))
+	a.index.forget(web.Key(), web.ID.UID)
+	if _, kept := a.dirty.take()[web.Key()]; !kept {
+		t.Error("while it leads it does not keep what has changed")
+	}
+	l.drain(t.Context())
+	a.index.observe(web, true)
+	if kept := a.dirty.take(); len(kept) != 0 {
+		t.Errorf("after it has led it keeps %v", kept)
+	}
+}
