@@ -44,7 +44,7 @@ func New(options Options) (*Actuator, error) {
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
-	a.index = newIndex(options.RollAll, a.dirty.add)
+	a.index = newIndex(options.RollAll, a.dirty.add, a.dirty.link)
 	a.reflectors = newReflectors(options.Client, options.Namespaces, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)

@@ -3,15 +3,17 @@ package actuate
 import (
 	"sync"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dirtySet gathers the workloads that have changed, for the loop to review. It keeps nothing while there is no loop: the next one begins with
+// dirtySet gathers the workloads that have changed, for the loop to review, and the sources that they have come to want. It keeps nothing while there is no loop: the next one begins with
 // a look at everything in the index.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex
 	keys   map[workload.Key]struct{} // nil: there is no loop
+	links  map[question]struct{}
 }
 
 func newDirtySet() *dirtySet { return &dirtySet{signal: make(chan struct{}, 1)} }
@@ -20,21 +22,34 @@ func newDirtySet() *dirtySet { return &dirtySet{signal: make(chan struct{}, 1)} 
 func (d *dirtySet) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keys = make(map[workload.Key]struct{})
+	d.keys, d.links = make(map[workload.Key]struct{}), make(map[question]struct{})
 }
 
 // end drops what the loop has not taken, and everything that comes later.
 func (d *dirtySet) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keys = nil
+	d.keys, d.links = nil, nil
 }
 
 func (d *dirtySet) add(key workload.Key) {
+	d.put(func() { d.keys[key] = struct{}{} })
+}
+
+// link takes the sources that a workload has come to want.
+func (d *dirtySet) link(key workload.Key, sources []events.Source) {
+	d.put(func() {
+		for _, source := range sources {
+			d.links[question{workload: key, source: source, linked: true}] = struct{}{}
+		}
+	})
+}
+
+func (d *dirtySet) put(write func()) {
 	d.mu.Lock()
 	gathers := d.keys != nil
 	if gathers {
-		d.keys[key] = struct{}{}
+		write()
 	}
 	d.mu.Unlock()
 	if !gathers {
@@ -47,12 +62,12 @@ func (d *dirtySet) add(key workload.Key) {
 }
 
 // take empties the set and returns what was in it.
-func (d *dirtySet) take() map[workload.Key]struct{} {
+func (d *dirtySet) take() (keys map[workload.Key]struct{}, links map[question]struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	keys := d.keys
+	keys, links = d.keys, d.links
 	if keys != nil {
-		d.keys = make(map[workload.Key]struct{})
+		d.keys, d.links = make(map[workload.Key]struct{}), make(map[question]struct{})
 	}
-	return keys
+	return keys, links
 }

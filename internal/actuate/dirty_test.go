@@ -11,17 +11,18 @@ func TestAStandbyCollectsNothing(t *testing.T) {
 	}
 	web := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(web, true)
-	if kept := a.dirty.take(); len(kept) != 0 {
-		t.Errorf("before it leads it keeps %v", kept)
+	if kept, links := a.dirty.take(); len(kept)+len(links) != 0 {
+		t.Errorf("before it leads it keeps %v and %v", kept, links)
 	}
 	l := newLoop(a.surroundings, unwritten(a))
 	a.index.forget(web.Key(), web.ID.UID)
-	if _, kept := a.dirty.take()[web.Key()]; !kept {
+	keys, _ := a.dirty.take()
+	if _, kept := keys[web.Key()]; !kept {
 		t.Error("while it leads it does not keep what has changed")
 	}
 	l.drain(t.Context())
 	a.index.observe(web, true)
-	if kept := a.dirty.take(); len(kept) != 0 {
-		t.Errorf("after it has led it keeps %v", kept)
+	if kept, links := a.dirty.take(); len(kept)+len(links) != 0 {
+		t.Errorf("after it has led it keeps %v and %v", kept, links)
 	}
 }

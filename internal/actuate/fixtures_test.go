@@ -114,9 +114,12 @@ func unwritten(a *Actuator) *kubeEvents {
 	return newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
 }
 
+// unlinked is told of new links, and does nothing.
+func unlinked(workload.Key, []events.Source) {}
+
 // indexOf is an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *index {
-	x := newIndex(false, func(workload.Key) {})
+	x := newIndex(false, func(workload.Key) {}, unlinked)
 	for _, w := range workloads {
 		x.observe(w, false)
 	}

@@ -17,6 +17,8 @@ type index struct {
 	rollAll bool
 	// changed is called, without the lock, after a workload has changed or gone. It must not block.
 	changed func(workload.Key)
+	// linked is called, without the lock, with the sources that a workload wants in a way in which it did not before. It must not block.
+	linked func(workload.Key, []events.Source)
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
@@ -27,9 +29,9 @@ type index struct {
 	waves int
 }
 
-func newIndex(rollAll bool, changed func(workload.Key)) *index {
+func newIndex(rollAll bool, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
 	return &index{
-		rollAll: rollAll, changed: changed,
+		rollAll: rollAll, changed: changed, linked: linked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
@@ -127,18 +129,24 @@ func isIn(key workload.Key, sets []map[workload.Key]struct{}) bool {
 }
 
 // observe takes a state of a workload. Exact means that it is the result of one write, like an event of a watch; what a list shows may be the
-// result of many. A state that is older than the known one is dropped.
+// result of many. A state that is older than the known one is dropped. Of what the first list shows, nobody knows since when it is so.
 func (x *index) observe(w *workload.Workload, exact bool) {
+	since := ""
+	if exact {
+		since = w.Version
+	}
+	x.observeSince(w, exact, since)
+}
+
+// observeSince is observe for a state of which it is known that what is new in it was written at a resourceVersion or later.
+func (x *index) observeSince(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
 	if earlier != nil && earlier.ID.UID == w.ID.UID && !workload.Newer(w.Version, earlier.Version) {
 		x.mu.Unlock()
 		return
 	}
-	x.remove(earlier)
-	x.add(w.After(earlier, exact))
-	x.mu.Unlock()
-	x.changed(w.Key())
+	x.replace(earlier, w, exact, since)
 }
 
 // answer takes the state of a workload in the response to a patch. A workload that was deleted meanwhile is not resurrected. Templated means that
@@ -150,10 +158,21 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 		x.mu.Unlock()
 		return
 	}
+	// The patch may have found what others have written since.
+	x.replace(earlier, w, templated, earlier.Version)
+}
+
+// replace makes w the state of a workload, and unlocks.
+func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
-	x.add(w.After(earlier, templated))
+	w.After(earlier, exact)
+	fresh := w.LinkAfter(earlier, since)
+	x.add(w)
 	x.mu.Unlock()
 	x.changed(w.Key())
+	if len(fresh) > 0 {
+		x.linked(w.Key(), fresh)
+	}
 }
 
 func (x *index) forget(key workload.Key, uid string) {

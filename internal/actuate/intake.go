@@ -44,10 +44,21 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	}
 }
 
+// resume asks about the sources that workloads came to want while an earlier leader may not have known of it.
+func (i *intake) resume(ask func(question)) {
+	for _, w := range i.index.all() {
+		for _, source := range w.Linked() {
+			if _, recorded := w.Rolled[source.String()]; !recorded {
+				ask(question{workload: w.Key(), source: source, linked: true})
+			}
+		}
+	}
+}
+
 // recall takes the last event of a source to the one workload that it was read again for.
 func (i *intake) recall(ctx context.Context, recalled answer) {
 	w := i.index.get(recalled.workload)
-	if w == nil {
+	if w == nil || recalled.linked && !i.isMissed(w, recalled.delivery.Change) {
 		return
 	}
 	e := i.inFlight.begin(ctx, recalled.delivery)
@@ -55,6 +66,13 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	if e.open == 0 {
 		i.inFlight.finish(ctx, e, nil)
 	}
+}
+
+// isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does
+// something to the workload.
+func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
+	return !i.gathering.has(w.Key(), change.Source) && plan.IsLaterThanLink(w, change) &&
+		plan.Decide(w, change, nil).Reason.Action() != plan.Skip
 }
 
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.

@@ -50,6 +50,7 @@ type loop struct {
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.rollouts.resume(ctx, l.stream)
+	l.intake.resume(l.recaller.ask)
 	l.takeSnapshot()
 	l.work(ctx)
 }
@@ -86,9 +87,7 @@ func (l *loop) work(ctx context.Context) {
 			l.progress.Busy()
 			l.completion.finish(ctx, result)
 		case <-l.dirty.signal:
-			for key := range l.dirty.take() {
-				l.rollouts.review(ctx, key)
-			}
+			l.review(ctx)
 		case <-l.syncer.Signal():
 			l.progress.Busy()
 			l.syncer.Collect(ctx)
@@ -103,6 +102,17 @@ func (l *loop) work(ctx context.Context) {
 			l.syncer.Advance(ctx)
 		}
 		l.wake(timer)
+	}
+}
+
+// review looks at the workloads that have changed.
+func (l *loop) review(ctx context.Context) {
+	keys, links := l.dirty.take()
+	for key := range keys {
+		l.rollouts.review(ctx, key)
+	}
+	for link := range links {
+		l.recaller.ask(link)
 	}
 }
 

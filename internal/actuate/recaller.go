@@ -20,6 +20,8 @@ const recallTimeout = 5 * time.Second
 type question struct {
 	workload workload.Key
 	source   events.Source
+	// linked says that the workload has come to want the source: its last event matters if its change is newer than that.
+	linked bool
 }
 
 // recaller reads the last event of a source from the stream again, for one workload. Nothing of it is on the stream: what is asked is lost

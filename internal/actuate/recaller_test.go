@@ -34,8 +34,8 @@ func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 			close(ended)
 		}()
 		for range 2 {
-			r.ask(question{web, gone})
-			r.ask(question{web, db})
+			r.ask(question{workload: web, source: gone})
+			r.ask(question{workload: web, source: db})
 		}
 		got := <-r.answers
 		if got.workload != web || got.delivery.Change.Source != db || tries != 3 {
@@ -52,12 +52,12 @@ func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
 	web := workloadOf(t, "auto", wholeDB, nil)
 	l := loopOf(t, testOptions(), web)
 	delivery := &events.Delivery{Change: changeOf(nil), Deliveries: 1}
-	l.intake.recall(t.Context(), answer{question{web.Key(), delivery.Change.Source}, delivery})
+	l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: delivery.Change.Source}, delivery})
 	if l.gathering.byKey[web.Key()] == nil || len(l.gathering.byKey) != 1 {
 		t.Errorf("%d workloads are pending, want web", len(l.gathering.byKey))
 	}
 	unknown := workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"}
-	l.intake.recall(t.Context(), answer{question{unknown, delivery.Change.Source}, delivery})
+	l.intake.recall(t.Context(), answer{question{workload: unknown, source: delivery.Change.Source}, delivery})
 	if len(l.gathering.byKey) != 1 {
 		t.Errorf("%d workloads are pending, want 1: the other does not exist", len(l.gathering.byKey))
 	}
@@ -76,9 +76,9 @@ func TestAQuestionCanWait(t *testing.T) {
 			close(ended)
 		}()
 		began := time.Now()
-		r.askAfter(question{web, db}, time.Minute)
-		r.askAfter(question{web, db}, time.Hour)
-		r.ask(question{web, app})
+		r.askAfter(question{workload: web, source: db}, time.Minute)
+		r.askAfter(question{workload: web, source: db}, time.Hour)
+		r.ask(question{workload: web, source: app})
 		for _, want := range []struct {
 			events.Source
 			after time.Duration

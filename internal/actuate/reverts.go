@@ -154,7 +154,8 @@ func (v *reverts) askAgain(w *workload.Workload) {
 		if err != nil || count == 0 || count > plan.RevertRetries || w.Rolled[text].SameChange(change) {
 			continue
 		}
-		v.ask(question{w.Key(), workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)}, revertDelays()[count-1])
+		about := workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)
+		v.ask(question{workload: w.Key(), source: about}, revertDelays()[count-1])
 	}
 }
 

@@ -147,7 +147,7 @@ func (b *revertBed) outcomes() []events.Outcome {
 	return list
 }
 
-func (b *revertBed) question() question { return question{b.read().Key(), db} }
+func (b *revertBed) question() question { return question{workload: b.read().Key(), source: db} }
 
 func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	b := newRevertBed(t)

@@ -14,6 +14,8 @@ type kindStore struct {
 	kind      workload.Kind
 	namespace string // empty: all
 	synced    func()
+	// seen is the newest resourceVersion up to which everything was shown. Empty: nothing was listed yet.
+	seen string
 }
 
 var _ cache.TransformingStore = (*kindStore)(nil)
@@ -46,8 +48,16 @@ func (s *kindStore) Add(obj any) error { return s.Update(obj) }
 func (s *kindStore) Update(obj any) error {
 	if w, ok := s.workload(obj); ok {
 		s.observe(w, true)
+		s.see(w.Version)
 	}
 	return nil
+}
+
+// see takes note of how far the watch has come.
+func (s *kindStore) see(version string) {
+	if s.seen != "" && workload.Newer(version, s.seen) {
+		s.seen = version
+	}
 }
 
 // Delete is called with an object that was deleted, by a watch.
@@ -59,12 +69,12 @@ func (s *kindStore) Delete(obj any) error {
 }
 
 // Replace is called with the result of a list.
-func (s *kindStore) Replace(list []any, _ string) error {
+func (s *kindStore) Replace(list []any, version string) error {
 	listed := make(map[workload.Key]struct{}, len(list))
 	for _, obj := range list {
 		if w, ok := s.workload(obj); ok {
 			listed[w.Key()] = struct{}{}
-			s.observe(w, false)
+			s.observeSince(w, false, s.seen)
 		}
 	}
 	for _, w := range s.all() {
@@ -76,6 +86,7 @@ func (s *kindStore) Replace(list []any, _ string) error {
 			s.forget(key, w.ID.UID)
 		}
 	}
+	s.seen = version
 	s.synced()
 	return nil
 }

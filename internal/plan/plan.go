@@ -37,9 +37,7 @@ func (p Past) Decide(w *workload.Workload, now events.Change) Decision {
 		decision.Reason = unwanted[want.Reason]
 		return decision
 	}
-	q := question{w: w, ref: ref, keys: want.Keys, now: now, past: p, seen: viewOf(now, want.Keys)}
-	q.last, q.recorded = w.Rolled[now.Source.String()]
-	q.date()
+	q := newQuestion(w, ref, want.Keys, now, p)
 	decision.Keys = q.seen.changed
 	decision.Record = q.record()
 	decision.Reason = q.reason()
@@ -67,6 +65,13 @@ type question struct {
 	// last is what the workload was last rolled for of the source, and recorded says that there is such a record.
 	last     workload.RolledFor
 	recorded bool
+}
+
+func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, now events.Change, past Past) question {
+	q := question{w: w, ref: ref, keys: keys, now: now, past: past, seen: viewOf(now, keys)}
+	q.last, q.recorded = w.Rolled[now.Source.String()]
+	q.date()
+	return q
 }
 
 // record returns what the record says when the pods have what the event is about.

@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// IsLaterThanLink reports whether what a workload reads of a source has changed since it wants it, as far as the last event of the source
+// tells. It is false if the workload wanted the source already when it was first seen: then the event was decided, or will be.
+//
+// A change that came before is not what the workload has asked for, like a change before the workload was annotated.
+func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
+	link, linked := w.Link(now.Source)
+	ref := w.Reference(now.Source)
+	want := w.OptIn.Wants(now.Source, ref, now.Match)
+	if !linked || !want.Wanted() {
+		return false
+	}
+	q := newQuestion(w, ref, want.Keys, now, Past{})
+	changedAt := q.seen.changedAt
+	switch {
+	case changedAt == "":
+		return false
+	case workload.Newer(changedAt, link.Version):
+		return true
+	}
+	// Where workloads and sources are not in one etcd, only the times tell.
+	return changedAt == now.ResourceVersion && !link.Written.IsZero() && link.Written.Add(clockMargin).Before(now.WrittenAt)
+}

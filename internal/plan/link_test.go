@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// linkedAt is a Deployment that reads the key password of db and was annotated by a write.
+func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
+	t.Helper()
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	states := make([]*workload.Workload, 2)
+	for i, rollOn := range []string{"none", "auto"} {
+		w, ok := workload.Read(deployments, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: map[string]string{workload.AnnotationRollOn: rollOn},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Time: &metav1.Time{Time: at}}},
+			},
+			Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "app", Env: []corev1.EnvVar{{Name: "P", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password",
+				}}}},
+			}}}}},
+		}, false)
+		if !ok {
+			t.Fatal("no workload")
+		}
+		states[i] = w
+	}
+	states[1].LinkAfter(states[0], version)
+	return states[1]
+}
+
+func TestOnlyAChangeAfterTheLinkIsMissed(t *testing.T) {
+	tests := []struct {
+		name   string
+		w      *workload.Workload
+		change func(*events.Change)
+		want   bool
+	}{
+		{"the change is newer", linkedAt(t, "99", written), nil, true},
+		{"the change is older", linkedAt(t, "101", written), nil, false},
+		{"another key has changed since", linkedAt(t, "99", written), func(c *events.Change) {
+			c.Keys["password"], c.Keys["user"] = events.Key{Fingerprint: fp("2"), ChangedAt: "80"}, events.Key{Fingerprint: fp("3"), ChangedAt: "100"}
+		}, false},
+		{"nothing has changed since the source was first seen", linkedAt(t, "99", written), func(c *events.Change) {
+			c.Verb, c.ChangedAt, c.Keys["password"] = events.VerbObserved, "", events.Key{Fingerprint: fp("2")}
+		}, false},
+		{"the times contradict the versions", linkedAt(t, "101", written.Add(-time.Minute)), nil, true},
+		{"the link was there from the beginning", workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, nil), nil, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := IsLaterThanLink(test.w, changeOf(test.change)); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}

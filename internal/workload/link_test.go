@@ -1,0 +1,149 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// linkState is a state of the Deployment web, which reads keys of Secrets.
+type linkState struct {
+	version, rollOn string
+	// reads are Secrets with a key, such as "db#user".
+	reads []string
+	// since is what is known of the time before; empty: nothing.
+	since string
+	uid   string
+}
+
+func (s linkState) read(t *testing.T) *Workload {
+	t.Helper()
+	var env []corev1.EnvVar
+	for _, text := range s.reads {
+		name, key, _ := strings.Cut(text, "#")
+		env = append(env, corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key,
+		}}})
+	}
+	k, _ := BuiltIn().Named("deployment")
+	w, ok := Read(k, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", ResourceVersion: s.version, Annotations: map[string]string{AnnotationRollOn: s.rollOn},
+		},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Env: env}}}}},
+	}, false)
+	if !ok || len(w.Problems) > 0 {
+		t.Fatal(w.Problems)
+	}
+	w.ID.UID = "uid" + s.uid
+	return w
+}
+
+func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
+	user, all := []string{"db#user"}, []string{"db#user", "db#password"}
+	tests := []struct {
+		name   string
+		states []linkState
+		// fresh are the sources that the last state has come to want, and version is that of the link to db.
+		fresh   []string
+		version string
+	}{
+		{"nothing is known of what is seen first", []linkState{{version: "10", rollOn: "auto", reads: user}}, nil, ""},
+		{"a workload that is created", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}}, []string{"db"}, "10"},
+		{"what it names and does not read", []linkState{{version: "10", rollOn: "secret/db", since: "10"}}, []string{"db"}, "10"},
+		{"a workload that does not opt in", []linkState{{version: "10", rollOn: "none", reads: user, since: "10"}}, nil, ""},
+		{
+			"an opt-in",
+			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, []string{"db"}, "20",
+		},
+		{
+			"a reference",
+			[]linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, []string{"db"}, "20",
+		},
+		{
+			"one more key",
+			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}}, []string{"db"}, "20",
+		},
+		{
+			"one key less",
+			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, nil, "",
+		},
+		{
+			"all keys instead of one",
+			[]linkState{{version: "10", rollOn: "secret/db#user", reads: all}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
+			[]string{"db"}, "20",
+		},
+		{
+			"another way to say the same",
+			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}}, nil, "",
+		},
+		{
+			"a write of something else keeps it",
+			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, nil, "10",
+		},
+		{
+			"a list after a while",
+			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "30", rollOn: "auto", reads: user, since: "15"}}, []string{"db"}, "15",
+		},
+		{
+			"an opt-out ends it",
+			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, nil, "",
+		},
+		{
+			"another workload of this name",
+			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}},
+			[]string{"db"}, "5",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var w *Workload
+			var fresh []events.Source
+			for _, state := range test.states {
+				next := state.read(t)
+				fresh = next.LinkAfter(w, state.since)
+				w = next
+			}
+			var names []string
+			for _, source := range fresh {
+				names = append(names, source.Name)
+			}
+			if diff := cmp.Diff(test.fresh, names); diff != "" {
+				t.Errorf("it has come to want (-want +got):\n%s", diff)
+			}
+			link, ok := w.Link(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
+			if link.Version != test.version || ok != (test.version != "") {
+				t.Errorf("got %+v (%t), want since %q", link, ok, test.version)
+			}
+			if linked := len(w.Linked()); linked != 0 && !ok {
+				t.Errorf("it has %d links", linked)
+			}
+		})
+	}
+}
+
+func TestWhatARecordSaysNothingOfIsListed(t *testing.T) {
+	w := linkState{version: "10", rollOn: "secret/db, secret/named, configmap/app-*, !secret/out", reads: []string{"db#user", "other#a", "out#b"}}.read(t)
+	names := func() []string {
+		var list []string
+		for _, source := range w.Unrecorded() {
+			list = append(list, source.Name)
+		}
+		slices.Sort(list)
+		return list
+	}
+	if diff := cmp.Diff([]string{"db", "named"}, names()); diff != "" {
+		t.Errorf("without a record (-want +got):\n%s", diff)
+	}
+	w.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}}
+	if diff := cmp.Diff([]string{"named"}, names()); diff != "" {
+		t.Errorf("with a record (-want +got):\n%s", diff)
+	}
+}
