@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,16 +42,14 @@ func ownSecret(i int) string { return "secret-" + strconv.Itoa(i) }
 
 func oneSecret(int) string { return "shared" }
 
-// generations returns the generation of each Deployment in the namespace. Only a write of the spec increments it.
+// generations returns how often the pod template of each Deployment in the namespace was written, its creation included.
 func (r *rig) generations() map[string]int64 {
 	r.Helper()
-	list, err := r.client.AppsV1().Deployments(r.namespace).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	generations := make(map[string]int64, len(list.Items))
-	for _, deployment := range list.Items {
-		generations[deployment.Name] = deployment.Generation
+	generations := make(map[string]int64)
+	for workload, writes := range r.tally() {
+		if name, ok := strings.CutPrefix(workload, "deployment/"); ok {
+			generations[name] = writes
+		}
 	}
 	return generations
 }

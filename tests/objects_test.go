@@ -17,7 +17,7 @@ import (
 
 // workload is a workload that has no pods: what rolls it can be seen in its spec.
 type workload struct {
-	// kind is one of kinds. Empty means StatefulSet, whose generation distinguishes rollouts from records.
+	// kind is one of kinds. Empty means StatefulSet.
 	kind, name string
 	// on is its annotation keyturn.dev/roll-on. Empty: none.
 	on string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
 // rig is one test's namespace and programs.
@@ -21,6 +22,7 @@ type rig struct {
 	programs  *programs.Programs
 	watcher   *programs.Program
 	actuator  *programs.Program
+	templates *templates.Counter
 }
 
 // patience is how long anything expected may take. Test machines are slow at times.
@@ -48,6 +50,11 @@ func newClusterRig(t *testing.T, options programs.Options) *rig {
 func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace}
+	var err error
+	if r.templates, err = templates.Watch(t.Context(), r.client, namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.templates.Stop)
 	if options.Dir == "" {
 		options.Dir = t.TempDir()
 	}
@@ -58,7 +65,6 @@ func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	// By default the race detector waits a second when a program ends, for races that show themselves late.
 	options.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, options.Env...)
 	options.ActuatorArgs = append([]string{"--namespaces", r.namespace, "--leader-elect=false"}, options.ActuatorArgs...)
-	var err error
 	if r.programs, err = programs.New(t.Context(), plane, options); err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// tally is the generation of each workload in a namespace, by "deployment/web", or the growth of it. Only a write of the spec
-// increments a generation. That of a Deployment is also incremented by a write of its annotations, and so by a record that it
-// needs no rollout.
+// tally is how often the pod template of each workload in a namespace was written, by "deployment/web", or the growth of it. A record that
+// needs no rollout writes none.
 type tally map[string]int64
 
 // once is the tally of workloads that were each rolled once.
@@ -32,18 +31,11 @@ func once(workloads ...string) tally {
 
 func (r *rig) tally() tally {
 	r.Helper()
-	client := metadata.NewForConfigOrDie(plane.Config())
-	all := tally{}
-	for _, k := range kinds {
-		list, err := client.Resource(k.resource).Namespace(r.namespace).List(r.Context(), metav1.ListOptions{})
-		if err != nil {
-			r.Fatal(err)
-		}
-		for i := range list.Items {
-			all[k.name+"/"+list.Items[i].Name] = list.Items[i].Generation
-		}
+	writes, err := r.templates.Writes(r.Context())
+	if err != nil {
+		r.Fatal(err)
 	}
-	return all
+	return writes
 }
 
 // workload returns the metadata of a workload, named as in a tally.
@@ -62,8 +54,8 @@ func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
 // since returns which workloads were written since an earlier tally, and how often.
 func (t tally) since(before tally) tally {
 	grown := tally{}
-	for workload, generation := range t {
-		if rolls := generation - before[workload]; rolls != 0 {
+	for workload, writes := range t {
+		if rolls := writes - before[workload]; rolls != 0 {
 			grown[workload] = rolls
 		}
 	}

@@ -41,7 +41,7 @@ func TestARotationInTheStoreReachesThePods(t *testing.T) {
 			s.put("shop/mail", "two")
 			s.awaitContent("mail", "two")
 			s.awaitGeneration("mailer", 2)
-			if got := s.deployment("web").Generation; got != 2 {
+			if got := s.generations()["web"]; got != 2 {
 				t.Errorf("generation of web, which reads another path: got %d, want 2", got)
 			}
 		})
@@ -96,7 +96,7 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 	s.put("shop/db", "two")
 	s.awaitGeneration("web", 2)
 	s.awaitGeneration("agent", 2)
-	if got := s.deployment("other").Generation; got != 1 {
+	if got := s.generations()["other"]; got != 1 {
 		t.Errorf("generation of other: got %d, want 1", got)
 	}
 }

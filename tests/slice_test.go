@@ -15,14 +15,14 @@ func TestAChangedSecretRollsTheDeploymentThatReadsIt(t *testing.T) {
 	r.deploy(web)
 	r.start()
 
-	before := r.deployment("web")
+	before := r.generations()["web"]
 	r.secret("db", map[string]string{"password": "two"})
 	r.eventually("the Deployment is rolled and complete", func(context.Context) bool {
 		now := r.deployment("web")
 		return programs.Revision(&now.Spec.Template) != "" && now.Status.ObservedGeneration == now.Generation &&
 			now.Status.UpdatedReplicas == 3 && now.Status.AvailableReplicas == 3 && now.Status.Replicas == 3
 	})
-	if now := r.deployment("web"); now.Generation != before.Generation+1 {
-		t.Errorf("generation: got %d, want %d", now.Generation, before.Generation+1)
+	if now := r.generations()["web"]; now != before+1 {
+		t.Errorf("generation: got %d, want %d", now, before+1)
 	}
 }

@@ -122,7 +122,7 @@ func failEach(t *testing.T, w way) {
 		}
 		t.Logf("%s: the write took %v, all of it %v", fault.name, writing.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	}
-	if got, want := s.deployment("web").Generation, int64(len(faults)+1); got != want {
+	if got, want := s.generations()["web"], int64(len(faults)+1); got != want {
 		t.Errorf("generation of web when all is quiet: got %d, want %d", got, want)
 	}
 	if list := s.storeEvents(); len(list) > len(faults)+1 {

@@ -44,10 +44,10 @@ func TestARotationIsRolledInATimeOfTheOrderOfTheSyncItself(t *testing.T) {
 			measureAlone("before")
 			s.start()
 			for i := range rotations {
-				value, generation := fmt.Sprintf("all-%d", i), s.deployment("web").Generation
+				value, revision := fmt.Sprintf("all-%d", i), s.revision("web")
 				start := time.Now()
 				s.put("shop/db", value)
-				s.awaitPatched("web", generation+1)
+				s.awaitPatched("web", revision)
 				all = append(all, time.Since(start))
 				s.quiet()
 			}
@@ -96,8 +96,14 @@ func (s *storeRig) awaitSecret(name, value string) {
 	})
 }
 
-// awaitPatched is the same for the generation of a Deployment.
-func (s *storeRig) awaitPatched(name string, generation int64) {
+// revision returns what the last roll wrote on a Deployment.
+func (s *storeRig) revision(name string) string {
+	s.Helper()
+	return programs.Revision(&s.deployment(name).Spec.Template)
+}
+
+// awaitPatched is the same for a roll of a Deployment that had a revision before.
+func (s *storeRig) awaitPatched(name, before string) {
 	s.Helper()
 	events, err := s.client.AppsV1().Deployments(s.namespace).Watch(s.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: name}))
 	if err != nil {
@@ -105,7 +111,7 @@ func (s *storeRig) awaitPatched(name string, generation int64) {
 	}
 	s.awaitOn(events, func(event watch.Event) bool {
 		deployment, ok := event.Object.(*appsv1.Deployment)
-		return ok && deployment.Generation >= generation
+		return ok && programs.Revision(&deployment.Spec.Template) != before
 	})
 }
 

@@ -250,9 +250,9 @@ func (s *storeRig) awaitContent(secret, value string) time.Time {
 func (s *storeRig) awaitGeneration(name string, generation int64) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("%s has generation %d and new pods", name, generation), func(context.Context) bool {
-		return s.deployment(name).Generation >= generation && complete(s.deployment(name))
+		return s.generations()[name] >= generation && complete(s.deployment(name))
 	})
-	if got := s.deployment(name).Generation; got != generation {
+	if got := s.generations()[name]; got != generation {
 		s.Errorf("generation of %s: got %d, want %d", name, got, generation)
 	}
 }

@@ -13,13 +13,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer is the third watch: it belongs to neither contender, and sees when a pod template is patched. A Deployment's
-// generation grows with each change of its spec, and nobody changes more of it than the template.
+// observer is the third watch: it belongs to neither contender, and sees when a pod template is patched.
 type observer struct {
 	mu sync.Mutex
 	// generations and observed have, by namespace and name, the generation and the observed generation.
 	generations, observed map[string]int64
-	waits                 *await
+	// templates have the pod template, and writes how often it was written.
+	templates map[string]string
+	writes    map[string]int64
+	waits     *await
+}
+
+func makeObserver() *observer {
+	return &observer{
+		generations: make(map[string]int64), observed: make(map[string]int64), templates: make(map[string]string), writes: make(map[string]int64),
+	}
 }
 
 // await is a wait for some Deployments to be patched.
@@ -32,7 +40,7 @@ type await struct {
 }
 
 func newObserver(ctx context.Context, client kubernetes.Interface) (*observer, error) {
-	o := &observer{generations: make(map[string]int64), observed: make(map[string]int64)}
+	o := makeObserver()
 	informer := informers.NewSharedInformerFactory(client, 0).Apps().V1().Deployments().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.see(obj, time.Now()) },
@@ -57,11 +65,15 @@ func (o *observer) see(obj any, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.generations[key], o.observed[key] = deployment.Generation, deployment.Status.ObservedGeneration
+	if template, err := deployment.Spec.Template.Marshal(); err == nil && o.templates[key] != string(template) {
+		o.templates[key] = string(template)
+		o.writes[key]++
+	}
 	w := o.waits
 	if w == nil {
 		return
 	}
-	if before, waited := w.left[key]; waited && deployment.Generation > before {
+	if before, waited := w.left[key]; waited && o.writes[key] > before {
 		delete(w.left, key)
 		w.last = at
 		if len(w.left) == 0 {
@@ -76,7 +88,7 @@ func (o *observer) expect(keys []string) *await {
 	defer o.mu.Unlock()
 	w := &await{before: make(map[string]int64, len(keys)), done: make(chan struct{})}
 	for _, key := range keys {
-		w.before[key] = o.generations[key]
+		w.before[key] = o.writes[key]
 	}
 	w.left = maps.Clone(w.before)
 	o.waits = w
@@ -105,7 +117,7 @@ func (o *observer) quiet(ctx context.Context, w *await) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key, before := range w.before {
-		if now := o.generations[key]; now != before+1 {
+		if now := o.writes[key]; now != before+1 {
 			return fmt.Errorf("deployment %s was patched %d times for one change", key, now-before)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,14 +10,16 @@ import (
 )
 
 func seen(name string, generation, observed int64) *appsv1.Deployment {
-	return &appsv1.Deployment{
+	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "bench-0", Name: name, Generation: generation},
 		Status:     appsv1.DeploymentStatus{ObservedGeneration: observed},
 	}
+	deployment.Spec.Template.Annotations = map[string]string{"generation": strconv.FormatInt(generation, 10)}
+	return deployment
 }
 
 func newTestObserver() *observer {
-	o := &observer{generations: make(map[string]int64), observed: make(map[string]int64)}
+	o := makeObserver()
 	start := time.Now()
 	o.see(seen("a", 1, 1), start)
 	o.see(seen("b", 4, 4), start)
@@ -50,7 +53,9 @@ func TestQuiet(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := newTestObserver()
 			w := o.expect([]string{"bench-0/a"})
-			o.see(seen("a", tt.generation, tt.generation), time.Now())
+			for generation := range tt.generation {
+				o.see(seen("a", generation+1, generation+1), time.Now())
+			}
 			if err := o.quiet(t.Context(), w); (err == nil) != tt.ok {
 				t.Error(err)
 			}

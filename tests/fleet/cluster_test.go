@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
 // patience is how long anything may take that is expected to happen.
@@ -34,6 +36,7 @@ type site struct {
 	programs  *programs.Programs
 	watcher   *programs.Program
 	actuator  *programs.Program
+	templates *templates.Counter
 	// values are those of the Secrets.
 	values map[string]map[string]string
 }
@@ -50,6 +53,10 @@ func newCluster(t *testing.T, name string, options programs.Options) *cluster {
 		whole: t, name: name, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t),
 		values: map[string]map[string]string{},
 	}}
+	if c.templates, err = templates.Watch(t.Context(), c.client, c.namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.templates.Stop)
 	options.Cluster, options.Dir, options.RBAC, options.Binaries = name, t.TempDir(), "../../deploy/base/rbac.yaml", b.binaries
 	options.Env = append(options.Env, "GORACE=atexit_sleep_ms=0")
 	options.WatcherArgs = append(options.WatcherArgs, "--namespaces", c.namespace)
@@ -127,16 +134,16 @@ func (c *cluster) deploy(name, secret string, replicas int32) {
 	})
 }
 
-// generations returns the generation of each Deployment. Only a write of the spec increments it.
+// generations returns how often the pod template of each Deployment was written, its creation included.
 func (c *cluster) generations() map[string]int64 {
 	c.Helper()
-	list, err := c.client.AppsV1().Deployments(c.namespace).List(c.Context(), metav1.ListOptions{})
+	writes, err := c.templates.Writes(c.Context())
 	if err != nil {
 		c.Fatal(err)
 	}
-	generations := make(map[string]int64, len(list.Items))
-	for _, deployment := range list.Items {
-		generations[deployment.Name] = deployment.Generation
+	generations := make(map[string]int64, len(writes))
+	for workload, count := range writes {
+		generations[strings.TrimPrefix(workload, "deployment/")] = count
 	}
 	return generations
 }

@@ -1,0 +1,185 @@
+// Package templates counts how often the pod templates of workloads are written. The generation of an object does not: that of a Deployment
+// also grows with a write of its annotations.
+package templates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Counter counts the writes of the pod templates in a namespace. Make one with Watch.
+type Counter struct {
+	client    kubernetes.Interface
+	namespace string
+	factory   informers.SharedInformerFactory
+	stop      context.CancelFunc
+
+	mu   sync.Mutex
+	seen map[string]state // by "deployment/web"
+}
+
+// state is what was last seen of a workload.
+type state struct {
+	version  uint64
+	template string
+	writes   int64
+}
+
+// Watch returns a Counter, which counts until Stop is called.
+func Watch(ctx context.Context, client kubernetes.Interface, namespace string) (*Counter, error) {
+	ctx, stop := context.WithCancel(ctx)
+	c := &Counter{
+		client: client, namespace: namespace, stop: stop, seen: make(map[string]state),
+		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace)),
+	}
+	apps, batch := c.factory.Apps().V1(), c.factory.Batch().V1()
+	for _, informer := range []cache.SharedIndexInformer{
+		apps.Deployments().Informer(), apps.StatefulSets().Informer(), apps.DaemonSets().Informer(), batch.CronJobs().Informer(),
+	} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: c.see, UpdateFunc: func(_, obj any) { c.see(obj) }, DeleteFunc: c.forget,
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("watching the workloads: %w", err)
+		}
+	}
+	c.factory.Start(ctx.Done())
+	for _, synced := range c.factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			c.Stop()
+			return nil, errors.New("watching the workloads: it ended before they were listed")
+		}
+	}
+	return c, nil
+}
+
+// Stop ends the counting.
+func (c *Counter) Stop() {
+	c.stop()
+	c.factory.Shutdown()
+}
+
+// Writes returns how often the template of each workload was written, by "deployment/web": 1 for one that was only created.
+func (c *Counter) Writes(ctx context.Context) (map[string]int64, error) {
+	now, err := c.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the workloads: %w", err)
+	}
+	var writes map[string]int64
+	err = wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		writes = make(map[string]int64, len(now))
+		for key, version := range now {
+			if c.seen[key].version < version {
+				return false, nil
+			}
+			writes[key] = c.seen[key].writes
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the watch: %w", err)
+	}
+	return writes, nil
+}
+
+// list returns the resourceVersions of the workloads that the API server has now.
+func (c *Counter) list(ctx context.Context) (map[string]uint64, error) {
+	versions := make(map[string]uint64)
+	add := func(obj any) {
+		if key, version, _, ok := read(obj); ok {
+			versions[key] = version
+		}
+	}
+	deployments, err := c.client.AppsV1().Deployments(c.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range deployments.Items {
+		add(&deployments.Items[i])
+	}
+	sets, err := c.client.AppsV1().StatefulSets(c.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets.Items {
+		add(&sets.Items[i])
+	}
+	daemons, err := c.client.AppsV1().DaemonSets(c.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range daemons.Items {
+		add(&daemons.Items[i])
+	}
+	jobs, err := c.client.BatchV1().CronJobs(c.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs.Items {
+		add(&jobs.Items[i])
+	}
+	return versions, nil
+}
+
+func (c *Counter) see(obj any) {
+	key, version, template, ok := read(obj)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.seen[key]
+	if s.template != template {
+		s.writes++
+	}
+	s.version, s.template = version, template
+	c.seen[key] = s
+}
+
+func (c *Counter) forget(obj any) {
+	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = last.Obj
+	}
+	if key, _, _, ok := read(obj); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.seen, key)
+	}
+}
+
+// read returns the key of a workload, its resourceVersion, and its template as a text.
+func read(obj any) (key string, version uint64, template string, ok bool) {
+	var meta metav1.ObjectMeta
+	var pod corev1.PodTemplateSpec
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		key, meta, pod = "deployment/", o.ObjectMeta, o.Spec.Template
+	case *appsv1.StatefulSet:
+		key, meta, pod = "statefulset/", o.ObjectMeta, o.Spec.Template
+	case *appsv1.DaemonSet:
+		key, meta, pod = "daemonset/", o.ObjectMeta, o.Spec.Template
+	case *batchv1.CronJob:
+		key, meta, pod = "cronjob/", o.ObjectMeta, o.Spec.JobTemplate.Spec.Template
+	default:
+		return "", 0, "", false
+	}
+	version, err := strconv.ParseUint(meta.ResourceVersion, 10, 64)
+	encoded, encodingErr := pod.Marshal()
+	return key + meta.Name, version, string(encoded), err == nil && encodingErr == nil
+}
