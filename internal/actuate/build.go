@@ -41,9 +41,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
-	recaller := newRecaller(func(ctx context.Context, source events.Source) (*events.Delivery, error) {
+	last := func(ctx context.Context, source events.Source) (*events.Delivery, error) {
 		return origins.Recall(ctx, &s.bus.Reader, source, now())
-	}, s.log)
+	}
+	recaller := newRecaller(last, s.log)
 	reverts := &reverts{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]*correction),
@@ -55,6 +56,13 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
 		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
 		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+	}
+	recorder := &recorder{
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, reads: recordReadsOf(s, last), metrics: s.metrics, log: s.log, now: now,
+		isUnsettled: func(key workload.Key) bool {
+			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
+		},
+		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
@@ -68,7 +76,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
-		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, concluder: concluder, syncer: syncer,
+		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder,
+		concluder: concluder, syncer: syncer,
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher, concluder: concluder,
@@ -79,8 +88,26 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, concluder: concluder, teller: teller,
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, concluder: concluder, teller: teller,
 			outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+		},
+	}
+}
+
+// recordReadsOf returns what reads the stream for the recorder.
+func recordReadsOf(s surroundings, last func(context.Context, events.Source) (*events.Delivery, error)) recordReads {
+	return recordReads{
+		last: last, log: s.log,
+		decided: func(ctx context.Context) (uint64, error) {
+			lag, err := s.bus.Lag(ctx, durable(s.options))
+			return lag.AckFloor, err
+		},
+		outcome: func(ctx context.Context, w events.Workload) (events.Outcome, error) {
+			stored, err := s.bus.Last(ctx, events.OutcomeSubject(s.options.Cluster, w))
+			if err != nil {
+				return events.Outcome{}, err
+			}
+			return stored.Outcome()
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -33,9 +34,10 @@ type cluster struct {
 
 	mu      sync.Mutex
 	version int
-	patched []string
-	refuse  error
-	log     bytes.Buffer
+	// patched are the Deployments whose pods a patch has replaced, and recorded those that got a record without that.
+	patched, recorded []string
+	refuse            error
+	log               bytes.Buffer
 }
 
 // newCluster makes a cluster in which all pods of the Deployments are ready.
@@ -79,8 +81,11 @@ func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 		return true, nil, fmt.Errorf("it is a %T", found)
 	}
 	var body struct {
-		Metadata struct{ Annotations map[string]string }
-		Spec     struct {
+		Metadata struct {
+			ResourceVersion string
+			Annotations     map[string]string
+		}
+		Spec struct {
 			Template struct {
 				Metadata struct{ Annotations map[string]*string }
 			}
@@ -88,6 +93,9 @@ func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 	}
 	if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
 		return true, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if version := body.Metadata.ResourceVersion; version != "" && version != deployment.ResourceVersion {
+		return true, nil, apierrors.NewConflict(patch.GetResource().GroupResource(), deployment.Name, errors.New("it has changed"))
 	}
 	maps.Copy(deployment.Annotations, body.Metadata.Annotations)
 	if deployment.Spec.Template.Annotations == nil {
@@ -98,10 +106,14 @@ func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 			deployment.Spec.Template.Annotations[name] = *value
 		}
 	}
-	deployment.Generation++
 	deployment.ResourceVersion = c.next()
 	c.mu.Lock()
-	c.patched = append(c.patched, deployment.Name)
+	if len(body.Spec.Template.Metadata.Annotations) > 0 {
+		deployment.Generation++
+		c.patched = append(c.patched, deployment.Name)
+	} else {
+		c.recorded = append(c.recorded, deployment.Name)
+	}
 	c.mu.Unlock()
 	return true, deployment, c.client.Tracker().Update(patch.GetResource(), deployment, patch.GetNamespace())
 }
@@ -144,6 +156,14 @@ func (c *cluster) logged() string {
 	return c.log.String()
 }
 
+// records lists the Deployments that got a record without being rolled.
+func (c *cluster) records() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.recorded)
+}
+
+// patches lists the Deployments that were rolled.
 func (c *cluster) patches() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

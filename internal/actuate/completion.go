@@ -15,6 +15,7 @@ type completion struct {
 	gathering *debounce
 	baselines baselines
 	rollouts  *rollouts
+	recorder  *recorder
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -31,6 +32,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	switch {
 	case r.corrects != nil:
 		c.rollouts.reverts.finish(ctx, result)
+	case r.completes:
+		c.recorder.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
 	case isDenied(result.err) && r.attempts+1 >= kube.MaxDenials:

@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dirtySet gathers the workloads that have changed, for the loop to review, and the sources that they have come to want. It keeps nothing while there is no loop: the next one begins with
-// a look at everything in the index.
+// dirtySet gathers the workloads that have changed, for the loop to review, and the sources that they have come to want. It keeps nothing
+// while there is no loop: the next one begins with a look at everything in the index.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex

@@ -19,6 +19,7 @@
 //	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go
 //	patcher.go, roll.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
+//	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
 //	reverts.go                      has rolls repeated that someone else took back; recaller.go asks for the change
 //	concluder.go                    releases what needs no patch

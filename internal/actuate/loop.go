@@ -37,6 +37,7 @@ type loop struct {
 	patcher    *patcher
 	completion *completion
 	rollouts   *rollouts
+	recorder   *recorder
 	concluder  *concluder
 	syncer     *forcesync.Syncer
 	outbox     *outbox
@@ -51,6 +52,7 @@ func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.rollouts.resume(ctx, l.stream)
 	l.intake.resume(l.recaller.ask)
+	l.recorder.resume()
 	l.takeSnapshot()
 	l.work(ctx)
 }
@@ -83,6 +85,8 @@ func (l *loop) work(ctx context.Context) {
 			l.intake.recall(ctx, recalled)
 		case answer := <-l.dater.answers:
 			l.gathering.date(l.dater.waited(answer), answer, l.now())
+		case found := <-l.recorder.answers:
+			l.recorder.answered(ctx, found)
 		case result := <-l.patcher.results:
 			l.progress.Busy()
 			l.completion.finish(ctx, result)
@@ -93,6 +97,7 @@ func (l *loop) work(ctx context.Context) {
 			l.syncer.Collect(ctx)
 		case <-overdue.C:
 			l.rollouts.reviewOverdue(ctx)
+			l.recorder.collect()
 			l.takeSnapshot()
 		case <-timer.C:
 		}
@@ -100,6 +105,7 @@ func (l *loop) work(ctx context.Context) {
 			l.rollouts.reverts.advance(ctx)
 			l.dispatcher.dispatch(ctx)
 			l.syncer.Advance(ctx)
+			l.recorder.advance(ctx)
 		}
 		l.wake(timer)
 	}
@@ -110,9 +116,11 @@ func (l *loop) review(ctx context.Context) {
 	keys, links := l.dirty.take()
 	for key := range keys {
 		l.rollouts.review(ctx, key)
+		l.recorder.review(key)
 	}
 	for link := range links {
 		l.recaller.ask(link)
+		l.recorder.renew(link.workload)
 	}
 }
 
@@ -137,6 +145,9 @@ func (l *loop) wake(timer *time.Timer) {
 			sooner(due.Sub(now))
 		}
 		if due, ok := l.syncer.Next(); ok {
+			sooner(due.Sub(now))
+		}
+		if due, ok := l.recorder.nextDue(); ok {
 			sooner(due.Sub(now))
 		}
 	}
@@ -164,6 +175,7 @@ func (l *loop) takeSnapshot() {
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	l.dater.running.Wait()
+	l.recorder.running.Wait()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)

@@ -43,6 +43,9 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 	newest := ""
 	for _, source := range slices.Sorted(maps.Keys(w.Rolled)) {
 		last := w.Rolled[source]
+		if last.Version == workload.NoVersion {
+			continue
+		}
 		if newest == "" || workload.Newer(last.Version, newest) {
 			newest, outcome.Cause = last.Version, last.UID+"/"+last.Version
 			outcome.Sources = []events.OutcomeSource{{

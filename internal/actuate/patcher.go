@@ -22,9 +22,11 @@ type patcher struct {
 	index   *index
 	workers int
 
-	rolls   map[workload.Key]*roll
-	running sync.WaitGroup
-	results chan patchResult
+	rolls map[workload.Key]*roll
+	// completing counts those that only complete a record. They take no place of others.
+	completing int
+	running    sync.WaitGroup
+	results    chan patchResult
 }
 
 // patchResult is what became of a patch.
@@ -45,10 +47,10 @@ func newPatcher(clients workload.Clients, index *index, workers int, tracer trac
 }
 
 // full reports whether no further patch may be started.
-func (p *patcher) full() bool { return len(p.rolls) >= p.workers }
+func (p *patcher) full() bool { return len(p.rolls)-p.completing >= p.workers }
 
-// idle reports whether no patch is under way.
-func (p *patcher) idle() bool { return len(p.rolls) == 0 }
+// idle reports whether no patch is under way that is for a change.
+func (p *patcher) idle() bool { return len(p.rolls) == p.completing }
 
 // busy reports whether a patch of the workload is under way.
 func (p *patcher) busy(key workload.Key) bool { return p.rolls[key] != nil }
@@ -73,11 +75,19 @@ func (p *patcher) rolling(counts func(workload.Key) bool) int {
 // start sends a patch in the background.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.workload.Key()] = r
+	if r.completes {
+		p.completing++
+	}
 	p.running.Go(func() { p.results <- p.send(r.context(ctx), r) })
 }
 
 // finished takes a patch off those that are under way. Call it with each result.
-func (p *patcher) finished(r *roll) { delete(p.rolls, r.workload.Key()) }
+func (p *patcher) finished(r *roll) {
+	delete(p.rolls, r.workload.Key())
+	if r.completes {
+		p.completing--
+	}
+}
 
 // drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.
 func (p *patcher) drain() <-chan patchResult {

@@ -31,6 +31,8 @@ type roll struct {
 	started events.Outcome
 	// corrects is what a patch does that is for no change. Nil: it is for changes.
 	corrects *correction
+	// completes says that the patch completes the record, and is for no change.
+	completes bool
 	// pending has the changes that are released when the patch is finished.
 	pending *pending
 	// attempts counts the failed patches before this one.

@@ -30,7 +30,7 @@ func (s *simulation) take() {
 	}
 	change := s.buffer[0]
 	s.buffer = s.buffer[1:]
-	from := s.baselines.next(change, true)
+	from := s.baselines.next(change, !s.w.OptIn.Empty())
 	var c *pendingChange
 	if s.pending != nil {
 		c = s.pending.changes[change.Source]
@@ -138,6 +138,7 @@ func (s *simulation) apply(r *roll) {
 		after.TemplateVersion = after.Version
 		s.startPods()
 	}
+	after.LinkAfter(s.w, "")
 	s.w = &after
 }
 
@@ -148,6 +149,7 @@ func (s *simulation) restart() {
 	after := *s.w
 	after.TemplateVersion = ""
 	s.w = &after
+	s.forgetLinks()
 	s.lose()
 	for _, source := range s.sources {
 		source.sent = false

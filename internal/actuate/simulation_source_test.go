@@ -42,6 +42,8 @@ type simulatedSource struct {
 	lostUID int
 	// unknown says that the source had changed since the pods started when it was first seen again, and that the workload had no record.
 	unknown bool
+	// unlinked says that the actuator forgot since when the workload wants the source, before it had decided about it.
+	unlinked bool
 }
 
 // contentOf writes a source's content as a text.

@@ -72,6 +72,8 @@ type Lag struct {
 	Pending uint64
 	// AckPending counts the events in flight.
 	AckPending int
+	// AckFloor is the sequence on the stream up to which every event was acked.
+	AckFloor uint64
 }
 
 // Lag returns how far a durable consumer of StreamChanges is behind.
@@ -81,5 +83,5 @@ func (b *Bus) Lag(ctx context.Context, durable string) (Lag, error) {
 		return Lag{}, fmt.Errorf("reading consumer %s of %s: %w", durable, StreamChanges, err)
 	}
 	info := consumer.CachedInfo()
-	return Lag{Pending: info.NumPending, AckPending: info.NumAckPending}, nil
+	return Lag{Pending: info.NumPending, AckPending: info.NumAckPending, AckFloor: info.AckFloor.Stream}, nil
 }

@@ -24,7 +24,7 @@ func explain(w *workload.Workload, source events.Source, stored events.Stored, e
 			e.read = workload.JoinKeys(ref.Keys)
 		}
 	}
-	if last, ok := w.Rolled[source.String()]; ok {
+	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
 		e.rolled = "resourceVersion " + last.Version
 	}
 	if errors.Is(err, events.ErrNotFound) {

@@ -5,6 +5,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// isRecordOutdated reports whether the record is older than the write by which the workload came to want the source as it does. Pods that
+// started before that have what the source had then, which was not recorded.
+func (q *question) isRecordOutdated() bool {
+	_, linked := q.w.Link(q.now.Source)
+	return linked && q.recorded
+}
+
 // IsLaterThanLink reports whether what a workload reads of a source has changed since it wants it, as far as the last event of the source
 // tells. It is false if the workload wanted the source already when it was first seen: then the event was decided, or will be.
 //

@@ -164,7 +164,7 @@ func (q *question) hasContent() Reason {
 		return KeysNotConsumed
 	case same && q.last.Version == changedAt:
 		return AlreadyRolled
-	case q.last.Fingerprint == q.seen.fingerprint:
+	case q.last.Fingerprint == q.seen.fingerprint && !q.isRecordOutdated():
 		return SameContent
 	}
 	return None

@@ -33,8 +33,10 @@ func (w *Workload) Linked() []events.Source {
 // LinkAfter copies to w what is known of its links from an earlier state, and returns the sources that w wants in a way in which the earlier
 // state, nil if there is none, did not. Since is the Version of their links; empty: nothing is known of the time before, and there are none.
 //
-// Sources that only a pattern names, and secrets in stores, which a workload names without their store, have no link.
+// A link ends when something is recorded of the source. Sources that only a pattern names, and secrets in stores, which a workload names
+// without their store, have no link.
 func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
+	w.links = nil
 	if earlier != nil && earlier.ID.UID != w.ID.UID {
 		earlier = nil
 	}
@@ -53,6 +55,7 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
 			continue
 		case want.within(before):
 			link, linked = earlier.Link(source)
+			linked = linked && w.Rolled[source.String()] == earlier.Rolled[source.String()]
 		case linked:
 			fresh = append(fresh, source)
 		}

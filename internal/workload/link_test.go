@@ -21,6 +21,8 @@ type linkState struct {
 	// since is what is known of the time before; empty: nothing.
 	since string
 	uid   string
+	// record is the resourceVersion in the record of db.
+	record string
 }
 
 func (s linkState) read(t *testing.T) *Workload {
@@ -43,6 +45,9 @@ func (s linkState) read(t *testing.T) *Workload {
 		t.Fatal(w.Problems)
 	}
 	w.ID.UID = "uid" + s.uid
+	if s.record != "" {
+		w.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: s.record, UID: "u"}}
+	}
 	return w
 }
 
@@ -95,6 +100,22 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{
 			"an opt-out ends it",
 			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, nil, "",
+		},
+		{
+			"what is recorded ends it",
+			[]linkState{
+				{version: "10", rollOn: "auto", reads: user, since: "10"},
+				{version: "30", rollOn: "auto", reads: user, since: "30", record: "20"},
+			},
+			nil, "",
+		},
+		{
+			"what was recorded before does not",
+			[]linkState{
+				{version: "10", rollOn: "none", reads: user, record: "5"}, {version: "20", rollOn: "auto", reads: user, since: "20", record: "5"},
+				{version: "30", rollOn: "auto", reads: user, since: "30", record: "5"},
+			},
+			nil, "20",
 		},
 		{
 			"another workload of this name",

@@ -17,6 +17,8 @@ type Write struct {
 	Rolls bool
 	// Reverted is what is new in the count of rolls that were taken back, by source.
 	Reverted map[string]Reverted
+	// Version is the resourceVersion that the workload must still have. Empty: any.
+	Version string
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
@@ -39,11 +41,12 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	case w.Reverted != nil:
 		annotations[annotationReverted] = nil
 	}
-	object := map[string]any{"metadata": map[string]any{
-		// The UID is a precondition: a workload of the same name that was created in the meantime is another one.
-		"uid":         w.ID.UID,
-		"annotations": annotations,
-	}}
+	// The UID is a precondition: a workload of the same name that was created in the meantime is another one.
+	meta := map[string]any{"uid": w.ID.UID, "annotations": annotations}
+	if write.Version != "" {
+		meta["resourceVersion"] = write.Version
+	}
+	object := map[string]any{"metadata": meta}
 	p := Patch{Type: types.MergePatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)

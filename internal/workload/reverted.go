@@ -14,7 +14,7 @@ const annotationReverted = "keyturn.dev/reverted"
 // unrolled is the entry in the record of a source that the workload has no content of which is known. It differs from that of every change.
 func unrolled(change RolledFor) RolledFor {
 	key, _, _ := strings.Cut(change.Fingerprint, ":")
-	return RolledFor{Fingerprint: key + ":none", Version: "0", UID: "none"}
+	return RolledFor{Fingerprint: key + ":none", Version: NoVersion, UID: "none"}
 }
 
 // Reverted is how often rolls for one change of a source were taken back. Its text form in the annotation is that of RolledFor, with

@@ -20,6 +20,10 @@ const (
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
+// NoVersion stands in a record for the resourceVersion of content that has not changed since its source was first seen. No resourceVersion of a
+// change is older or the same.
+const NoVersion = "0"
+
 // RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the resourceVersion since which
 // that has been so, and the UID of the source. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
 type RolledFor struct {

@@ -63,6 +63,9 @@ func TestAWorkloadServesSinceTheFirstOfTheStatesInARow(t *testing.T) {
 		w, _ := Read(deployments, d, false)
 		return w
 	}
+	annotated := state{2, 1, 3, 3, 3}.deployment()
+	annotated.ResourceVersion = "50"
+	unobserved, _ := Read(deployments, annotated, false)
 	tests := []struct {
 		name          string
 		earlier, then *Workload
@@ -72,6 +75,7 @@ func TestAWorkloadServesSinceTheFirstOfTheStatesInARow(t *testing.T) {
 		{"it did not serve before", read("40", 0, ""), read("50", 1, ""), "50"},
 		{"it serves no more", read("40", 3, ""), read("50", 0, ""), ""},
 		{"it served with another template", read("40", 3, "app:1"), read("50", 3, "app:2"), "50"},
+		{"its annotations were written, and its status is about the time before", read("40", 3, ""), unobserved, "40"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,7 +33,8 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.templates = earlier.templates
 	if earlier.template == w.template {
 		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
-		if w.ServingSince != "" && earlier.ServingSince != "" {
+		// A write of a Deployment's annotations has its status be about an earlier generation for a moment. The pods are the same.
+		if earlier.ServingSince != "" && (w.ServingSince != "" || w.Progress.Done == nothingDone) {
 			w.ServingSince = earlier.ServingSince
 		}
 		return w

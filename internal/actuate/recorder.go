@@ -1,0 +1,193 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// recordPause is the least time between the beginnings of two records: 20 a second.
+	recordPause = 50 * time.Millisecond
+	// recordMemory is how long a workload is remembered whose record is complete, in case someone removes it again.
+	recordMemory = 12 * time.Hour
+)
+
+// recordBackoff returns the delays between attempts to complete the record of one workload. They grow beyond the interval of any GitOps
+// controller that removes the record whenever it reconciles.
+func recordBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
+}
+
+// recorder completes the records of workloads that say nothing of a source, without rolling them. It does one at a time and slowly, and none
+// that has anything else to do. What waits is known from the state of the workloads, so nothing is lost with the leader.
+type recorder struct {
+	dryRun  bool
+	kinds   workload.Kinds
+	index   *index
+	patcher *patcher
+	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
+	isUnsettled func(workload.Key) bool
+	reads       recordReads
+	metrics     *metrics
+	log         *slog.Logger
+	now         func() time.Time
+
+	turns map[workload.Key]*recordTurn
+	queue []workload.Key
+	// busy says that a read or a patch is under way, and next is when another may begin.
+	busy    bool
+	next    time.Time
+	answers chan recordable
+	running sync.WaitGroup
+}
+
+// recordTurn is a workload whose record is to be completed, or was.
+type recordTurn struct {
+	// lacking says that the record was not complete when the workload was last looked at; queued, that it is in the queue.
+	lacking, queued bool
+	// due is when it may be put into the queue again.
+	due     time.Time
+	backoff wait.Backoff
+}
+
+// resume looks at all workloads.
+func (r *recorder) resume() {
+	for _, w := range r.index.all() {
+		r.review(w.Key())
+	}
+}
+
+// renew has a workload that has come to want another source not wait for what it was refused before.
+func (r *recorder) renew(key workload.Key) {
+	if turn := r.turns[key]; turn != nil && !turn.queued {
+		delete(r.turns, key)
+	}
+	r.review(key)
+}
+
+// review looks at a workload that has changed or gone.
+func (r *recorder) review(key workload.Key) {
+	if r.dryRun {
+		return
+	}
+	w, turn := r.index.get(key), r.turns[key]
+	switch {
+	case w == nil:
+		delete(r.turns, key)
+		return
+	case len(w.Unrecorded()) == 0:
+		if turn != nil {
+			turn.lacking = false
+		}
+		return
+	case turn == nil:
+		turn = &recordTurn{backoff: recordBackoff()}
+		r.turns[key] = turn
+	}
+	turn.lacking = true
+	r.enqueue(key, turn)
+}
+
+// collect puts the workloads into the queue whose turn has come, and forgets those that have been complete for long.
+func (r *recorder) collect() {
+	for key, turn := range r.turns {
+		switch {
+		case turn.lacking:
+			r.enqueue(key, turn)
+		case !turn.queued && r.now().Sub(turn.due) > recordMemory:
+			delete(r.turns, key)
+		}
+	}
+}
+
+func (r *recorder) enqueue(key workload.Key, turn *recordTurn) {
+	if !turn.queued && !r.now().Before(turn.due) {
+		turn.queued = true
+		r.queue = append(r.queue, key)
+	}
+}
+
+// nextDue returns when advance has something to do, and false if it has not.
+func (r *recorder) nextDue() (time.Time, bool) { return r.next, !r.busy && len(r.queue) > 0 }
+
+// advance begins with the next workload, if it is time.
+func (r *recorder) advance(ctx context.Context) {
+	for !r.busy && len(r.queue) > 0 && !r.now().Before(r.next) {
+		key := r.queue[0]
+		r.queue = r.queue[1:]
+		turn, w := r.turns[key], r.index.get(key)
+		if turn == nil || !turn.queued {
+			continue // It has gone meanwhile.
+		}
+		turn.queued = false
+		if w == nil || len(w.Unrecorded()) == 0 {
+			turn.lacking = false
+			continue
+		}
+		if r.isUnsettled(key) {
+			r.postpone(turn)
+			continue
+		}
+		r.busy, r.next = true, r.now().Add(recordPause)
+		r.running.Go(func() {
+			select {
+			case r.answers <- r.reads.read(ctx, w):
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// answered writes what is known of a workload.
+func (r *recorder) answered(ctx context.Context, found recordable) {
+	r.busy = false
+	w, turn := r.index.get(found.workload), r.turns[found.workload]
+	k, known := r.kinds.Named(found.workload.Kind)
+	if w == nil || turn == nil || !known {
+		return
+	}
+	entries := found.entries(w)
+	if len(entries) == 0 || r.isUnsettled(found.workload) {
+		r.postpone(turn)
+		return
+	}
+	patch, err := k.Patch(w, workload.Write{Rolled: entries, Version: w.Version})
+	if err != nil {
+		r.log.ErrorContext(ctx, "no patch to complete the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
+		r.postpone(turn)
+		return
+	}
+	r.busy = true
+	r.patcher.start(ctx, &roll{
+		kind: k, workload: w, patch: patch, completes: true, pending: newPending(w.Key(), r.now()), span: trace.SpanFromContext(ctx),
+	})
+}
+
+// finish takes the result of a patch.
+func (r *recorder) finish(ctx context.Context, result patchResult) {
+	r.busy = false
+	id := result.roll.workload.ID
+	switch {
+	case result.err == nil:
+		r.metrics.patched(ctx, id, false)
+	case !apierrors.IsConflict(result.err): // else the workload has changed meanwhile
+		r.metrics.patchFailed(ctx, id.Kind)
+		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
+	}
+	if turn := r.turns[workload.KeyOf(id)]; turn != nil {
+		r.postpone(turn)
+	}
+}
+
+// postpone has a workload wait longer than the last time.
+func (r *recorder) postpone(turn *recordTurn) {
+	turn.due = r.now().Add(turn.backoff.Step())
+}

@@ -1,0 +1,241 @@
+package actuate
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// recordBed is a loop that nothing runs, Deployments, and what the stream says of db.
+type recordBed struct {
+	*cluster
+	*loop
+	now     time.Time
+	last    *events.Delivery
+	decided uint64
+	outcome events.Outcome
+}
+
+func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.Deployment) *recordBed {
+	t.Helper()
+	b := &recordBed{
+		cluster: newCluster(t, deployments...), now: written, decided: 1,
+		last: &events.Delivery{Change: changeOf(nil), Seq: 1, Deliveries: 1},
+	}
+	options := b.options()
+	options.Now = func() time.Time { return b.now }
+	if mutate != nil {
+		mutate(&options)
+	}
+	b.loop = loopOf(t, options)
+	b.loop.recorder.reads = recordReads{
+		last:    func(context.Context, events.Source) (*events.Delivery, error) { return b.last, nil },
+		decided: func(context.Context) (uint64, error) { return b.decided, nil },
+		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, nil },
+		log:     options.Logger,
+	}
+	for _, deployment := range deployments {
+		b.observe(deployment.Name)
+	}
+	return b
+}
+
+// observe has the index see a Deployment.
+func (b *recordBed) observe(name string) {
+	b.Helper()
+	w, ok := workload.Read(deployments, b.get(name), false)
+	if !ok {
+		b.Fatal("no workload")
+	}
+	b.recorder.index.observe(w, false)
+	b.review(b.Context())
+}
+
+// turn lets the recorder do what it may, and the other parts what follows.
+func (b *recordBed) turn() {
+	b.recorder.collect()
+	b.recorder.advance(b.Context())
+	if b.recorder.busy {
+		b.recorder.answered(b.Context(), <-b.recorder.answers)
+	}
+	b.finish()
+}
+
+// finish takes the result of the patch that is under way, if any.
+func (b *recordBed) finish() {
+	if len(b.patcher.rolls) > 0 {
+		b.completion.finish(b.Context(), <-b.patcher.results)
+	}
+	b.review(b.Context())
+}
+
+func (b *recordBed) wantRecords(want int, why string) {
+	b.Helper()
+	if got := len(b.records()); got != want {
+		b.Fatalf("%d records are written, want %d: %s", got, want, why)
+	}
+	if rolled := b.patches(); len(rolled) > 0 {
+		b.Errorf("%v are rolled", rolled)
+	}
+	if b.outbox.unpublished > 0 {
+		b.Errorf("%d outcomes are told", b.outbox.unpublished)
+	}
+}
+
+func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")), deploymentOf("silent", "db", map[string]string{"team": "a"}))
+	b.turn()
+	b.wantRecords(1, "web has none")
+	deployment := b.get("web")
+	want := workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid", Scope: "*"}
+	if record := recordOf(deployment.Annotations[annotationRolled])["secret/db"]; record != want {
+		t.Errorf("got %q, want %q", record, want)
+	}
+	if len(deployment.Spec.Template.Annotations) != 0 || deployment.Generation != 0 {
+		t.Errorf("the pod template is written: %v", deployment.Spec.Template.Annotations)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.turn()
+	b.wantRecords(1, "it has one")
+}
+
+func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
+	denied := events.Outcome{
+		Verb: events.VerbFailed, Reason: events.ReasonPatchDenied, Sources: []events.OutcomeSource{{Source: "secret/db", Event: "uid/100"}},
+	}
+	tests := []struct {
+		name    string
+		prepare func(*recordBed)
+		settle  func(*recordBed)
+	}{
+		{"an event that is not decided", func(b *recordBed) { b.decided = 0 }, func(b *recordBed) { b.decided = 1 }},
+		{
+			"a change that the API server refused to roll for",
+			func(b *recordBed) { b.outcome = denied }, func(b *recordBed) { b.outcome = events.Outcome{} },
+		},
+		{
+			"a workload with a pending change",
+			func(b *recordBed) { b.gathering.pend(b.recorder.index.all()[0], changeOf(nil)) },
+			func(b *recordBed) { b.gathering.drop(b.gathering.byKey[b.recorder.index.all()[0].Key()]) },
+		},
+		{
+			"a workload that is written meanwhile",
+			func(b *recordBed) {
+				b.set("web", func(d *appsv1.Deployment) { d.Labels = map[string]string{"a": "b"} })
+			},
+			func(b *recordBed) { b.observe("web") },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
+			test.prepare(b)
+			b.turn()
+			b.wantRecords(0, "it is not settled")
+			test.settle(b)
+			b.turn()
+			b.wantRecords(0, "it is too early to try again")
+			b.now = b.now.Add(time.Minute)
+			b.turn()
+			b.wantRecords(1, "it is settled")
+		})
+	}
+}
+
+func TestADryRunRecordsNothing(t *testing.T) {
+	b := newRecordBed(t, func(o *Options) { o.DryRun = true }, deploymentOf("web", "db", rollOn("auto")))
+	b.turn()
+	b.wantRecords(0, "it is a dry run")
+}
+
+func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
+	remove := func() {
+		b.set("web", func(d *appsv1.Deployment) { delete(d.Annotations, annotationRolled) })
+		b.observe("web")
+	}
+	b.turn()
+	b.wantRecords(1, "it has none")
+	var inHours []int
+	for range 3 {
+		before := len(b.records())
+		for range 24 * 12 {
+			b.now = b.now.Add(5 * time.Minute)
+			b.turn()
+			remove()
+		}
+		inHours = append(inHours, len(b.records())-before)
+	}
+	if inHours[0] < 3 || inHours[0] > 15 || inHours[2] > 5 {
+		t.Errorf("removed every five minutes, it is written %v times a day", inHours)
+	}
+	// It may come to want more at any time.
+	b.turn()
+	wrote := len(b.records())
+	b.set("web", func(d *appsv1.Deployment) {
+		delete(d.Annotations, annotationRolled)
+		d.Annotations[workload.AnnotationRollOn] = "auto, configmap/app"
+	})
+	w, _ := workload.Read(deployments, b.get("web"), false)
+	b.recorder.index.observe(w, true)
+	b.review(t.Context())
+	b.turn()
+	if got := len(b.records()); got != wrote+1 {
+		t.Errorf("%d records are written after it was annotated anew, want %d", got, wrote+1)
+	}
+}
+
+func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
+	b := newRecordBed(t, func(o *Options) { o.PatchWorkers = 1 },
+		deploymentOf("one", "db", rollOn("auto")), deploymentOf("two", "db", rollOn("auto")))
+	b.recorder.advance(t.Context())
+	b.recorder.answered(t.Context(), <-b.recorder.answers)
+	if len(b.patcher.rolls) != 1 || b.patcher.full() || !b.patcher.idle() || b.dispatcher.admission.limits.inProgress() != 0 {
+		t.Errorf("%d patches are under way; full %t, idle %t", len(b.patcher.rolls), b.patcher.full(), b.patcher.idle())
+	}
+	b.finish()
+	b.turn()
+	b.wantRecords(1, "the next one has to wait")
+	if due, ok := b.recorder.nextDue(); !ok || due.Sub(b.now) != recordPause {
+		t.Errorf("the next one is due at %s (%t)", due, ok)
+	}
+	b.now = b.now.Add(recordPause)
+	b.turn()
+	b.wantRecords(2, "it has waited")
+	if b.patcher.completing != 0 || b.patcher.full() {
+		t.Errorf("%d patches are still counted", b.patcher.completing)
+	}
+}
+
+// An actuator that starts over finds every event acked.
+func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	_, stop := c.start(c.options())
+	change := changeOf(func(change *events.Change) {
+		change.Verb, change.ChangedAt, change.Previous, change.Changed = events.VerbObserved, "", "", nil
+		change.ResourceVersion, change.Time = c.next(), time.Now()
+		change.Keys["password"] = events.Key{Fingerprint: fp("2")}
+	})
+	if _, err := c.bus.PublishChange(t.Context(), change, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.decided()
+	stop()
+	_, stop = c.start(c.options())
+	defer stop()
+	c.eventually("it has a record", func() bool {
+		return strings.Contains(c.get("web").Annotations[annotationRolled], fp("b")+"@0/uid")
+	})
+	if rolled := c.patches(); len(rolled) > 0 {
+		t.Errorf("%v are rolled", rolled)
+	}
+	if last := c.last("web"); !strings.Contains(last, events.ErrNotFound.Error()) {
+		t.Errorf("told of web: %s", last)
+	}
+}

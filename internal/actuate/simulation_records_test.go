@@ -1,0 +1,142 @@
+package actuate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// optIns is how a workload comes to want its sources, and how the actuator gets to know of it.
+type optIns struct {
+	// all is what it wants when it does.
+	all workload.OptIn
+	// out says that it wants nothing.
+	out bool
+	// at is the version of the write by which it last opted in, and unseen says that the actuator has not seen that write.
+	at     int
+	unseen bool
+	// asked are the sources whose last event is to be read again.
+	asked []*simulatedSource
+}
+
+// stepRecords has one thing happen to the record or to the opt-in.
+func (s *simulation) stepRecords() {
+	switch n := s.random.IntN(10); {
+	case n < 3:
+		s.record()
+	case n < 4:
+		s.optOut()
+	case n < 6:
+		s.optIn()
+	case n < 7:
+		s.seeOptIn()
+	case n < 9:
+		s.recall()
+	case !s.calm:
+		s.rewrite(func(after *workload.Workload) { after.Rolled = nil })
+		for _, source := range s.sources {
+			source.unknown = source.unknown || !source.acked
+		}
+		s.notef("%d: the record is removed", s.version)
+	}
+}
+
+// rewrite makes a state of the workload after a write that leaves the pods alone.
+func (s *simulation) rewrite(write func(*workload.Workload)) {
+	after := *s.w
+	after.Version = strconv.Itoa(s.version)
+	write(&after)
+	after.LinkAfter(s.w, "")
+	s.w = &after
+}
+
+// record does what the recorder does.
+func (s *simulation) record() {
+	if s.pending != nil || s.inFlight != nil {
+		return
+	}
+	for _, source := range s.sources {
+		baseline, ok := plan.Baseline(s.w, source.event)
+		if !ok || !source.acked {
+			continue
+		}
+		s.rewrite(func(after *workload.Workload) {
+			after.Rolled = maps.Clone(after.Rolled)
+			if after.Rolled == nil {
+				after.Rolled = make(map[string]workload.RolledFor)
+			}
+			after.Rolled[source.String()] = baseline
+		})
+		s.notef("%d: recorded %s: %s", s.version, source, baseline)
+	}
+}
+
+// optOut has somebody remove the annotation.
+func (s *simulation) optOut() {
+	if s.opt.out || s.opt.unseen {
+		return
+	}
+	s.opt.out = true
+	s.rewrite(func(after *workload.Workload) { after.OptIn = workload.OptIn{} })
+	s.notef("%d: opted out", s.version)
+}
+
+// optIn has somebody put it back. The actuator sees that later.
+func (s *simulation) optIn() {
+	if s.opt.out {
+		s.opt.out, s.opt.at, s.opt.unseen = false, s.version, true
+		s.notef("%d: opted in", s.version)
+	}
+}
+
+// seeOptIn does what the index does when its reflector shows the opt-in.
+func (s *simulation) seeOptIn() {
+	if !s.opt.unseen {
+		return
+	}
+	s.opt.unseen = false
+	after := *s.w
+	after.Version, after.OptIn = strconv.Itoa(s.version), s.opt.all
+	for _, fresh := range after.LinkAfter(s.w, strconv.Itoa(s.opt.at)) {
+		for _, source := range s.sources {
+			if source.Source == fresh {
+				s.opt.asked = append(s.opt.asked, source)
+			}
+		}
+	}
+	s.w = &after
+	s.notef("%d: the opt-in at %d is seen", s.version, s.opt.at)
+}
+
+// recall does what the recaller and intake.recall do.
+func (s *simulation) recall() {
+	for _, source := range s.opt.asked {
+		waits := s.pending != nil && s.pending.changes[source.Source] != nil
+		if waits || !plan.IsLaterThanLink(s.w, source.event) || plan.Decide(s.w, source.event, nil).Reason.Action() == plan.Skip {
+			continue
+		}
+		if s.pending == nil {
+			s.pending = newPending(s.w.Key(), written)
+		}
+		s.pending.changes[source.Source] = &pendingChange{change: source.event}
+		s.notef("  recalled %s %s", source, source.event.ID())
+	}
+	s.opt.asked = nil
+}
+
+// forgetLinks has nobody know any more since when the workload wants its sources.
+func (s *simulation) forgetLinks() {
+	for _, source := range s.sources {
+		_, linked := s.w.Link(source.Source)
+		source.unlinked = source.unlinked || linked || s.opt.out || s.opt.unseen || slices.Contains(s.opt.asked, source)
+	}
+	after := *s.w
+	if s.opt.unseen {
+		after.OptIn = s.opt.all
+	}
+	after.LinkAfter(nil, "")
+	s.w, s.opt.asked, s.opt.unseen = &after, nil, false
+}
