@@ -16,13 +16,13 @@ import (
 
 // informerSet runs the informers of all kinds, and that of the namespaces.
 type informerSet struct {
-	kinds      []*kindInformers
-	scope      scope
-	dynamic    dynamic.Interface
-	lookAgain  time.Duration
-	errors     *watchErrors
-	log        *slog.Logger
-	lateListed func(kind events.Kind) // called when a custom kind was listed that may have been installed late
+	kinds     []*kindInformers
+	scope     scope
+	dynamic   dynamic.Interface
+	lookAgain time.Duration
+	errors    *watchErrors
+	log       *slog.Logger
+	listed    func(kind events.Kind) // called for each kind once its first list was handed on
 }
 
 // start starts the informers. Those of a custom kind start as soon as the API server serves it.
@@ -31,31 +31,34 @@ func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error 
 		return err
 	}
 	for _, kind := range s.kinds {
-		if kind.install == nil {
-			kind.start(ctx, running)
-			continue
-		}
-		running.Go(func() { s.startWhenInstalled(ctx, kind, running) })
+		running.Go(func() { s.follow(ctx, kind, running) })
 	}
 	return nil
 }
 
-func (s *informerSet) startWhenInstalled(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
+// follow starts the informers of a kind, and returns when their first list was handed on. No kind waits for another.
+func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
+	if kind.install != nil && !s.awaitInstalled(ctx, kind) {
+		return
+	}
+	kind.start(ctx, running)
+	if kind.install != nil {
+		kind.install.absent.Store(false)
+	}
+	if cache.WaitForCacheSync(ctx.Done(), kind.hasSynced) {
+		s.listed(kind.source.kind)
+		kind.seen.Store(true)
+	}
+}
+
+// awaitInstalled blocks until the API server serves a custom kind. It returns false if ctx ended first.
+func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) bool {
 	resource := s.dynamic.Resource(kind.source.custom).Namespace(s.scope.listed()[0])
-	installed := kube.AwaitInstalled(ctx, resource, s.lookAgain, func() {
+	return kube.AwaitInstalled(ctx, resource, s.lookAgain, func() {
 		kind.install.absent.Store(true)
 		s.log.WarnContext(ctx, "kind of sources not installed; waiting for it",
 			"resource", kind.source.resource, "version", kind.source.custom.Version, "retry_in", s.lookAgain)
 	})
-	if !installed {
-		return
-	}
-	kind.start(ctx, running)
-	kind.install.absent.Store(false)
-	// Run waits for the other kinds before it looks for deleted sources. This one may come at any time.
-	if cache.WaitForCacheSync(ctx.Done(), kind.hasSynced) {
-		s.lateListed(kind.source.kind)
-	}
 }
 
 // waitForWriters blocks until the ExternalSecrets are listed, or cannot be listed now: one of them may have
@@ -70,12 +73,12 @@ func (s *informerSet) waitForWriters(ctx context.Context) {
 	}
 }
 
-// waitForSync blocks until every informer has handed on its first list, but does not wait for kinds that are not installed.
-// It returns false if ctx ended first.
+// waitForSync blocks until every informer has handed on its first list, but does not wait for custom kinds that are not installed or
+// that the API server fails to list. It returns false if ctx ended first.
 func (s *informerSet) waitForSync(ctx context.Context) bool {
 	synced := []cache.InformerSynced{s.scope.selected.hasSynced}
 	for _, kind := range s.kinds {
-		synced = append(synced, func() bool { return kind.isAbsent() || kind.hasSynced() })
+		synced = append(synced, func() bool { return kind.seen.Load() || kind.isAbsent() || kind.isFailing() })
 	}
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
@@ -83,15 +86,4 @@ func (s *informerSet) waitForSync(ctx context.Context) bool {
 // hasListed reports whether the first list of a kind was handed on.
 func (s *informerSet) hasListed(kind events.Kind) bool {
 	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.source.kind == kind && k.hasSynced() })
-}
-
-// listed lists the kinds whose first list was handed on.
-func (s *informerSet) listed() []events.Kind {
-	var kinds []events.Kind
-	for _, kind := range s.kinds {
-		if kind.hasSynced() {
-			kinds = append(kinds, kind.source.kind)
-		}
-	}
-	return kinds
 }

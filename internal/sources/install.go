@@ -8,4 +8,6 @@ type installState struct {
 	absent atomic.Bool
 	// troubled reports that a list or watch of the kind failed at least once.
 	troubled atomic.Bool
+	// denied reports that the last of these failures was a missing permission.
+	denied atomic.Bool
 }

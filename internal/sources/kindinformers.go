@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -15,6 +16,8 @@ type kindInformers struct {
 	handled []cache.ResourceEventHandlerRegistration
 	// install is nil for a kind that every API server has.
 	install *installState
+	// seen reports that the first list was handed on, and that what was deleted before it was found.
+	seen atomic.Bool
 }
 
 func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
@@ -36,3 +39,9 @@ func (k *kindInformers) hasSynced() bool {
 
 // isAbsent reports whether the API server does not serve the kind.
 func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }
+
+// isFailing reports whether the API server has failed to list a custom kind, such as where the webhook that converts it is down. A missing
+// permission is no such failure: an administrator has to grant it.
+func (k *kindInformers) isFailing() bool {
+	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
+}

@@ -80,7 +80,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	failures := &watchErrors{readiness: &w.readiness, log: w.log}
 	w.sweeper = &sweeper{ledger: w.ledger, scope: within, cached: w.cached, gone: w.notice}
 	w.informers = &informerSet{
-		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, lateListed: w.sweeper.sweep,
+		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, listed: w.sweeper.sweep,
 	}
 	maker := &informerMaker{
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, selector: w.options.Selector, noticed: w.pending.add, errors: failures,
@@ -133,8 +133,9 @@ func (w *Watcher) warnUnreadable(source events.Source) {
 		"source", source.String(), "namespace", source.Namespace)
 }
 
-// Ready returns nil once every source in scope has been seen and is on the stream, and otherwise an error that says what is
-// missing.
+// Ready returns nil once every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. It
+// otherwise returns an error that says what is missing. A store that cannot be read, and a custom kind that the API server fails to list,
+// keep nothing else from being watched, and the watcher from nothing.
 func (w *Watcher) Ready() error {
 	if err := w.readiness.problem(); err != nil || w.stores == nil {
 		return err
@@ -145,31 +146,36 @@ func (w *Watcher) Ready() error {
 // Run publishes to the bus until ctx is done, and then finishes the events in work. It returns nil if ctx ended it. Call it
 // once.
 func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
-	var running sync.WaitGroup
+	var running, feeding sync.WaitGroup
 	defer running.Wait()
+	// What the feed has received is queued before the queue ends.
 	defer w.pending.shutDown()
+	defer feeding.Wait()
 	reader := &ledgerReader{
 		bus: bus, cluster: w.options.Cluster, kinds: slices.Collect(maps.Keys(w.assessors)), ledger: w.ledger, now: w.options.Now, log: w.log,
 	}
 	if !reader.readAll(ctx) {
 		return nil
 	}
-	informing, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := w.informers.start(informing, &running); err != nil {
+	if err := w.informers.start(ctx, &running); err != nil {
 		return err
+	}
+	var failure error
+	if w.stores != nil {
+		feeding.Go(func() {
+			defer stop()
+			failure = w.stores.run(ctx)
+		})
 	}
 	w.informers.waitForWriters(ctx)
 	w.work(ctx, &running, reader, bus)
-	w.watchStream(informing, &running, reader, bus)
+	w.watchStream(ctx, &running, reader, bus)
 	w.awaitComplete(ctx)
-	if w.stores != nil {
-		if err := w.stores.run(ctx); err != nil {
-			return err
-		}
-	}
 	<-ctx.Done()
-	return nil
+	feeding.Wait()
+	return failure
 }
 
 // work starts the workers.
@@ -213,9 +219,6 @@ func (w *Watcher) watches(source events.Source) bool {
 func (w *Watcher) awaitComplete(ctx context.Context) {
 	if !w.informers.waitForSync(ctx) {
 		return
-	}
-	for _, kind := range w.informers.listed() {
-		w.sweeper.sweep(kind)
 	}
 	// A source that changes before its first event would only be observed then, and roll nothing.
 	select {

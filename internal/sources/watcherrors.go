@@ -26,10 +26,12 @@ type watchErrors struct {
 // of returns the handler for a resource that the manifest grants. The install is that of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *cache.Reflector, err error) {
+		missing := kube.MissingPermission(resource, manifest, err)
 		if state != nil {
+			state.denied.Store(missing != nil)
 			state.troubled.Store(true)
 		}
-		if missing := kube.MissingPermission(resource, manifest, err); missing != nil {
+		if missing != nil {
 			w.readiness.deny(resource, missing)
 			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
 			return

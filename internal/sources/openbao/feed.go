@@ -180,8 +180,8 @@ func (f *Feed) listen(ctx context.Context) ([]func(context.Context) error, error
 	return serving, nil
 }
 
-// Ready returns nil once the receivers listen and each polled store was read. Otherwise the error names what is missing, one line for each
-// store.
+// Ready returns nil once the receivers listen and each polled store was read or could not be read. Otherwise the error names what is
+// missing, one line for each store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil
@@ -191,8 +191,8 @@ func (f *Feed) Ready() error {
 	}
 	var missing []error
 	for _, p := range f.pipelines {
-		if err := p.ready(); err != nil {
-			missing = append(missing, fmt.Errorf("store %s: %w", p.config.Name, err))
+		if !p.isReady() {
+			missing = append(missing, fmt.Errorf("store %s: not polled yet", p.config.Name))
 		}
 	}
 	return errors.Join(missing...)

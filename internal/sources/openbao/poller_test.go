@@ -41,8 +41,8 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 		p.requests.ask()
 		after(time.Second)
 		want(3)
-		if err := p.status.unpolled(); err != nil {
-			t.Errorf("not ready: %v", err)
+		if !p.status.wasPolled() {
+			t.Error("it is not recorded")
 		}
 		cancel()
 		<-ended
@@ -88,6 +88,56 @@ func TestFailedPollsAreRepeatedLessAndLessOften(t *testing.T) {
 			t.Errorf("%d failed and %d worked", failed, worked)
 		}
 	})
+}
+
+func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
+	for _, test := range []struct {
+		name, mounts string
+		scan         int // the status of the answer, 0 for none
+	}{
+		{name: "a store that is down", mounts: "[secret]", scan: 0},
+		{name: "a store that is sealed", mounts: "[secret]", scan: http.StatusServiceUnavailable},
+		{name: "a mount that may not be read", mounts: "[secret]", scan: http.StatusForbidden},
+		{name: "a mount that is not there", mounts: "[nowhere]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, asked := newFakeStore(kv2), make(chan struct{})
+			answer := func(*http.Request) (int, string) {
+				<-asked
+				return test.scan, `{"errors":["no"]}`
+			}
+			store.do("sys/internal/ui/mounts", func(*http.Request) (int, string) {
+				<-asked
+				return http.StatusOK, `{"data":{"secret":` + kv2 + `}}`
+			})
+			store.do("secret/detailed-metadata?scan", answer)
+			store.do("secret/metadata?list", answer)
+			config := withToken + "{interval: 1m, mounts: " + test.mounts + "}}]"
+			inBubble(t, config, store, nil, func(t *testing.T, r *rig) {
+				after(time.Second)
+				if err := r.feed.Ready(); err == nil || err.Error() != "store main: not polled yet" {
+					t.Errorf("before the store has answered: %v", err)
+				}
+				close(asked)
+				after(time.Second)
+				if err := r.feed.Ready(); err != nil {
+					t.Error(err)
+				}
+				if r.count(t, "keyturn.openbao.polls", "failure") == 0 || !strings.Contains(r.log.String(), "store cannot be read") {
+					t.Errorf("the failure is not counted and logged:\n%s", r.log)
+				}
+			})
+		})
+	}
+}
+
+func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
+	s := newStatus(slog.New(slog.DiscardHandler))
+	s.noteFailure(t.Context(), "part of secret", errNoMount)
+	s.noteFailure(t.Context(), auditHints, errAnswer)
+	if s.wasPolled() {
+		t.Error("the first poll has not ended")
+	}
 }
 
 func TestPollsThatAreAskedForMeanwhileAreOne(t *testing.T) {

@@ -2,11 +2,7 @@ package openbao
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -14,16 +10,17 @@ import (
 const (
 	// maxFailures bounds the subjects whose failures are remembered. Further ones are not logged.
 	maxFailures = 256
-	// auditHints is the subject of failures to read what the audit log hints at. They do not affect readiness.
+	// auditHints is the subject of failures to read what the audit log hints at.
 	auditHints = "audit hints"
 )
 
-// status is the health of a store: it logs each failure once, and readiness and the gauges report from it.
+// status is the health of a store: it logs each failure once, and the gauges report from it.
 type status struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
 	failures map[string]error // by subject, until it works again
+	tried    bool             // a poll was complete, or a part of one failed
 	polledAt time.Time        // zero before the first complete poll
 	lineAt   time.Time        // zero before the first audit line
 }
@@ -62,7 +59,14 @@ func (s *status) noteSuccess(ctx context.Context, subject string) {
 func (s *status) notePoll(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.polledAt = at
+	s.polledAt, s.tried = at, true
+}
+
+// noteFailedPoll records that a part of a poll failed.
+func (s *status) noteFailedPoll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = true
 }
 
 // noteLine records that an audit line arrived.
@@ -79,22 +83,9 @@ func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	return s.polledAt, s.lineAt
 }
 
-// unpolled returns nil after the first complete poll, and before that an error that names what is missing.
-func (s *status) unpolled() error {
+// wasPolled reports whether the first poll was complete, or has failed.
+func (s *status) wasPolled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.polledAt.IsZero() {
-		return nil
-	}
-	var missing []string
-	for subject, err := range s.failures {
-		if !strings.HasPrefix(subject, auditHints) {
-			missing = append(missing, fmt.Sprintf("%s: %v", subject, err))
-		}
-	}
-	if len(missing) == 0 {
-		return errors.New("not polled yet")
-	}
-	slices.Sort(missing)
-	return errors.New(strings.Join(missing, "; "))
+	return s.tried
 }

@@ -76,7 +76,11 @@ func (s *sweeper) report(ctx context.Context, subject string, err error) bool {
 		return true
 	}
 	s.status.noteFailure(ctx, subject, err)
-	return errors.Is(err, errUnversioned)
+	if errors.Is(err, errUnversioned) {
+		return true
+	}
+	s.status.noteFailedPoll()
+	return false
 }
 
 // sweepSecrets reads a KV v2 mount.
