@@ -18,10 +18,8 @@ import (
 
 // The limits of the HTTP audit receiver. The store waits for the answer with each of its requests.
 const (
-	// maxBodyLine is the maximum length of a line, in bytes. Writes of secrets have shorter ones: see maxLine. Longer lines are
-	// skipped while they are read, up to maxBody.
-	maxBodyLine = 1 << 20
-	maxBody     = 64 << 20
+	// maxBody is the maximum length of a body, in bytes, and of what is decompressed of it.
+	maxBody = 64 << 20
 	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
 	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
@@ -135,7 +133,7 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 // takeBody passes the lines of a body to the intake. It reports whether the body was too long, or skipped a line that may have been a
 // change.
 func takeBody(ctx context.Context, body io.Reader, to *intake) (skipped bool, err error) {
-	rest, err := readLines(body, maxBodyLine,
+	rest, err := readLines(body, maxLine,
 		func(line []byte) { to.take(ctx, line, true) }, func(head []byte) { skipped = to.skip(ctx, head) || skipped })
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {

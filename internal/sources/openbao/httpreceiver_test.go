@@ -66,7 +66,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	lines := samples(t, "openbao-2.6.2.jsonl")
 	one := lines["response create secret/data/shop/db"]
 	read := lines["response read secret/data/shop/db"]
-	long := bytes.Repeat([]byte("x"), maxBodyLine)
+	long := bytes.Repeat([]byte("x"), maxLine)
 	tests := []struct {
 		name, path, authorization string
 		body                      []byte
@@ -100,7 +100,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 			body:     bytes.Join([][]byte{append(bytes.Clone(lines["response scan secret/detailed-metadata/"]), long...), one, nil}, []byte("\n")),
 			versions: []int64{1}, counts: map[verdict]int64{ignored: 1, used: 1},
 		},
-		{name: "more than is read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: bytes.Repeat(long, maxBody/maxBodyLine+1), want: 413, counts: map[verdict]int64{ignored: 1}},
+		{name: "more than is read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: bytes.Repeat(long, maxBody/maxLine+1), want: 413, counts: map[verdict]int64{ignored: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

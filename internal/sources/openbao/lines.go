@@ -7,8 +7,13 @@ import (
 	"io"
 )
 
-// readBuffer is how many bytes are read at once.
-const readBuffer = 64 << 10
+const (
+	// maxLine is the maximum length of a line, in bytes. Longer ones are skipped while they are read. Writes of secrets have shorter
+	// ones. An answer about a whole mount, such as one to the poller, has a longer one, which is of no interest.
+	maxLine = 1 << 20
+	// readBuffer is how many bytes are read at once.
+	readBuffer = 64 << 10
+)
 
 // readLines calls take for each line until the reader ends, and skip with the start of each line that is longer than the limit. It omits
 // blank lines. It returns what follows the last line end, and the error that ended the reader, nil for io.EOF.

@@ -12,15 +12,8 @@ import (
 	"time"
 )
 
-const (
-	// maxLine is the maximum length of a line, in bytes. Longer ones are skipped. Writes of secrets have shorter ones. An answer about a
-	// whole mount, such as one to the poller, has a longer one, which is of no interest.
-	maxLine = 4 << 20
-	// maxConnections is the maximum number of connections of a store. Each of its nodes has one or two.
-	maxConnections = 64
-	// acceptAgain is the delay after a connection that could not be accepted.
-	acceptAgain = 100 * time.Millisecond
-)
+// acceptAgain is the delay after a connection that could not be accepted.
+const acceptAgain = 100 * time.Millisecond
 
 // socketReceiver accepts the lines that the socket audit device of a store sends. It answers nothing.
 type socketReceiver struct {
@@ -49,7 +42,7 @@ func (r *socketReceiver) serve(ctx context.Context, listener net.Listener) error
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	var group sync.WaitGroup
 	defer group.Wait()
-	slots := make(chan struct{}, maxConnections)
+	open := newConnections()
 	for {
 		connection, err := listener.Accept()
 		switch {
@@ -72,16 +65,14 @@ func (r *socketReceiver) serve(ctx context.Context, listener net.Listener) error
 			connection.Close()
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-			group.Go(func() {
-				defer func() { <-slots }()
-				r.receive(ctx, connection)
-			})
-		default:
+		added, closed := open.add(connection)
+		if closed {
 			r.intake.refuse(ctx)
-			connection.Close()
 		}
+		group.Go(func() {
+			defer open.remove(added)
+			r.receive(ctx, added)
+		})
 	}
 }
 

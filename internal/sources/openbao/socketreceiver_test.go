@@ -62,7 +62,7 @@ func TestLinesComeThroughSockets(t *testing.T) {
 			if diff := cmp.Diff([]string{"https://bao.example:8200", "http://bao"}, got.Servers); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
-			long := bytes.Replace(lines["response update secret/data/shop/db"], []byte(`"data":{"data"`), []byte(`"data":{"x":"`+strings.Repeat("y", 1<<20)+`","data"`), 1)
+			long := bytes.Replace(lines["response update secret/data/shop/db"], []byte(`"data":{"data"`), []byte(`"data":{"x":"`+strings.Repeat("y", maxLine/2)+`","data"`), 1)
 			tooLong := strings.Repeat("z", maxLine)
 			fmt.Fprintf(second, "%s\n%s%s\n%s\n", tooLong+"z", lines["response update secret/undelete/shop/db"], tooLong, long)
 			if got := r.next(t); got.Version != 2 || got.Trace.Parent == "" {
@@ -98,16 +98,21 @@ func TestWhoMayConnect(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreBounded(t *testing.T) {
+func TestAPeerThatHoldsConnectionsDoesNotKeepTheStoreOut(t *testing.T) {
+	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
 	r := startLines(t, auditOnly, "127.0.0.1:0")
-	for range maxConnections {
-		dial(t, "tcp", r.address())
+	held := make([]net.Conn, maxPeerConnections)
+	for i := range held {
+		held[i] = dial(t, "tcp", r.address())
 	}
-	// The connection beyond the limit is closed, which ends its reading.
-	for extra := dial(t, "tcp", r.address()); ; {
-		if _, err := extra.Read(make([]byte, 1)); err != nil {
-			break
-		}
+	store := dial(t, "tcp", r.address())
+	fmt.Fprintf(store, "%s\n", line)
+	if got := r.next(t); got.Version != 1 {
+		t.Errorf("%+v", got)
+	}
+	// One of the others was closed, which ends its reading.
+	if _, err := held[0].Read(make([]byte, 1)); err == nil {
+		t.Error("the store answers a line")
 	}
 	if got := r.lines(t, refused); got != 1 {
 		t.Errorf("%d refused, want 1", got)
