@@ -97,17 +97,13 @@ func (a *authConfig) given() (string, error) {
 	return readSecret("auth.tokenFile", a.TokenFile)
 }
 
-// login requests a token from the store.
-func (a *authConfig) login(ctx context.Context, requests *api.Client) (*api.SecretAuth, error) {
-	path, data, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
+// login requests a token from the store with the credentials.
+func login(ctx context.Context, requests *api.Client, path string, data map[string]any) (*api.SecretAuth, error) {
 	granted, err := requests.Logical().WriteWithContext(ctx, path, data)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("logging in at %s: %w", path, plain(err))
-	}
-	if granted == nil || granted.Auth == nil || granted.Auth.ClientToken == "" {
+	case granted == nil || granted.Auth == nil || granted.Auth.ClientToken == "":
 		return nil, fmt.Errorf("logging in at %s: %w", path, errAnswer)
 	}
 	return granted.Auth, nil

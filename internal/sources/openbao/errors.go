@@ -30,6 +30,18 @@ var (
 	errPath = errors.New("malformed path")
 )
 
+// tokenError means that there is no token for a request. It says nothing about the request.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return e.err.Error() }
+
+func (e *tokenError) Unwrap() error { return e.err }
+
+func lacksToken(err error) bool {
+	_, ok := errors.AsType[*tokenError](err)
+	return ok
+}
+
 // statusError is an answer of the store with an error status. Its text contains nothing of the request.
 type statusError struct {
 	code    int
@@ -96,8 +108,21 @@ func kind(err error) string {
 	return "other"
 }
 
-// final reports whether retrying is useless until somebody changes the configuration.
+// down reports whether the store as a whole does not answer, so that every request fails.
+func down(err error) bool {
+	switch kind(err) {
+	case "unreachable", "sealed-or-standby":
+		return true
+	}
+	return lacksToken(err)
+}
+
+// final reports whether retrying a request is useless until somebody changes the configuration. A request without a token is always
+// tried again.
 func final(err error) bool {
+	if lacksToken(err) {
+		return false
+	}
 	switch kind(err) {
 	case "unversioned", "no-mount", "engine", "too-many", "forbidden":
 		return true

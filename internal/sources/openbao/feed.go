@@ -144,8 +144,8 @@ func (f *Feed) refreshers() []refresher {
 		}
 	}
 	for _, p := range f.pipelines {
-		if p.clientKeys != nil {
-			refreshers = append(refreshers, p.clientKeys)
+		if p.connecting != nil {
+			refreshers = append(refreshers, p.connecting)
 		}
 	}
 	return refreshers

@@ -7,8 +7,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// hintsSize is the maximum number of paths that wait to be read.
-const hintsSize = 1024
+const (
+	// hintsSize is the maximum number of paths that wait to be read.
+	hintsSize = 1024
+	// maxTries is how often a path is read that the store answers with an error which a retry may mend. That takes about six minutes.
+	maxTries = 20
+)
 
 // follower reads the paths that the audit log hints at. Hints that arrive while it reads are read together.
 type follower struct {
@@ -20,6 +24,7 @@ type follower struct {
 	outlet         *outlet
 	status         *status
 	newcomers      *newcomers
+	polls          pollRequests
 	now            func() time.Time
 }
 
@@ -95,7 +100,7 @@ func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err erro
 	}
 	in, err := f.mounts.find(ctx, h.entry.namespace, h.entry.path)
 	if err != nil {
-		return false, f.fail(ctx, guessMount(h.entry), err)
+		return false, f.fail(ctx, guessMount(h.entry), h.tries, err)
 	}
 	c, ok := judge(h.entry, in.path, in.version)
 	switch {
@@ -118,9 +123,10 @@ func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err erro
 func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) bool {
 	o, err := f.metadataReader.read(ctx, path)
 	if err != nil {
-		return f.fail(ctx, path.Mount, err) == nil
+		return f.fail(ctx, path.Mount, hints[0].tries, err) == nil
 	}
 	f.status.noteSuccess(ctx, auditHints)
+	f.status.noteSuccess(ctx, hintsOf(path.Mount))
 	for i := range hints {
 		if !hints[i].accepts(&o) {
 			return false
@@ -142,10 +148,16 @@ func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints 
 	return true
 }
 
-// fail records an error, and returns it if a retry may mend it.
-func (f *follower) fail(ctx context.Context, mount string, err error) error {
-	if final(err) {
-		f.status.noteFailure(ctx, auditHints+" of "+mount, err)
+// fail records an error, and returns it if a retry may mend it. After too many tries it leaves the path to the poller, unless the store as
+// a whole is down: hints that can never be answered must not take the places of others.
+func (f *follower) fail(ctx context.Context, mount string, tries int, err error) error {
+	switch {
+	case final(err):
+		f.status.noteHintFailure(ctx, mount, err)
+		return nil
+	case tries+1 >= maxTries && !down(err):
+		f.status.noteHintFailure(ctx, mount, err)
+		f.polls.ask()
 		return nil
 	}
 	f.status.noteFailure(ctx, auditHints, err)

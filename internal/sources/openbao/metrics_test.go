@@ -19,7 +19,7 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard, silent := newStatus(slog.New(slog.DiscardHandler)), newStatus(slog.New(slog.DiscardHandler))
+	heard, silent := newStatus(slog.New(slog.DiscardHandler), time.Now), newStatus(slog.New(slog.DiscardHandler), time.Now)
 	heard.noteLine(time.Unix(100, 0))
 	heard.notePoll(time.Unix(200, 0))
 	if err := m.watch(meter, map[string]*status{"heard": heard, "silent": silent}); err != nil {

@@ -16,7 +16,7 @@ var observed = Observation{Path: events.StorePath{Store: "main", Namespace: even
 func TestOutlet_ASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var offers []time.Time
-		out := &outlet{status: newStatus(slog.New(slog.DiscardHandler)), sink: func(Observation) bool {
+		out := &outlet{status: newStatus(slog.New(slog.DiscardHandler), time.Now), sink: func(Observation) bool {
 			offers = append(offers, time.Now())
 			return len(offers) == 12
 		}}
@@ -32,7 +32,7 @@ func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	offers := 0
-	out := &outlet{status: newStatus(slog.New(slog.DiscardHandler)), sink: func(Observation) bool { offers++; return false }}
+	out := &outlet{status: newStatus(slog.New(slog.DiscardHandler), time.Now), sink: func(Observation) bool { offers++; return false }}
 	out.emit(ctx, observed)
 	if offers != 1 {
 		t.Errorf("offered %d times, want once", offers)
@@ -41,7 +41,7 @@ func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 
 func TestOutlet_APathThatEventsCannotNameIsRecordedAndNotOffered(t *testing.T) {
 	log := &logBuffer{}
-	status := newStatus(newLogger(log))
+	status := newStatus(newLogger(log), time.Now)
 	out := &outlet{status: status, sink: func(o Observation) bool { t.Errorf("offered %+v", o); return true }}
 	out.emit(t.Context(), Observation{})
 	if !strings.Contains(log.String(), "paths that events cannot name") || status.wasPolled() {

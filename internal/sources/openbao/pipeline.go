@@ -16,8 +16,8 @@ type pipeline struct {
 	origin     origin
 	intake     *intake
 	polls      pollRequests
-	client     *client  // nil if the store cannot be asked
-	clientKeys *keypair // nil if the client has no certificate
+	client     *client         // nil if the store cannot be asked
+	connecting *storeTransport // nil if the store cannot be asked
 	catalog    catalog
 	references func(ctx context.Context) ([]Reference, error)
 	status     *status
@@ -31,7 +31,7 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	p := &pipeline{
 		config: config, origin: origin{store: config.Name, servers: config.servers}, polls: newPollRequests(),
 		catalog: catalog{store: config.Name, known: o.Known, recorded: o.Recorded}, references: o.Referenced,
-		status: newStatus(log), metrics: m, log: log, now: o.Now,
+		status: newStatus(log, o.Now), metrics: m, log: log, now: o.Now,
 	}
 	p.intake = &intake{
 		store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m,
@@ -40,25 +40,16 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	if config.Auth == (authConfig{}) {
 		return p, nil
 	}
-	transport, err := p.transport(o.Transport)
-	if err != nil {
+	var err error
+	if p.connecting, err = newStoreTransport(&config.TLS); err != nil {
 		return nil, err
+	}
+	var transport http.RoundTripper = p.connecting
+	if o.Transport != nil {
+		transport = o.Transport
 	}
 	p.client, err = newClient(config, transport, o.Now, log)
 	return p, err
-}
-
-// transport returns the given transport, or else one with the store's TLS settings.
-func (p *pipeline) transport(given http.RoundTripper) (http.RoundTripper, error) {
-	made, keys, err := newTransport(&p.config.TLS)
-	if err != nil {
-		return nil, err
-	}
-	p.clientKeys = keys
-	if given != nil {
-		return given, nil
-	}
-	return made, nil
 }
 
 // isPolled reports whether polling finds the changes that the audit log misses.
@@ -83,7 +74,7 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	first := &triage{hints: hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
 		hints: hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
-		outlet: out, status: p.status, newcomers: p.newNewcomers(), now: p.now,
+		outlet: out, status: p.status, newcomers: p.newNewcomers(), polls: p.polls, now: p.now,
 	}
 	var group sync.WaitGroup
 	group.Go(func() { drain(ctx, p.intake.spool, first.process) })

@@ -21,7 +21,7 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var polls atomic.Int64
 		p := &poller{
-			store: "main", interval: time.Minute, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler)), metrics: m, now: time.Now,
+			store: "main", interval: time.Minute, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, now: time.Now,
 			sweep:     func(context.Context) bool { polls.Add(1); return true },
 			rotations: newRotations(nil, time.Now),
 		}
@@ -101,25 +101,23 @@ func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 		{name: "a mount that is not there", mounts: "[nowhere]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			store, asked := newFakeStore(kv2), make(chan struct{})
-			answer := func(*http.Request) (int, string) {
-				<-asked
-				return test.scan, `{"errors":["no"]}`
+			store := newFakeStore(kv2)
+			slowly := func(status int, body string) func(*http.Request) (int, string) {
+				return func(*http.Request) (int, string) {
+					<-time.After(5 * time.Second)
+					return status, body
+				}
 			}
-			store.do("sys/internal/ui/mounts", func(*http.Request) (int, string) {
-				<-asked
-				return http.StatusOK, `{"data":{"secret":` + kv2 + `}}`
-			})
-			store.do("secret/detailed-metadata?scan", answer)
-			store.do("secret/metadata?list", answer)
+			store.do("sys/internal/ui/mounts", slowly(http.StatusOK, `{"data":{"secret":`+kv2+`}}`))
+			store.do("secret/detailed-metadata?scan", slowly(test.scan, `{"errors":["no"]}`))
+			store.do("secret/metadata?list", slowly(test.scan, `{"errors":["no"]}`))
 			config := withToken + "{interval: 1m, mounts: " + test.mounts + "}}]"
 			inBubble(t, config, store, nil, func(t *testing.T, r *rig) {
 				after(time.Second)
 				if err := r.feed.Ready(); err == nil || err.Error() != "store main: not polled yet" {
 					t.Errorf("before the store has answered: %v", err)
 				}
-				close(asked)
-				after(time.Second)
+				after(30 * time.Second)
 				if err := r.feed.Ready(); err != nil {
 					t.Error(err)
 				}
@@ -132,7 +130,7 @@ func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 }
 
 func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
-	s := newStatus(slog.New(slog.DiscardHandler))
+	s := newStatus(slog.New(slog.DiscardHandler), time.Now)
 	s.noteFailure(t.Context(), "part of secret", errNoMount)
 	s.noteFailure(t.Context(), auditHints, errAnswer)
 	if s.wasPolled() {

@@ -30,6 +30,7 @@ type session struct {
 	renewal    renewal
 	inspected  bool // a given token was looked up, or may not be
 	loginTried time.Time
+	refused    loginFailures
 	logged     string // the kind of the last failure that was logged
 }
 
@@ -51,7 +52,11 @@ func (s *session) run(ctx context.Context) {
 func (s *session) current(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.obtain(ctx)
+	token, err := s.obtain(ctx)
+	if err != nil {
+		return "", &tokenError{err}
+	}
+	return token, nil
 }
 
 // replaceRefused replaces a token that the store refused. It reports whether another one can be tried.
@@ -88,14 +93,26 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 	return s.token, nil
 }
 
+// logIn requests a token, or returns the error of the last try if it is too early for another one.
 func (s *session) logIn(ctx context.Context) error {
-	s.loginTried = s.now()
-	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
-	defer cancel()
-	granted, err := s.auth.login(ctx, s.requests)
+	path, data, err := s.auth.credentials()
 	if err != nil {
 		return err
 	}
+	if err := s.refused.recent(data, s.now()); err != nil {
+		return err
+	}
+	s.loginTried = s.now()
+	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	granted, err := login(limited, s.requests, path, data)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.refused.note(data, err, s.auth.AppRole != nil, s.now())
+		}
+		return err
+	}
+	s.refused = loginFailures{}
 	s.token, s.renewal = granted.ClientToken, newRenewal(seconds(granted.LeaseDuration), s.now())
 	return nil
 }

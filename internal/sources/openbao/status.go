@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// maxFailures bounds the subjects whose failures are remembered. Further ones are not logged.
-	maxFailures = 256
+	// maxHintFailures is the maximum number of mounts in audit lines whose failures are remembered, and logged, in hintFailureAge. Whoever
+	// can send lines can invent mounts.
+	maxHintFailures = 256
+	hintFailureAge  = time.Hour
 	// auditHints is the subject of failures to read what the audit log hints at.
 	auditHints = "audit hints"
 )
@@ -17,31 +19,60 @@ const (
 // status is the health of a store: it logs each failure once, and the gauges report from it.
 type status struct {
 	log *slog.Logger
+	now func() time.Time
 
 	mu       sync.Mutex
-	failures map[string]error // by subject, until it works again
-	tried    bool             // a poll was complete, or a part of one failed
-	polledAt time.Time        // zero before the first complete poll
-	lineAt   time.Time        // zero before the first audit line
+	failures map[string]error     // by subject, until it works again
+	hinted   map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
+	tried    bool                 // a poll was complete, or a part of one failed
+	polledAt time.Time            // zero before the first complete poll
+	lineAt   time.Time            // zero before the first audit line
 }
 
-func newStatus(log *slog.Logger) *status { return &status{log: log, failures: map[string]error{}} }
+func newStatus(log *slog.Logger, now func() time.Time) *status {
+	return &status{log: log, now: now, failures: map[string]error{}, hinted: map[string]time.Time{}}
+}
 
-// noteFailure records that reading the subject failed. It logs the first failure of each kind.
+// noteFailure records that reading the subject failed. It logs the first failure of each kind. The configuration bounds the subjects.
 func (s *status) noteFailure(ctx context.Context, subject string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	s.mu.Lock()
 	before := s.failures[subject]
-	room := before != nil || len(s.failures) < maxFailures
-	if room {
-		s.failures[subject] = err
-	}
+	s.failures[subject] = err
 	s.mu.Unlock()
-	if room && (before == nil || kind(before) != kind(err)) {
+	if before == nil || kind(before) != kind(err) {
 		s.log.WarnContext(ctx, "store cannot be read", "for", subject, "reason", kind(err), "err", err)
 	}
+}
+
+// noteHintFailure is noteFailure for a mount that an audit line names. It ignores the failure if there are too many.
+func (s *status) noteHintFailure(ctx context.Context, mount string, err error) {
+	if subject := hintsOf(mount); s.rememberHint(subject) {
+		s.noteFailure(ctx, subject, err)
+	}
+}
+
+func hintsOf(mount string) string { return auditHints + " of " + mount }
+
+// rememberHint reports whether there is room for the failure of a mount that an audit line names. It makes room of old ones.
+func (s *status) rememberHint(subject string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.hinted[subject]; !known && len(s.hinted) >= maxHintFailures {
+		for other, noted := range s.hinted {
+			if s.now().Sub(noted) >= hintFailureAge {
+				delete(s.hinted, other)
+				delete(s.failures, other)
+			}
+		}
+		if len(s.hinted) >= maxHintFailures {
+			return false
+		}
+	}
+	s.hinted[subject] = s.now()
+	return true
 }
 
 // noteSuccess records that reading the subject works.
@@ -49,6 +80,7 @@ func (s *status) noteSuccess(ctx context.Context, subject string) {
 	s.mu.Lock()
 	before := s.failures[subject]
 	delete(s.failures, subject)
+	delete(s.hinted, subject)
 	s.mu.Unlock()
 	if before != nil {
 		s.log.InfoContext(ctx, "store can be read again", "for", subject)

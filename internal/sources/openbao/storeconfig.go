@@ -41,7 +41,8 @@ type storeConfig struct {
 
 // tlsFiles are the certificates for connections to a store.
 type tlsFiles struct {
-	// CACertFile is the certificate authority of the store. Default BAO_CACERT, VAULT_CACERT or else the authorities of the system.
+	// CACertFile is the certificate authority of the store. It is reloaded when it changes. Default BAO_CACERT, VAULT_CACERT or else the
+	// authorities of the system.
 	CACertFile string `json:"caCertFile"`
 	// ClientCertFile and ClientKeyFile are the client certificate. They are reloaded when they change.
 	ClientCertFile string `json:"clientCertFile"`

@@ -1,0 +1,52 @@
+package openbao
+
+import (
+	"maps"
+	"math"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// maxLoginDelay is the maximum delay after a login that failed.
+	maxLoginDelay = time.Minute
+	// maxRefusedDelay is that after an AppRole login that the store refused. Five of them lock the role for a quarter of an hour, and the
+	// count ends after as long without one, so that four come before a delay of more.
+	maxRefusedDelay = 16 * time.Minute
+	// unansweredDelay is the delay after a login that the store did not judge.
+	unansweredDelay = time.Second
+)
+
+// loginFailures spaces logins that fail. The zero loginFailures has none.
+type loginFailures struct {
+	sent    map[string]any // the credentials of the last failure
+	err     error
+	again   time.Time
+	backoff wait.Backoff
+}
+
+// recent returns the last failure if it is too early to log in again with these credentials, and otherwise nil. Other ones may be right.
+func (f *loginFailures) recent(sent map[string]any, now time.Time) error {
+	if f.err == nil || !now.Before(f.again) || !maps.Equal(f.sent, sent) {
+		return nil
+	}
+	return f.err
+}
+
+// note records a failure. locks means that the store locks what is refused too often.
+func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
+	if f.err == nil || !maps.Equal(f.sent, sent) {
+		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLoginDelay}}
+		if locks {
+			f.backoff.Cap = maxRefusedDelay
+		}
+	}
+	f.err = err
+	delay := unansweredDelay
+	if answered := code(err); answered >= http.StatusBadRequest && answered < http.StatusInternalServerError {
+		delay = f.backoff.Step()
+	}
+	f.again = now.Add(delay)
+}

@@ -1,0 +1,83 @@
+package openbao
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestALoginThatIsRefusedIsNotRepeatedUntilTheRoleIsLocked(t *testing.T) {
+	// Vault locks an AppRole after five refusals, each less than a quarter of an hour after the one before.
+	const locks, forgets = 5, 15 * time.Minute
+	store := newLogins("auth/machines/login", time.Hour, true)
+	login := store.answers["auth/machines/login"]
+	var refused []time.Time
+	store.do("auth/machines/login", func(*http.Request) (int, string) {
+		refused = append(refused, time.Now())
+		return http.StatusBadRequest, `{"errors":["invalid role or secret ID"]}`
+	})
+	file := write(t, "secret-id", "canary-wrong")
+	inBubble(t, fmt.Sprintf(appRole, file), store.fakeStore, nil, func(t *testing.T, r *rig) {
+		for n := range 100 {
+			// Hints log in too.
+			r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", fmt.Sprintf("secret/data/%d", n), 3), false)
+		}
+		after(3 * time.Hour)
+		count := 0
+		for i, at := range refused {
+			if i > 0 && at.Sub(refused[i-1]) >= forgets {
+				count = 0
+			}
+			if count++; count >= locks {
+				t.Fatalf("the role is locked: %v", refused)
+			}
+		}
+		if len(refused) < 10 {
+			t.Errorf("tried %d times in three hours", len(refused))
+		}
+		// Other credentials are tried at once.
+		store.do("auth/machines/login", login)
+		if err := os.WriteFile(file, []byte("canary-secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		after(2 * time.Minute)
+		if store.given != 1 || r.count(t, "keyturn.openbao.polls", "success") == 0 {
+			t.Errorf("logged in %d times:\n%s", store.given, r.log)
+		}
+	})
+}
+
+func TestAStoreThatIsBackIsLoggedInToAtOnce(t *testing.T) {
+	store := newLogins("auth/machines/login", time.Hour, true)
+	login := store.answers["auth/machines/login"]
+	store.say("auth/machines/login", 0, "")
+	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
+		after(10 * time.Minute)
+		if tries := store.times("auth/machines/login"); tries > 100 {
+			t.Errorf("tried %d times in ten minutes", tries)
+		}
+		store.do("auth/machines/login", login)
+		after(70 * time.Second)
+		if r.count(t, "keyturn.openbao.polls", "success") == 0 {
+			t.Errorf("not polled:\n%s", r.log)
+		}
+	})
+}
+
+func TestWhatTheAuditLogHintsAtWaitsForALogin(t *testing.T) {
+	store := newLogins("auth/machines/login", time.Hour, true)
+	login := store.answers["auth/machines/login"]
+	store.say("auth/machines/login", http.StatusForbidden, `{"errors":["permission denied"]}`)
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3), false)
+		after(time.Hour)
+		store.do("auth/machines/login", login)
+		after(20 * time.Minute)
+		if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != "update" {
+			t.Errorf("observed %+v:\n%s", got, r.log)
+		}
+	})
+}

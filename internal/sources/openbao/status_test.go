@@ -1,0 +1,48 @@
+package openbao
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
+	log, now := &logBuffer{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := newStatus(newLogger(log), func() time.Time { return now })
+	forge := func(prefix string) {
+		for n := range 2 * maxHintFailures {
+			s.noteHintFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
+		}
+	}
+	logged := func(text string) int { return strings.Count(log.String(), text) }
+	forge("first")
+	if got := logged("reason=no-mount"); got != maxHintFailures {
+		t.Errorf("%d mounts are logged, want %d", got, maxHintFailures)
+	}
+	sealed := &statusError{code: 503, message: "Vault is sealed"}
+	s.noteFailure(t.Context(), "secret", sealed)
+	s.noteFailure(t.Context(), auditHints, sealed)
+	if got := logged("Vault is sealed"); got != 2 {
+		t.Errorf("it is logged %d times that the store is sealed, want for the mount and for hints:\n%s", got, log)
+	}
+	s.noteSuccess(t.Context(), "secret")
+	if logged("store can be read again") != 1 {
+		t.Errorf("want the log to tell that it can be read again:\n%s", log)
+	}
+
+	// Room is made by success, and in time.
+	s.noteSuccess(t.Context(), hintsOf("first-0"))
+	forge("second")
+	if got := logged("of second-"); got != 1 {
+		t.Errorf("%d other mounts are logged after one works again, want 1", got)
+	}
+	now = now.Add(hintFailureAge)
+	forge("third")
+	if got := logged("of third-"); got != maxHintFailures {
+		t.Errorf("%d mounts are logged an hour later, want %d", got, maxHintFailures)
+	}
+	if len(s.hinted) != maxHintFailures || len(s.failures) != maxHintFailures+1 {
+		t.Errorf("%d mounts and %d failures are remembered", len(s.hinted), len(s.failures))
+	}
+}
