@@ -73,11 +73,17 @@ func customOf(t testing.TB, content string) *unstructured.Unstructured {
 // pemOf is a certificate in PEM with a serial number and an end.
 func pemOf(t testing.TB, serial int64, notAfter time.Time) []byte {
 	t.Helper()
+	return pemWith(t, big.NewInt(serial), notAfter)
+}
+
+// pemWith is pemOf with a serial number of any length.
+func pemWith(t testing.TB, serial *big.Int, notAfter time.Time) []byte {
+	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
+	template := &x509.Certificate{SerialNumber: serial, NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -83,8 +83,11 @@ func withoutGenerated(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(generatedKeys, name) })
 }
 
+// maxSerial is the maximum length of a serial number, in hexadecimal digits, as in RFC 5280.
+const maxSerial = 40
+
 // leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. They are empty if it cannot be
-// read.
+// read. So is a serial number that is too long: no event has room for one of any length.
 func leaf(chain []byte) (serial string, notAfter time.Time) {
 	block, _ := pem.Decode(chain)
 	if block == nil {
@@ -94,5 +97,8 @@ func leaf(chain []byte) (serial string, notAfter time.Time) {
 	if err != nil {
 		return "", time.Time{}
 	}
-	return certificate.SerialNumber.Text(16), certificate.NotAfter.UTC()
+	if serial = certificate.SerialNumber.Text(16); len(serial) > maxSerial {
+		serial = ""
+	}
+	return serial, certificate.NotAfter.UTC()
 }

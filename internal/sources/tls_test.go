@@ -2,6 +2,7 @@ package sources
 
 import (
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"testing"
@@ -198,6 +199,25 @@ func TestTheWriterOfASecretIsWhatTheSecretSays(t *testing.T) {
 	}
 }
 
+func TestASerialNumberIsBounded(t *testing.T) {
+	const want = "7fffffffffffffffffffffffffffffffffffffff" // the largest of 20 bytes
+	largest, _ := new(big.Int).SetString(want, 16)
+	for _, tt := range []struct {
+		name   string
+		serial *big.Int
+		want   string
+	}{
+		{"the longest that is allowed", largest, want},
+		{"one that is far too long", new(big.Int).Lsh(largest, 8*1000), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if serial, notAfter := leaf(pemWith(t, tt.serial, epoch)); serial != tt.want || !notAfter.Equal(epoch) {
+				t.Errorf("got %.60q, %s", serial, notAfter)
+			}
+		})
+	}
+}
+
 func FuzzLeaf(f *testing.F) {
 	f.Add(pemOf(f, 1, epoch))
 	f.Add(slices.Concat(pemOf(f, 1, epoch), pemOf(f, 2, epoch)))
@@ -205,8 +225,8 @@ func FuzzLeaf(f *testing.F) {
 	f.Add([]byte("no certificate"))
 	f.Fuzz(func(t *testing.T, chain []byte) {
 		serial, notAfter := leaf(chain)
-		if serial == "" && !notAfter.IsZero() {
-			t.Errorf("a certificate without a serial number ends at %s", notAfter)
+		if len(serial) > maxSerial {
+			t.Errorf("the serial number has %d digits", len(serial))
 		}
 		if notAfter.Location() != time.UTC && !notAfter.IsZero() {
 			t.Errorf("it ends at %s", notAfter)
