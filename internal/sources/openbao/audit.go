@@ -28,8 +28,16 @@ type entry struct {
 	authenticated bool      // the sender of the line was authenticated
 }
 
-// maxAhead is how far the clock of a store may be ahead of ours.
-const maxAhead = time.Minute
+const (
+	// maxAhead is how far the clock of a store may be ahead of ours.
+	maxAhead = time.Minute
+	// maxLate is how late a line may come to tell of a change. Shippers of logs deliver what was written while the watcher was away, but also
+	// whole files of the past.
+	maxLate = time.Hour
+)
+
+// isLate reports whether the line came so late that it is only a reason to look at what it names.
+func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
 
 // checkTimes drops times that are later than the store's clock can show. Taken at its word, such a line would be the latest state for ever.
 func (e *entry) checkTimes() {

@@ -221,3 +221,64 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 		close(release)
 	})
 }
+
+func TestAHintIsGivenUpIfTheStoreAnswersItBadlyForLong(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		body   string
+		tries  int // of each hint; zero: it is never given up
+	}{
+		{name: "malformed answers", status: http.StatusOK, body: `{"data":[]}`, tries: maxTries},
+		{name: "errors of the store", status: http.StatusInternalServerError, body: `{"errors":["oops"]}`, tries: maxTries},
+		{name: "a store that is down", status: 0},
+		{name: "a store that is sealed", status: http.StatusServiceUnavailable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/bad", test.status, test.body)
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				p := r.feed.pipelines[0]
+				p.intake.take(t.Context(), writeLine("update", "secret/data/bad", 3), false)
+				after(time.Hour)
+				tries, asked := store.times("secret/metadata/bad"), len(p.polls) == 1
+				if test.tries > 0 && tries != test.tries || test.tries == 0 && tries < 100 || asked != (test.tries > 0) {
+					t.Errorf("tried %d times, asked for a poll: %t", tries, asked)
+				}
+				store.say("secret/metadata/bad", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+				after(time.Minute)
+				if got := r.seen(); len(got) == 1 != (test.tries == 0) {
+					t.Errorf("observed %v", paths(got))
+				}
+			})
+		})
+	}
+}
+
+func TestALineThatComesLateIsOnlyAReasonToLook(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		late      time.Duration
+		operation string
+		asked     int
+	}{
+		{name: "in time", late: maxLate, operation: "update"},
+		{name: "late", late: maxLate + time.Second, asked: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				after(test.late)
+				r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3), true)
+				after(time.Minute)
+				if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != test.operation {
+					t.Errorf("observed %+v, want version 3 by %q", got, test.operation)
+				}
+				if asked := store.times("secret/metadata/db"); asked != test.asked {
+					t.Errorf("asked %d times, want %d", asked, test.asked)
+				}
+			})
+		})
+	}
+}

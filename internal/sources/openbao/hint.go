@@ -58,7 +58,10 @@ func (h *hint) satisfiedBy(o *Observation) bool {
 
 // explains reports whether the operation of the audit entry led to the observed state.
 func (h *hint) explains(o *Observation) bool {
-	if h.meaning.version > 0 {
+	switch {
+	case h.entry.isLate():
+		return false
+	case h.meaning.version > 0:
 		return o.Version == h.meaning.version && o.State == Live
 	}
 	return h.meaning.state == 0 || o.State == h.meaning.state

@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -53,6 +54,9 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
+	if address := listener.Addr().String(); r.keys == nil && !(socketAddress{network: "tcp", address: address}).local() {
+		r.log.WarnContext(ctx, "audit receiver has no TLS: others on the network can read its tokens", "address", address)
+	}
 	o := httpserver.Options{
 		Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, WriteTimeout: writeTimeout, Drain: drainTimeout,
 	}
@@ -118,7 +122,17 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	switch skipped, err := takeBody(ctx, http.MaxBytesReader(w, request.Body, maxBody), to); {
+	body, err := decompressed(w, request)
+	if errors.Is(err, errors.ErrUnsupported) {
+		to.miss(ctx, malformed)
+		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
+		return
+	}
+	skipped := false
+	if err == nil {
+		skipped, err = takeBody(ctx, body, to)
+	}
+	switch {
 	case err != nil:
 		// The store hung up or was too slow.
 		to.miss(ctx, malformed)
@@ -128,6 +142,23 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// decompressed returns the body of a request, which shippers of logs may compress. It returns errors.ErrUnsupported for an encoding other
+// than gzip.
+func decompressed(w http.ResponseWriter, request *http.Request) (io.Reader, error) {
+	body := http.MaxBytesReader(w, request.Body, maxBody)
+	switch request.Header.Get("Content-Encoding") {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		content, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, fmt.Errorf("decompressing: %w", err)
+		}
+		return http.MaxBytesReader(w, content, maxBody), nil
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // takeBody passes the lines of a body to the intake. It reports whether the body was too long, or skipped a line that may have been a

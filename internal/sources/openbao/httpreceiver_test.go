@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,6 +175,53 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	if got, want := observed.Load(), r.lines(t, used); got != want {
 		t.Errorf("%d were observed, want %d", got, want)
 	}
+}
+
+func TestTheAuditReceiverWarnsOnceThatItHasNoTLS(t *testing.T) {
+	folder := t.TempDir()
+	certificate(t, folder+"/tls.crt", folder+"/tls.key", 1)
+	for _, test := range []struct {
+		name, address string
+		tls           bool
+		want          int
+	}{
+		{name: "on a loopback address", address: "127.0.0.1:8250"},
+		{name: "on all addresses", address: "[::]:8250", want: 1},
+		{name: "on one of the network", address: "10.0.0.7:8250", want: 1},
+		{name: "with TLS", address: "[::]:8250", tls: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, auditOnly, func(o *Options) {
+				o.AuditListen, o.AuditTokenFile = test.address, write(t, "tokens", goodToken)
+				if test.tls {
+					o.AuditTLSCertFile, o.AuditTLSKeyFile = folder+"/tls.crt", folder+"/tls.key"
+				}
+				o.Listen = func(context.Context, string, string) (net.Listener, error) {
+					return listenerAt{oneConnection: make(oneConnection), address: test.address}, nil
+				}
+			})
+			stop := r.start(t)
+			testkit.Eventually(t, "the feed listens", func() bool { return r.feed.Ready() == nil })
+			stop()
+			if got := strings.Count(r.log.String(), "has no TLS"); got != test.want {
+				t.Errorf("%d warnings, want %d:\n%s", got, test.want, r.log)
+			}
+		})
+	}
+}
+
+// listenerAt is a listener at an address that this host need not have.
+type listenerAt struct {
+	oneConnection
+	address string
+}
+
+func (l listenerAt) Addr() net.Addr {
+	address, err := net.ResolveTCPAddr("tcp", l.address)
+	if err != nil {
+		return &net.UnixAddr{}
+	}
+	return address
 }
 
 func TestABodyThatStopsIsGivenUp(t *testing.T) {

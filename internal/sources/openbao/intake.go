@@ -22,8 +22,11 @@ type intake struct {
 // take accepts an audit line. It does not keep the line.
 func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	e, result := decodeLine(line)
-	if result != malformed {
+	switch {
+	case result != malformed:
 		i.status.noteLine(i.now())
+	case promising(line):
+		i.polls.ask() // It may be a part of a change.
 	}
 	if result == used {
 		e.received, e.authenticated = i.now(), authenticated

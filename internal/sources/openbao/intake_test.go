@@ -18,7 +18,7 @@ func newIntake(t *testing.T, size int) *intake {
 	}
 	return &intake{
 		store: "main", spool: make(chan entry, size), polls: newPollRequests(),
-		status: newStatus(slog.New(slog.DiscardHandler)), metrics: m, recent: newRecentRequests(), now: time.Now,
+		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(), now: time.Now,
 	}
 }
 
@@ -33,6 +33,8 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 		{name: "not for a line that is no change", do: func(i *intake) { i.take(t.Context(), []byte("{}"), true) }},
 		{name: "not for a sender that is refused", do: func(i *intake) { i.refuse(t.Context()) }},
 		{name: "not for a long line that is no change", do: func(i *intake) { i.skip(t.Context(), []byte(strings.Repeat("x", 100))) }},
+		{name: "not for nonsense", do: func(i *intake) { i.take(t.Context(), []byte("nonsense"), true) }},
+		{name: "for the start of a line that may be a change", do: func(i *intake) { i.take(t.Context(), []byte(write[:len(write)-1]), true) }, polls: 1},
 		{name: "for a long line that may be a change", do: func(i *intake) { i.skip(t.Context(), []byte(write)) }, polls: 1},
 		{name: "for a part that was missed", do: func(i *intake) { i.miss(t.Context(), malformed) }, polls: 1},
 		{name: "for changes that have no room, once", polls: 1, do: func(i *intake) {
