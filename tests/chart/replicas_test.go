@@ -17,21 +17,24 @@ func TestThreeActuatorsAreOneClusterOfEmbeddedNATS(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfWatchersFollowsThatOfActuatorsUnlessItIsSet(t *testing.T) {
+func TestTheNumberOfWatchersFollowsWhatTheyServeUnlessItIsSet(t *testing.T) {
 	const budget = "PodDisruptionBudget keyturn-system/keyturn-watcher"
 	for values, want := range map[string]int{
-		"{}":                      1,
-		"actuator: {replicas: 3}": 2,
-		"watcher: {replicas: 2}":  2,
-		"{watcher: {replicas: 1}, actuator: {replicas: 3}}": 1,
-		"watcher: {replicas: 0}":                            0,
+		"{}":                             1,
+		"actuator: {replicas: 3}":        2,
+		"watcher: {replicas: 2}":         2,
+		"openbaoAudit: {enabled: true}":  2,
+		"openbaoSocket: {enabled: true}": 2,
+		"{watcher: {replicas: 1}, openbaoAudit: {enabled: true}}": 1,
+		"{watcher: {replicas: 1}, actuator: {replicas: 3}}":       1,
+		"watcher: {replicas: 0}":                                  0,
 	} {
 		o := rendered(t, values)
 		if got := fmt.Sprint(o["Deployment keyturn-system/keyturn-watcher"].at("spec", "replicas")); got != fmt.Sprint(want) {
 			t.Errorf("watchers with %s: got %s, want %d", values, got, want)
 		}
-		if got := o[budget] != nil; got != (want == 2) {
-			t.Errorf("a budget with %s: got %t, want it for two watchers only", values, got)
+		if got := fmt.Sprint(o[budget].at("spec", "maxUnavailable")); got != "1" {
+			t.Errorf("watchers that may be evicted with %s: got %s, want 1", values, got)
 		}
 	}
 }

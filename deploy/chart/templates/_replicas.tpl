@@ -14,11 +14,11 @@ true
 {{- end }}
 
 {{/*
-The number of watchers.
+The number of watchers. Two receive the audit log of a store while one of them is replaced, or its node is lost.
 */}}
 {{- define "keyturn.watchers" -}}
 {{- if kindIs "invalid" .Values.watcher.replicas -}}
-{{ ternary 2 1 (eq (include "keyturn.replicated" .) "true") }}
+{{ ternary 2 1 (or (eq (include "keyturn.replicated" .) "true") .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled) }}
 {{- else -}}
 {{ .Values.watcher.replicas }}
 {{- end -}}
