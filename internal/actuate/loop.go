@@ -96,9 +96,10 @@ func (l *loop) work(ctx context.Context) {
 			l.progress.Busy()
 			l.syncer.Collect(ctx)
 		case <-overdue.C:
+			// In this order: the review releases what is held, and only the dispatch after it holds it again.
+			l.takeSnapshot()
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
-			l.takeSnapshot()
 		case <-timer.C:
 		}
 		if !l.outbox.full() {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -30,6 +31,30 @@ func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
 	if event.open != 1 || l.outbox.unpublished != 0 {
 		t.Errorf("%d workloads are open and %d unpublished after it was published", event.open, l.outbox.unpublished)
 	}
+}
+
+func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := timedOut(t)
+		l.outbox.flushed()
+		w := workloadOf(t, "auto", wholeDB, named("held", nil))
+		l.intake.index.observe(w, false)
+		p := l.gathering.pend(w, changeOf(nil))
+		p.reported = plan.PeerFailed
+		l.gathering.hold(p, plan.PeerFailed)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { l.work(ctx) })
+		for range 3 {
+			<-time.After(overdueCheck)
+			synctest.Wait()
+			if got := l.snapshots.Load().held[plan.PeerFailed]; got != 1 {
+				t.Errorf("%d workloads are held, want 1", got)
+			}
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
