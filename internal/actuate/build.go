@@ -34,7 +34,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(workload.Clients{Typed: o.Client}, s.index, o.PatchWorkers, o.Tracer, now)
-	following := newFollowing(s.index, o.RolloutTimeout, o.Tracer, now)
+	following := newFollowing(s.index, o)
 	peers := newFailedPeers(s.index)
 	unfinished := unfinished(gathering, patcher, following)
 	canaries := newCanaries(s.index, unfinished)
@@ -46,8 +46,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	recaller := newRecaller(last, s.log)
 	reverts := &reverts{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter, metrics: s.metrics, log: s.log, now: now,
-		open: make(map[workload.Key]*correction),
+		dryRun: o.DryRun, delays: o.RevertDelays, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter,
+		metrics: s.metrics, log: s.log, now: now, open: make(map[workload.Key]*correction),
 	}
 	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
 		return writtenBy(ctx, &s.bus.Reader, change)

@@ -133,7 +133,7 @@ func patcherOf(options Options, x *index) *patcher {
 
 // followingOf follows rollouts with the options of an actuator.
 func followingOf(options Options, x *index) *following {
-	return newFollowing(x, options.RolloutTimeout, options.Tracer, options.Now)
+	return newFollowing(x, options)
 }
 
 // resumerOf is a resumer with the options of an actuator.

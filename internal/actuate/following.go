@@ -39,15 +39,17 @@ type following struct {
 	now    func() time.Time
 	// timeout is --rollout-timeout: how long a rollout may make no progress.
 	timeout time.Duration
+	// revertDelays are Options.RevertDelays.
+	revertDelays [plan.RevertRetries]time.Duration
 
 	rollouts map[workload.Key]*rollout
 	// reported is the newest revision of each workload that an outcome has.
 	reported map[workload.Key]string
 }
 
-func newFollowing(index *index, timeout time.Duration, tracer trace.Tracer, now func() time.Time) *following {
+func newFollowing(index *index, o Options) *following {
 	return &following{
-		index: index, timeout: timeout, tracer: tracer, now: now,
+		index: index, timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
 		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
 	}
 }
@@ -131,7 +133,7 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 	case w.Generation < r.started.Generation: // a state from before the rollout
 		return ending{}, false
 	case w.Revision != r.started.Revision && r.isReverted(w):
-		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started)), true
+		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, f.revertDelays)), true
 	case w.Revision != r.started.Revision:
 		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
 	case w.Progress.State == workload.Complete:

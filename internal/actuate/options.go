@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // Options configure an Actuator. The fields of the first group are flags of cmd/actuator.
@@ -62,9 +63,11 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
 	SyncTimeout time.Duration
-	Logger      *slog.Logger
-	Tracer      trace.Tracer
-	Meter       metric.Meter
+	// RevertDelays are how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
+	RevertDelays [plan.RevertRetries]time.Duration
+	Logger       *slog.Logger
+	Tracer       trace.Tracer
+	Meter        metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Progress is the loop's, for the liveness probe. Nil means none.
@@ -79,6 +82,7 @@ func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
 		PatchWorkers: 16, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
+		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 	}
 }
 

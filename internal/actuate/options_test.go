@@ -104,6 +104,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	want := Options{
 		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
+		RevertDelays: DefaultOptions().RevertDelays,
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -15,15 +15,12 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// revertDelays returns how long after each revert a workload is rolled again.
-func revertDelays() [plan.RevertRetries]time.Duration {
-	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
-}
-
 // reverts corrects the records of workloads whose roll someone else took back by restoring the pod template of before: their pods may be those
 // of before, too. Later it has the changes decided again. How often that happened is on the workload, so that the next leader goes on.
 type reverts struct {
-	dryRun  bool
+	dryRun bool
+	// delays are Options.RevertDelays.
+	delays  [plan.RevertRetries]time.Duration
 	kinds   workload.Kinds
 	index   *index
 	patcher *patcher
@@ -155,15 +152,19 @@ func (v *reverts) askAgain(w *workload.Workload) {
 			continue
 		}
 		about := workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)
-		v.ask(question{workload: w.Key(), source: about}, revertDelays()[count-1])
+		v.ask(question{workload: w.Key(), source: about}, v.delays[count-1])
 	}
 }
 
-// revertedMessage says who took a rollout back, and what comes next.
-func revertedMessage(w *workload.Workload, started events.Outcome) string {
+// revertedMessage says who took a rollout back, and what comes next. The delays are Options.RevertDelays.
+func revertedMessage(w *workload.Workload, started events.Outcome, delays [plan.RevertRetries]time.Duration) string {
 	by := "another client"
-	if w.Manager != "" {
+	switch {
+	case w.ManagerIsLast:
 		by = fmt.Sprintf("the field manager %q", w.Manager)
+	case w.Manager != "":
+		// Who has only removed what the actuator wrote is not among the managers for that.
+		by += fmt.Sprintf(", perhaps the field manager %q,", w.Manager)
 	}
 	count := 0
 	for source, change := range changesOf(started) {
@@ -171,7 +172,7 @@ func revertedMessage(w *workload.Workload, started events.Outcome) string {
 	}
 	next := "it is not rolled again for this change"
 	if count < plan.RevertRetries {
-		next = "it is rolled again in " + revertDelays()[count].String()
+		next = "it is rolled again in " + delays[count].String()
 	}
 	return by + " restored the pod template of before; " + next
 }

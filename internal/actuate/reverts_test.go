@@ -191,6 +191,38 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	}
 }
 
+// wipe has an operator write all annotations that it does not know away, as it does whenever someone has added one.
+func (b *revertBed) wipe() {
+	b.Helper()
+	b.write("operator", func(d *appsv1.Deployment) { d.Annotations, d.Spec.Template.Annotations = rollOn("auto"), nil })
+	b.intake.index.observe(b.read(), true)
+	b.rollouts.review(b.Context(), b.read().Key())
+}
+
+func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
+	b := newRevertBed(t)
+	for round := range plan.RevertRetries + 1 {
+		b.change()
+		if started := b.outcomes(); len(started) != 1 || started[0].Verb != events.VerbStarted {
+			t.Fatalf("round %d: got %+v, want the start of a rollout", round, started)
+		}
+		b.wipe()
+		if ended := b.outcomes(); len(ended) != 1 || ended[0].Reason != "reverted" {
+			t.Fatalf("round %d: got %+v, want a rollout that was reverted", round, ended)
+		}
+		b.act()
+		b.wipe()
+	}
+	w := b.intake.index.get(b.read().Key())
+	if got := plan.Decide(w, changeOf(nil), nil).Reason; got != plan.Reverted {
+		t.Errorf("the same change again: got %s", got)
+	}
+	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
+	if got := plan.Decide(w, next, nil).Reason; got != plan.Changed {
+		t.Errorf("the next change: got %s", got)
+	}
+}
+
 func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	b := newRevertBed(t)
 	before := `{"secret/db":"` + fp("z") + `@80/uid"}`

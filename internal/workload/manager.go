@@ -19,12 +19,18 @@ func newestWrite(meta *metav1.ObjectMeta) time.Time {
 }
 
 // lastManager returns the field manager, such as "kubectl-rollout", of the newest write of an object by someone other than the actuator and
-// not of a subresource, such as the status. Empty: it is not known.
-func lastManager(meta *metav1.ObjectMeta) string {
-	var newest *metav1.ManagedFieldsEntry
+// not of a subresource, such as the status. Empty: it is not known. IsLast reports whether the actuator wrote nothing after that.
+func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
+	var newest, own *metav1.ManagedFieldsEntry
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		if entry.Subresource != "" || entry.Manager == FieldManager || entry.Time == nil {
+		if entry.Subresource != "" || entry.Time == nil {
+			continue
+		}
+		if entry.Manager == FieldManager {
+			if own == nil || own.Time.Before(entry.Time) {
+				own = entry
+			}
 			continue
 		}
 		// The times are precise to a second. Of two in one second, the one listed later was written later.
@@ -33,7 +39,7 @@ func lastManager(meta *metav1.ObjectMeta) string {
 		}
 	}
 	if newest == nil {
-		return ""
+		return "", false
 	}
-	return newest.Manager
+	return newest.Manager, own != nil && !newest.Time.Before(own.Time)
 }

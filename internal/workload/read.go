@@ -30,11 +30,11 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		Progress:   parts.progress,
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
-		Manager:    lastManager(meta),
 		written:    newestWrite(meta),
 
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}
+	w.Manager, w.ManagerIsLast = lastManager(meta)
 	w.bare = w.template
 	if w.Revision != "" {
 		w.bare = digest(bare(template))

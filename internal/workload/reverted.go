@@ -77,6 +77,23 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Revert
 	return reverted
 }
 
+// recallReverted adds the counts of an earlier state whose annotation is gone: who takes rolls back may remove all that it does not know. A count
+// is left out once the workload was rolled for its change or a later one, or has another pod template.
+func (w *Workload) recallReverted(earlier *Workload) {
+	for source, reverted := range earlier.Reverted {
+		_, counted := w.Reverted[source]
+		last := w.Rolled[source]
+		rolled := last.SameChange(RolledFor{Version: reverted.Version, UID: reverted.UID}) || Newer(last.Version, reverted.Version)
+		if counted || rolled || reverted.Template != w.TemplateID() {
+			continue
+		}
+		if w.Reverted == nil {
+			w.Reverted = make(map[string]Reverted)
+		}
+		w.Reverted[source] = reverted
+	}
+}
+
 // revertedAfter returns the annotation after a write, empty if nothing is left of it.
 func (w *Workload) revertedAfter(write Write) (string, error) {
 	reverted := maps.Clone(w.Reverted)

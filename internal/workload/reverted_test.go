@@ -74,6 +74,34 @@ func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
 	}
 }
 
+func TestTheCountOfRevertsIsKnownAfterItsAnnotationIsRemoved(t *testing.T) {
+	record := func(text string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Annotations[annotationRolled] = `{"secret/db":"` + text + `"}` }
+	}
+	tests := []struct {
+		name   string
+		mutate func(*appsv1.Deployment)
+		want   int
+	}{
+		{"with the record", func(*appsv1.Deployment) {}, 2},
+		{"and the record is of before", record("x@90/uid"), 2},
+		{"and the record says that there is none", record(unrolled(RolledFor{Fingerprint: "k1:x"}).String()), 2},
+		{"but not once it was rolled for the change", record("x@100/uid"), 0},
+		{"but not once it was rolled for a later change", record("x@110/uid"), 0},
+		{"but not with another template", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" }, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := webDeployment("60", rollOn("auto"))
+			test.mutate(d)
+			w, _ := Read(deployments, d, false)
+			if got := w.After(revertedDeployment(t, nil), true).Reverts("secret/db", RolledFor{Version: "100", UID: "uid"}); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 	w := revertedDeployment(t, nil)
 	entry := "2:" + w.TemplateID() + "@100/uid"
@@ -138,17 +166,21 @@ func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
 		name    string
 		entries []metav1.ManagedFieldsEntry
 		want    string
+		isLast  bool
 	}{
-		{"nobody is known", nil, ""},
-		{"the newest", []metav1.ManagedFieldsEntry{at("helm", "", 2), at("kubectl", "", 1)}, "helm"},
-		{"not one of the status", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("controller", "status", 2)}, "helm"},
-		{"not the actuator", []metav1.ManagedFieldsEntry{at("helm", "", 1), at(FieldManager, "", 2)}, "helm"},
-		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator"},
+		{"nobody is known", nil, "", false},
+		{"the newest", []metav1.ManagedFieldsEntry{at("helm", "", 2), at("kubectl", "", 1)}, "helm", false},
+		{"not one of the status", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("controller", "status", 2)}, "helm", false},
+		{"not the actuator", []metav1.ManagedFieldsEntry{at("helm", "", 1), at(FieldManager, "", 2)}, "helm", false},
+		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator", false},
+		{"after the actuator", []metav1.ManagedFieldsEntry{at(FieldManager, "", 2), at("operator", "", 3)}, "operator", true},
+		{"in the same second as the actuator", []metav1.ManagedFieldsEntry{at("operator", "", 2), at(FieldManager, "", 2)}, "operator", true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries}); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			got, isLast := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries})
+			if got != test.want || isLast != test.isLast {
+				t.Errorf("got %q, the last: %t, want %q, %t", got, isLast, test.want, test.isLast)
 			}
 		})
 	}

@@ -30,6 +30,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 		}
 		return w
 	}
+	w.recallReverted(earlier)
 	w.templates = earlier.templates
 	if earlier.template == w.template {
 		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten

@@ -27,8 +27,11 @@ type Workload struct {
 	Progress   Progress
 	// Reverted counts the rolls that someone else took back, by source.
 	Reverted map[string]Reverted
-	// Manager is the field manager of the last write by someone else, empty if it is not known.
+	// Manager is the field manager of the last write by someone else that managedFields has, empty if there is none. It has no write that only
+	// removes fields, unless that manager has others.
 	Manager string
+	// ManagerIsLast says that this write is not older than the actuator's own last one.
+	ManagerIsLast bool
 
 	template [sha256.Size]byte
 	// bare is the digest of the template without Keyturn's annotations.
