@@ -185,6 +185,31 @@ func TestEveryReasonIsExplainedByItsSentence(t *testing.T) {
 	}
 }
 
+func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	failed := events.Outcome{
+		Cluster: "demo", Verb: events.VerbFailed, Reason: "reverted", Message: "the field manager \"operator\" restored it", Time: historyNow,
+		StartedAt: historyNow, Cause: "uid/100", Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "uid-web"},
+		ResourceVersion: "51", Revision: "r", Sources: []events.OutcomeSource{{Source: "secret/db"}},
+	}
+	for _, err := range bus.PublishOutcomes(t.Context(), failed) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := ExplainOptions{
+		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
+	}
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "It was last rolled at 2026-03-14T15:09:26Z for secret/db: failed (reverted): the field manager \"operator\" restored it\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("it does not say %q:\n%s", want, &out)
+	}
+}
+
 func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 	bus := busesOf(t, "demo")[0]
 	publish(t, bus, changeOfDB())

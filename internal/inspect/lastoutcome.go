@@ -30,12 +30,16 @@ func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string
 	for _, source := range outcome.Sources {
 		causes = append(causes, source.Source)
 	}
+	about := ""
+	if outcome.Verb == events.VerbFailed && outcome.Message != "" {
+		about = ": " + outcome.Message
+	}
 	if outcome.StartedAt.IsZero() {
-		fmt.Fprintf(out, "It was to be rolled for %s: %s at %s (%s)\n", strings.Join(causes, ", "), outcome.Verb,
-			outcome.Time.Format(time.RFC3339), outcome.Reason)
+		fmt.Fprintf(out, "It was to be rolled for %s: %s at %s (%s)%s\n", strings.Join(causes, ", "), outcome.Verb,
+			outcome.Time.Format(time.RFC3339), outcome.Reason, about)
 	} else {
-		fmt.Fprintf(out, "It was last rolled at %s for %s: %s (%s)\n", outcome.StartedAt.Format(time.RFC3339),
-			strings.Join(causes, ", "), outcome.Verb, outcome.Reason)
+		fmt.Fprintf(out, "It was last rolled at %s for %s: %s (%s)%s\n", outcome.StartedAt.Format(time.RFC3339),
+			strings.Join(causes, ", "), outcome.Verb, outcome.Reason, about)
 	}
 	if link := traceLink(outcome.Trace, traceURL); link != "" {
 		fmt.Fprintf(out, "Trace: %s\n", link)
