@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -89,15 +90,20 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 		"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
 	}
 	other := programs.NewDeployment(s.namespace, "other", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/shop/mail"})
-	s.deploy(web)
-	s.deploy(agent)
-	s.deploy(other)
+	here := programs.NewDeployment(s.namespace, "here", 1, map[string]string{"keyturn.dev/roll-on": "openbao:bao:secret/shop/db"})
+	elsewhere := programs.NewDeployment(s.namespace, "elsewhere", 1, map[string]string{"keyturn.dev/roll-on": "openbao:dev:secret/shop/db"})
+	for _, d := range []*appsv1.Deployment{web, agent, other, here, elsewhere} {
+		s.deploy(d)
+	}
 	s.start()
 	s.put("shop/db", "two")
-	s.awaitGeneration("web", 2)
-	s.awaitGeneration("agent", 2)
-	if got := s.generations()["other"]; got != 1 {
-		t.Errorf("generation of other: got %d, want 1", got)
+	for _, name := range []string{"web", "agent", "here"} {
+		s.awaitGeneration(name, 2)
+	}
+	for _, name := range []string{"other", "elsewhere"} {
+		if got := s.generations()[name]; got != 1 {
+			t.Errorf("generation of %s: got %d, want 1", name, got)
+		}
 	}
 }
 
