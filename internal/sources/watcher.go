@@ -134,8 +134,8 @@ func (w *Watcher) warnUnreadable(source events.Source) {
 }
 
 // Ready returns nil once every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. It
-// otherwise returns an error that says what is missing. A store that cannot be read, and a custom kind that the API server fails to list,
-// keep nothing else from being watched, and the watcher from nothing.
+// otherwise returns an error that says what is missing. It waits neither for a store that cannot be read, nor for a custom kind that the API
+// server fails to list, unless a permission is missing: everything else is watched all the same.
 func (w *Watcher) Ready() error {
 	if err := w.readiness.problem(); err != nil || w.stores == nil {
 		return err

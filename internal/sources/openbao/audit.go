@@ -57,7 +57,7 @@ const (
 	used      verdict = "used"      // a possible change
 	ignored   verdict = "ignored"   // of no interest, as most lines are
 	malformed verdict = "malformed" // not a line of an audit log
-	refused   verdict = "refused"   // from a sender that is not allowed
+	refused   verdict = "refused"   // from a sender that is not allowed, or a connection that was closed for another one
 	dropped   verdict = "dropped"   // no room
 	excess    verdict = "excess"    // about a new path, of which there are too many: see newcomers
 )
