@@ -25,7 +25,7 @@ RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-tes
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-secrets demo-trace test unit e2e bench scale fuzz lint fmt generate generate-check build image clean
+.PHONY: help demo demo-secrets demo-trace test unit e2e bench scale soak fuzz lint fmt generate generate-check build image clean
 
 #? help: list the targets
 help:
@@ -65,6 +65,11 @@ bench:
 scale:
 	$(say) 'scale: measuring a three-server NATS under the events of many clusters'
 	@go run ./tests/scale $(SCALE_FLAGS)
+
+#? soak: kill, suspend and cut off everything for an hour, and count what was lost or doubled (SOAK_FLAGS="-duration 10m -seed 1")
+soak:
+	$(say) 'soak: changing sources while the programs, NATS, the API server and etcd are killed'
+	@go run ./tests/soak $(SOAK_FLAGS)
 
 #? fuzz: fuzz each decoder for FUZZTIME
 fuzz:

@@ -55,13 +55,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 
 // KillAPIServer ends the API server as a crash does and waits until it is gone. It does nothing where the server is
 // down already. The other servers go on and wait for it to come back.
-func (cp *ControlPlane) KillAPIServer() {
-	for _, p := range cp.Processes() {
-		if p.Name() == build.APIServer {
-			p.Kill()
-		}
-	}
-}
+func (cp *ControlPlane) KillAPIServer() { cp.kill(build.APIServer) }
 
 // StartAPIServer starts the API server again after [ControlPlane.KillAPIServer], on the same port and with the same
 // data and credentials, and waits until it is ready, which takes two seconds. Its watch cache starts empty: a client that

@@ -166,3 +166,19 @@ func (cp *ControlPlane) Processes() []*process.Process {
 	defer cp.mu.Unlock()
 	return append([]*process.Process(nil), cp.running...)
 }
+
+// Server returns the last process of a server or operator, by its name in package build, or nil if it was never started.
+func (cp *ControlPlane) Server(name string) *process.Process {
+	for _, p := range cp.Processes() {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (cp *ControlPlane) kill(name string) {
+	if p := cp.Server(name); p != nil {
+		p.Kill()
+	}
+}

@@ -17,5 +17,7 @@
 //
 // [build.Program] builds programs under test, and [process.Start] and [process.Run] run them, each with the rights of its own
 // service account ([ControlPlane.ServiceAccountKubeconfig]) and no others. The audit log holds every request that they make
-// ([ControlPlane.AuditSince]).
+// ([ControlPlane.AuditSince]), and etcd every version of every object that they wrote ([ControlPlane.Revisions]).
+//
+// The API server and etcd can be killed and started again, and [process.Process.Suspend] stops any of the servers for a while.
 package testbed

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
@@ -29,3 +30,16 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 }
 
 func (cp *ControlPlane) etcdURL() string { return "http://" + process.Address(cp.ports.etcd) }
+
+// KillEtcd ends etcd as a crash does and waits until it is gone. It does nothing where it is down already. The API server stays, and
+// answers no request that needs the store.
+func (cp *ControlPlane) KillEtcd() { cp.kill(build.Etcd) }
+
+// StartEtcd starts etcd again after [ControlPlane.KillEtcd], on the same port and with the same data, and waits until it is ready. It has
+// all that it has acknowledged, and its revisions go on. The API server connects to it again within seconds.
+func (cp *ControlPlane) StartEtcd(ctx context.Context) error {
+	if err := cp.startEtcd(ctx); err != nil {
+		return fmt.Errorf("start etcd again: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// reading bounds one look at the streams.
+	reading = 30 * time.Second
+	// unpublished is how long a roll may wait for its outcome to be published, at worst: until another actuator leads and has found it.
+	unpublished = time.Minute
+)
+
+// history collects what HISTORY says. What is thrown away with a store was read just before.
+type history struct {
+	url  string
+	told told
+	// read is when the last complete reading began.
+	read time.Time
+	lost []window
+}
+
+func newHistory(url string) *history { return &history{url: url, told: newTold(), read: time.Now()} }
+
+// collect reads HISTORY.
+func (h *history) collect(ctx context.Context) error {
+	began := time.Now()
+	err := h.with(ctx, func(ctx context.Context, bus *events.Bus, _ jetstream.JetStream) error {
+		query := events.HistoryQuery{Clusters: []string{cluster}, Kind: events.KindRollout, Since: h.read.Add(-2 * unpublished)}
+		return bus.History(ctx, query, func(stored events.Stored) error {
+			outcome, err := stored.Outcome()
+			if err == nil {
+				h.told.add(outcome)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("reading HISTORY: %w", err)
+	}
+	h.read = began
+	return nil
+}
+
+// forget notes that outcomes which were published after the last reading are lost, or will be until now.
+func (h *history) forget() {
+	h.lost = append(h.lost, window{from: h.read.Add(-unpublished), to: time.Now()})
+}
+
+// purge empties the streams, as "nats stream purge" does.
+func (h *history) purge(ctx context.Context) error {
+	return h.with(ctx, func(ctx context.Context, _ *events.Bus, js jetstream.JetStream) error {
+		for _, name := range []string{events.StreamHistory, events.StreamChanges} {
+			stream, err := js.Stream(ctx, name)
+			if err == nil {
+				err = stream.Purge(ctx)
+			}
+			if err != nil {
+				return fmt.Errorf("emptying %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// pending returns how many events the actuator has not finished with.
+func (h *history) pending(ctx context.Context) (int, error) {
+	pending := 0
+	err := h.with(ctx, func(ctx context.Context, bus *events.Bus, _ jetstream.JetStream) error {
+		lag, err := bus.Lag(ctx, "actuator-"+cluster)
+		pending = int(lag.Pending) + lag.AckPending
+		return err
+	})
+	return pending, err
+}
+
+// with connects for one look.
+func (h *history) with(ctx context.Context, look func(context.Context, *events.Bus, jetstream.JetStream) error) error {
+	ctx, cancel := context.WithTimeout(ctx, reading)
+	defer cancel()
+	connection, err := events.Connect(ctx, events.ConnectOptions{URL: h.url, Cluster: cluster, Name: "soak"})
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	bus, err := events.Open(ctx, connection, cluster, nil)
+	if err != nil {
+		return err
+	}
+	js, err := jetstream.New(connection)
+	if err != nil {
+		return err
+	}
+	return look(ctx, bus, js)
+}

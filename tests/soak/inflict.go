@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+// chaos inflicts faults on a control plane and on an installation.
+type chaos struct {
+	plane   *testbed.ControlPlane
+	client  kubernetes.Interface
+	keyturn *installation
+	history *history
+	say     func(format string, args ...any)
+}
+
+// inflict inflicts a fault, takes it back, and waits until everything is ready again. An error is that the soak cannot go on; what is not
+// ready in time is an incident.
+func (c *chaos) inflict(ctx context.Context, f fault) (inflicted, []incident, error) {
+	if err := sleep(ctx, f.after); err != nil {
+		return inflicted{}, nil, err
+	}
+	done := inflicted{kind: f.kind, from: time.Now()}
+	var err error
+	switch targets[f.kind] {
+	case "watcher":
+		done.what, err = c.disturb(ctx, f, c.keyturn.watchers)
+	case "actuator":
+		done.what, err = c.disturbActuators(ctx, f)
+	case "control plane":
+		done.what, err = c.disturbPlane(ctx, f)
+	default:
+		done.what, err = c.disturbLink(ctx, f)
+	}
+	if err != nil {
+		return done, nil, fmt.Errorf("%s: %w", f.kind, err)
+	}
+	var found []incident
+	if err := c.ready(ctx); err != nil && ctx.Err() == nil {
+		found = append(found, incident{ill: broken, workload: string(f.kind), at: time.Now(), detail: err.Error()})
+	}
+	done.to = time.Now()
+	c.say("%-15s %s; everything is ready again %.1fs after it began", f.kind, done.what, done.to.Sub(done.from).Seconds())
+	return done, found, ctx.Err()
+}
+
+// ready waits until the API server and all programs are ready.
+func (c *chaos) ready(ctx context.Context) error {
+	var last error
+	err := poll(ctx, backSoon, 200*time.Millisecond, func(ctx context.Context) bool {
+		last = c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return last == nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API server is not ready: %w", last)
+	}
+	return c.keyturn.ready(ctx)
+}
+
+// disturb kills or suspends one of the keepers' programs.
+func (c *chaos) disturb(ctx context.Context, f fault, keepers []*keeper) (string, error) {
+	k := keepers[f.pick%len(keepers)]
+	if f.kind == watcherStop || f.kind == actuatorStop {
+		c.say("%-15s suspending %s for %.1fs", f.kind, k.name, f.hold.Seconds())
+		return "suspended " + k.name, suspend(ctx, k.now().Process, f.hold)
+	}
+	c.say("%-15s killing %s for %.1fs", f.kind, k.name, f.hold.Seconds())
+	k.kill()
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	return "killed " + k.name, k.start()
+}
+
+func suspend(ctx context.Context, p *process.Process, hold time.Duration) error {
+	if err := p.Suspend(); err != nil {
+		return err
+	}
+	if err := sleep(ctx, hold); err != nil {
+		return err
+	}
+	return p.Resume()
+}
+
+// disturbActuators disturbs an actuator or its store. Of five kills of several actuators, one is of all.
+func (c *chaos) disturbActuators(ctx context.Context, f fault) (string, error) {
+	all := c.keyturn.actuators
+	switch {
+	case f.kind == storeEmpty:
+		return c.empty(ctx)
+	case f.kind == storeRollback:
+		return c.rollBack(ctx, f)
+	case f.kind == storeDelete:
+		return c.remove(ctx, f)
+	case f.kind == actuatorKill && len(all) > 1 && f.pick%5 == 0:
+		c.say("%-15s killing all actuators for %.1fs", f.kind, f.hold.Seconds())
+		for _, k := range all {
+			k.kill()
+		}
+		if err := sleep(ctx, f.hold); err != nil {
+			return "", err
+		}
+		for _, k := range all {
+			if err := k.start(); err != nil {
+				return "", err
+			}
+		}
+		return "killed all actuators", nil
+	}
+	return c.disturb(ctx, f, all)
+}
+
+// read reads HISTORY before it is thrown away. If it cannot, what was published since the last reading is not counted as untold.
+func (c *chaos) read(ctx context.Context, f kind) {
+	if err := c.history.collect(ctx); err != nil {
+		c.say("%-15s %v; what was published since %s is not known", f, err, c.history.read.Format(time.TimeOnly))
+	}
+}
+
+// empty purges the streams.
+func (c *chaos) empty(ctx context.Context) (string, error) {
+	c.say("%-15s purging CHANGES and HISTORY", storeEmpty)
+	c.read(ctx, storeEmpty)
+	err := c.history.purge(ctx)
+	c.history.forget()
+	if err != nil {
+		// Without an answer it may have been done or not, and both are worth seeing.
+		return "purged the streams, but: " + err.Error(), ctx.Err()
+	}
+	return "purged the streams", nil
+}
+
+// rollBack copies the store of an actuator, lets it run, and gives it back the copy.
+func (c *chaos) rollBack(ctx context.Context, f fault) (string, error) {
+	k, store := c.keyturn.actuators[0], c.keyturn.stores[0]
+	backup := store + ".backup"
+	c.say("%-15s copying the store, to put the copy back %.1fs later", f.kind, f.hold.Seconds())
+	k.kill()
+	if err := os.RemoveAll(backup); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(backup, os.DirFS(store)); err != nil {
+		return "", err
+	}
+	if err := k.start(); err != nil {
+		return "", err
+	}
+	if err := k.ready(ctx); err != nil {
+		c.say("%-15s %v", f.kind, err)
+	}
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	c.read(ctx, f.kind)
+	k.kill()
+	if err := os.RemoveAll(store); err != nil {
+		return "", err
+	}
+	if err := os.Rename(backup, store); err != nil {
+		return "", err
+	}
+	c.history.forget()
+	return "rolled the store back", k.start()
+}
+
+// remove deletes the store of an actuator, as when its volume is lost.
+func (c *chaos) remove(ctx context.Context, f fault) (string, error) {
+	n := f.pick % len(c.keyturn.actuators)
+	k := c.keyturn.actuators[n]
+	c.say("%-15s killing %s and deleting its store", f.kind, k.name)
+	alone := len(c.keyturn.actuators) == 1
+	if alone {
+		c.read(ctx, f.kind)
+	}
+	k.kill()
+	if err := os.RemoveAll(c.keyturn.stores[n]); err != nil {
+		return "", err
+	}
+	if alone {
+		c.history.forget()
+	}
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	return "deleted the store of " + k.name, k.start()
+}
+
+// disturbPlane kills or suspends a server of the control plane.
+func (c *chaos) disturbPlane(ctx context.Context, f fault) (string, error) {
+	name, kill, start := build.APIServer, c.plane.KillAPIServer, c.plane.StartAPIServer
+	if f.kind == etcdKill || f.kind == etcdStop {
+		name, kill, start = build.Etcd, c.plane.KillEtcd, c.plane.StartEtcd
+	}
+	if f.kind == apiServerStop || f.kind == etcdStop {
+		c.say("%-15s suspending %s for %.1fs", f.kind, name, f.hold.Seconds())
+		return "suspended " + name, suspend(ctx, c.plane.Server(name), f.hold)
+	}
+	c.say("%-15s killing %s for %.1fs", f.kind, name, f.hold.Seconds())
+	kill()
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	return "killed " + name, start(ctx)
+}
+
+// disturbLink cuts a link, or makes it silent.
+func (c *chaos) disturbLink(ctx context.Context, f fault) (string, error) {
+	name := []string{watcherNATS, watcherAPI, actuatorAPI}[f.pick%3]
+	l := c.keyturn.links[name]
+	what, undo := "cut", l.mend
+	if f.kind == linkMute {
+		what, undo = "silenced", l.unmute
+		l.mute()
+	} else {
+		l.cut()
+	}
+	defer undo()
+	c.say("%-15s %s the link of %s for %.1fs", f.kind, what, name, f.hold.Seconds())
+	return what + " the link of " + name, sleep(ctx, f.hold)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+// cluster is the name of the cluster in events.
+const cluster = "soak"
+
+// installation is Keyturn with its links: one actuator with its embedded NATS and a watcher, or three actuators whose servers form a
+// JetStream cluster and two watchers.
+type installation struct {
+	watchers, actuators []*keeper
+	// stores are the folders of the servers, and addresses where they listen, both in the order of the actuators.
+	stores, addresses []string
+	// links are what can be cut, by name.
+	links map[string]*link
+
+	mu    sync.Mutex
+	exits []incident
+}
+
+// The links.
+const (
+	watcherNATS = "watcher and NATS"
+	watcherAPI  = "watcher and API server"
+	actuatorAPI = "actuator and API server"
+)
+
+// newInstallation prepares the programs and starts none. The caller closes it, also after an error.
+func newInstallation(ctx context.Context, cp *testbed.ControlPlane, s settings) (*installation, error) {
+	i := &installation{links: make(map[string]*link)}
+	dir := filepath.Join(cp.Dir(), "programs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return i, fmt.Errorf("making a folder: %w", err)
+	}
+	p, err := programs.New(ctx, cp, programs.Options{
+		Cluster: cluster, Dir: dir, RBAC: filepath.Join(s.root, "deploy/base/rbac.yaml"), Binaries: s.binaries,
+		Env: []string{"GORACE=atexit_sleep_ms=0"}, WatcherArgs: []string{"--namespaces", namespace},
+	})
+	if err != nil {
+		return i, err
+	}
+	servers, err := i.layOut(dir, s.actuators)
+	if err != nil {
+		return i, err
+	}
+	if err := i.connect(ctx, cp); err != nil {
+		return i, err
+	}
+	watcherConfig, err := throughLink(ctx, cp, "keyturn-watcher", i.links[watcherAPI])
+	if err != nil {
+		return i, err
+	}
+	actuatorConfig, err := throughLink(ctx, cp, "keyturn-actuator", i.links[actuatorAPI])
+	if err != nil {
+		return i, err
+	}
+	for n, args := range servers {
+		i.actuators = append(i.actuators, i.keep("actuator", n, func() (*programs.Program, error) {
+			return p.StartActuator(append(args, "--kubeconfig", actuatorConfig)...)
+		}))
+	}
+	for n := range 1 + s.actuators/2 {
+		i.watchers = append(i.watchers, i.keep("watcher", n, func() (*programs.Program, error) {
+			return p.StartWatcher("--kubeconfig", watcherConfig, "--nats-url", "nats://"+i.links[watcherNATS].address())
+		}))
+	}
+	return i, nil
+}
+
+func (i *installation) keep(what string, n int, begin func() (*programs.Program, error)) *keeper {
+	name := what + " " + strconv.Itoa(n)
+	return &keeper{name: name, begin: begin, ended: func(p *programs.Program) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.exits = append(i.exits, incident{ill: broken, workload: name, at: time.Now(), detail: "it ended by itself: " + howEnded(p)})
+	}}
+}
+
+// layOut gives each actuator's server an address, a store and, if there are several, a configuration, and returns their flags.
+func (i *installation) layOut(dir string, actuators int) ([][]string, error) {
+	clients, err := process.FreePorts(actuators)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := process.FreePorts(actuators)
+	if err != nil {
+		return nil, err
+	}
+	var servers [][]string
+	for n := range actuators {
+		store := filepath.Join(dir, "nats-"+strconv.Itoa(n))
+		i.stores, i.addresses = append(i.stores, store), append(i.addresses, process.Address(clients[n]))
+		args := []string{"--nats-listen", i.addresses[n], "--nats-store-dir", store}
+		if actuators > 1 {
+			path := filepath.Join(dir, fmt.Sprintf("nats-%d.conf", n))
+			if err := os.WriteFile(path, []byte(clusterConfig(n, routes)), 0o600); err != nil {
+				return nil, fmt.Errorf("configuring NATS: %w", err)
+			}
+			args = append(args, "--nats-config", path, "--nats-replicas", strconv.Itoa(actuators))
+		}
+		servers = append(servers, args)
+	}
+	return servers, nil
+}
+
+// clusterConfig is the configuration of one of several servers, as in the component high-availability but on loopback. The servers do not
+// tell clients of each other: the watcher must stay on its link.
+func clusterConfig(n int, ports []int) string {
+	var routes []string
+	for _, port := range ports {
+		routes = append(routes, "nats://"+process.Address(port))
+	}
+	return fmt.Sprintf("server_name: keyturn-actuator-%d\ncluster: {\n  name: keyturn\n  listen: %q\n  no_advertise: true\n  routes: [%s]\n}\n",
+		n, process.Address(ports[n]), strings.Join(routes, ", "))
+}
+
+// connect makes the links.
+func (i *installation) connect(ctx context.Context, cp *testbed.ControlPlane) error {
+	api, err := url.Parse(cp.Config().Host)
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	for name, targets := range map[string][]string{watcherNATS: i.addresses, watcherAPI: {api.Host}, actuatorAPI: {api.Host}} {
+		l, err := newLink(ctx, targets...)
+		if err != nil {
+			return err
+		}
+		i.links[name] = l
+	}
+	return nil
+}
+
+// throughLink returns the path of a kubeconfig for a service account that connects through a link.
+func throughLink(ctx context.Context, cp *testbed.ControlPlane, account string, via *link) (string, error) {
+	direct, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, account)
+	if err != nil {
+		return "", err
+	}
+	config, err := clientcmd.LoadFromFile(direct)
+	if err != nil {
+		return "", fmt.Errorf("reading a kubeconfig: %w", err)
+	}
+	for _, server := range config.Clusters {
+		server.Server = "https://" + via.address()
+	}
+	path := filepath.Join(cp.Dir(), account+"-linked.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return "", fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return path, nil
+}
+
+func (i *installation) keepers() []*keeper { return slices.Concat(i.actuators, i.watchers) }
+
+// start starts all programs and waits until they are ready.
+func (i *installation) start(ctx context.Context) error {
+	for _, k := range i.keepers() {
+		if err := k.start(); err != nil {
+			return err
+		}
+	}
+	return i.ready(ctx)
+}
+
+// ready waits until all programs are ready.
+func (i *installation) ready(ctx context.Context) error {
+	for _, k := range i.keepers() {
+		if err := k.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crashes returns how programs have ended by themselves, and what those that still run have logged that is as bad.
+func (i *installation) crashes() []incident {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	found := slices.Clone(i.exits)
+	for _, k := range i.keepers() {
+		if line := crashed(k.now()); line != "" && !k.now().Ended() {
+			found = append(found, incident{ill: broken, workload: k.name, at: time.Now(), detail: line})
+		}
+	}
+	return found
+}
+
+func (i *installation) close() {
+	for _, k := range slices.Backward(i.keepers()) {
+		k.close()
+	}
+	for _, l := range i.links {
+		l.close()
+	}
+}
+
+// natsURL is where the soak itself reads the streams.
+func (i *installation) natsURL() string { return "nats://" + strings.Join(i.addresses, ",nats://") }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+const (
+	// backSoon is how long a program may take to be ready again after everything that it needs is there.
+	backSoon = 3 * time.Minute
+	// restartDelay is the pause before a program is started again that has ended by itself.
+	restartDelay = time.Second
+	// stopGrace is how long a program may take to end by itself.
+	stopGrace = 15 * time.Second
+)
+
+// keeper keeps one program running, as a kubelet does: it starts it again when it has ended by itself.
+type keeper struct {
+	name  string
+	begin func() (*programs.Program, error)
+	// ended is called when the program has ended by itself.
+	ended   func(*programs.Program)
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	program *programs.Program
+	// down says that it is to be down.
+	down bool
+	stop chan struct{}
+}
+
+// start starts the program.
+func (k *keeper) start() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.down, k.stop = false, make(chan struct{})
+	return k.launch(k.stop)
+}
+
+// launch is called with the lock held.
+func (k *keeper) launch(stop <-chan struct{}) error {
+	program, err := k.begin()
+	if err != nil {
+		return fmt.Errorf("starting the %s: %w", k.name, err)
+	}
+	k.program = program
+	k.running.Go(func() { k.mind(program, stop) })
+	return nil
+}
+
+// mind starts the program again when it ends and is not to be down.
+func (k *keeper) mind(program *programs.Program, stop <-chan struct{}) {
+	select {
+	case <-program.Done():
+	case <-stop:
+		return
+	}
+	k.mu.Lock()
+	down := k.down
+	k.mu.Unlock()
+	if down {
+		return
+	}
+	k.ended(program)
+	select {
+	case <-stop:
+		return
+	case <-time.After(restartDelay):
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.down {
+		// Where it cannot be started, it is not ready either, which the one who waits for that reports.
+		_ = k.launch(stop)
+	}
+}
+
+// kill ends the program as a crash does. It stays down until start.
+func (k *keeper) kill() {
+	if program := k.takeDown(); program != nil {
+		program.Kill()
+	}
+	k.running.Wait()
+}
+
+// close ends the program.
+func (k *keeper) close() {
+	if program := k.takeDown(); program != nil {
+		_ = program.Resume() // It may be suspended, if the soak was interrupted.
+		// How it ends does not matter any more.
+		_ = program.Stop(stopGrace)
+	}
+	k.running.Wait()
+}
+
+func (k *keeper) takeDown() *programs.Program {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.down && k.stop != nil {
+		k.down = true
+		close(k.stop)
+	}
+	return k.program
+}
+
+// now is the program that runs now.
+func (k *keeper) now() *programs.Program {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.program
+}
+
+// ready waits until the program says that it is ready.
+func (k *keeper) ready(ctx context.Context) error {
+	last := "it was not asked"
+	err := poll(ctx, backSoon, 200*time.Millisecond, func(ctx context.Context) bool {
+		status, body, err := k.now().Get(ctx, "health", "/readyz")
+		if last = body; err != nil {
+			last = err.Error()
+		}
+		return err == nil && status == http.StatusOK
+	})
+	if err != nil {
+		return fmt.Errorf("the %s is not ready %s after: %s", k.name, backSoon, strings.TrimSpace(last))
+	}
+	return nil
+}
+
+// crashed returns the line of a program's log that says so, or "".
+func crashed(p *programs.Program) string {
+	for line := range strings.Lines(p.Output()) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "WARNING: DATA RACE") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// howEnded describes the end of a program.
+func howEnded(p *programs.Program) string {
+	err := p.Wait()
+	switch line := crashed(p); {
+	case line != "":
+		return line
+	case err != nil && !errors.Is(err, process.ErrExited):
+		return err.Error()
+	}
+	return "it ended"
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// version is a Deployment with a record, a revision, and something else in the pod template.
+func version(record, revision, edited string, pods int32) *appsv1.Deployment {
+	deployment := programs.NewDeployment(namespace, "web", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	if record != "" {
+		deployment.Annotations[rolledAnnotation] = record
+	}
+	deployment.Spec.Template.Annotations = map[string]string{"edited": edited}
+	if revision != "" {
+		deployment.Spec.Template.Annotations[revisionAnnotation] = revision
+	}
+	deployment.Status.Replicas = pods
+	return deployment
+}
+
+func TestTheObserverTellsPatchesApart(t *testing.T) {
+	o := newObserver()
+	for n, object := range []*appsv1.Deployment{
+		version("", "", "no", 0),
+		version("", "", "no", 1), // Only its status.
+		version(`{"secret/db":"k:f@7/u#*"}`, "r1", "no", 1),
+		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "no", 1),
+		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "yes", 1),
+	} {
+		if err := o.see("deployments", testbed.Revision{Name: "web", Version: int64(n + 1), Object: object}, clock(int64(n+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, both := map[string]int64{"secret/db": 7}, map[string]int64{"secret/db": 7, "configmap/app": 8}
+	want := []patch{
+		{version: 1, at: clock(1), renewed: true},
+		{version: 3, at: clock(3), rolled: true, renewed: true, revision: "r1", record: db},
+		{version: 4, at: clock(4), revision: "r1", record: both},
+		{version: 5, at: clock(5), renewed: true, revision: "r1", record: both},
+	}
+	j := o.now()
+	if diff := cmp.Diff(want, j.patches["deployment/web"], cmp.AllowUnexported(patch{})); diff != "" {
+		t.Errorf("patches (-want +got):\n%s", diff)
+	}
+	if j.newest() != 5 || j.rolls(0) != 1 || j.rolls(3) != 0 {
+		t.Errorf("newest %d, rolls %d and %d after the third version", j.newest(), j.rolls(0), j.rolls(3))
+	}
+}
+
+func TestTheObserverReadsSources(t *testing.T) {
+	o := newObserver()
+	secret := &corev1.Secret{Data: map[string][]byte{"a": []byte("1")}}
+	for resource, object := range map[string]testbed.Revision{
+		"secrets":    {Name: "db", Version: 1, Object: secret},
+		"configmaps": {Name: "app", Version: 2, Object: &corev1.ConfigMap{Data: map[string]string{"x": "1"}}},
+	} {
+		if err := o.see(resource, object, clock(object.Version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string][]write{
+		"secret/db":     {{version: 1, at: clock(1), content: map[string]string{"a": "1"}}},
+		"configmap/app": {{version: 2, at: clock(2), content: map[string]string{"x": "1"}}},
+	}
+	if diff := cmp.Diff(want, maps.Clone(o.now().writes), cmp.AllowUnexported(write{})); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheObserverRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		revision testbed.Revision
+	}{
+		{name: "a deletion", revision: testbed.Revision{Name: "web", Version: 1}},
+		{name: "a record that is none", revision: testbed.Revision{Name: "web", Version: 1, Object: version("x", "", "", 0)}},
+		{name: "a record without a version", revision: testbed.Revision{Name: "web", Version: 1, Object: version(`{"secret/db":"k:f"}`, "", "", 0)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := newObserver().see("deployments", tt.revision, clock(1)); err == nil {
+				t.Error("it takes it")
+			}
+		})
+	}
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+const (
+	// quietAtMost is how long the programs may take at the end. The watcher looks for events that the stream has lost every 30 seconds, but
+	// after repeated losses only every 16 minutes.
+	quietAtMost = 20 * time.Minute
+	// quietFor is how long nothing must happen at the end: longer than the actuator collects changes or outcomes.
+	quietFor = 15 * time.Second
+	// shortRun is up to when a run has shorter faults.
+	shortRun = 10 * time.Minute
+)
+
+// soak is one run.
+type soak struct {
+	settings settings
+	out      io.Writer
+	mu       sync.Mutex // Of out.
+	began    time.Time
+
+	plane    *testbed.ControlPlane
+	fleet    fleet
+	changes  *changes
+	writer   *writer
+	observer *observer
+	keyturn  *installation
+	history  *history
+	from     int64
+
+	inflicted []inflicted
+	incidents []incident
+}
+
+// say reports progress.
+func (s *soak) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, "%s %7.1fs  %s\n", time.Now().Format(time.TimeOnly), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Write implements io.Writer, for the progress of the test bed.
+func (s *soak) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+// random returns the source of one kind of decisions. Each has its own, so that one does not depend on how often another is asked.
+func (s *soak) random(stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(s.settings.seed, stream))
+}
+
+// runSoak runs all of it, and returns the report. The files of the programs are kept unless everything was as it should.
+func runSoak(ctx context.Context, settings settings, out io.Writer) (_ *report, err error) {
+	s := &soak{settings: settings, out: out, began: time.Now(), observer: newObserver()}
+	s.say("seed %d: %s of %v on %d workloads, with %d actuators", settings.seed, settings.duration, settings.kinds, settings.workloads, settings.actuators)
+	dir := settings.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "keyturn-soak-"); err != nil {
+			return nil, fmt.Errorf("making a folder: %w", err)
+		}
+	}
+	r, err := s.run(ctx, dir)
+	if settings.keep == "" && err == nil && !r.failed() {
+		return r, os.RemoveAll(dir)
+	}
+	s.say("logs and stores are kept in %s", dir)
+	return r, err
+}
+
+func (s *soak) run(ctx context.Context, dir string) (_ *report, err error) {
+	if s.settings.binaries == (programs.Binaries{}) {
+		s.say("building both programs")
+		if s.settings.binaries, err = programs.Build(ctx, false); err != nil {
+			return nil, err
+		}
+	}
+	s.say("starting a control plane; the first run builds its servers, which takes some minutes")
+	if s.plane, err = testbed.Start(ctx, testbed.Options{Dir: filepath.Join(dir, "control-plane"), Log: s}); err != nil {
+		return nil, err
+	}
+	defer s.plane.Stop()
+	config := s.plane.Config()
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	s.writer = &writer{client: client, acknowledged: make(map[string][]int64)}
+
+	ctx, stop := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop(nil)
+	running.Go(func() {
+		if err := s.observer.run(ctx, s.plane, namespace); err != nil {
+			stop(fmt.Errorf("observing: %w", err))
+		}
+	})
+	s.keyturn, err = newInstallation(ctx, s.plane, s.settings)
+	defer s.keyturn.close()
+	if err != nil {
+		return nil, err
+	}
+	s.history = newHistory(s.keyturn.natsURL())
+	if err := s.prepare(ctx, client); err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	if err := s.disturb(ctx, client); err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	s.say("all %d faults are over", len(s.inflicted))
+	return s.conclude(ctx)
+}
+
+// prepare fills the namespace, starts Keyturn, and changes every source once, so that each workload has a record of all that it reads.
+func (s *soak) prepare(ctx context.Context, client kubernetes.Interface) error {
+	s.fleet = newFleet(s.random(1), s.settings.workloads)
+	s.changes = newChanges(s.random(2), s.fleet)
+	s.say("creating %d workloads and %d sources", len(s.fleet.members), len(s.fleet.sources))
+	if err := s.fleet.create(ctx, client); err != nil {
+		return err
+	}
+	s.say("starting Keyturn")
+	if err := s.keyturn.start(ctx); err != nil {
+		return err
+	}
+	s.say("changing every source once")
+	for _, source := range s.fleet.sources {
+		if err := s.writer.write(ctx, s.changes.all(source)); err != nil {
+			return err
+		}
+	}
+	if err := s.settled(ctx); err != nil {
+		return fmt.Errorf("waiting until every workload has rolled for everything that it reads: %w", err)
+	}
+	if err := s.history.collect(ctx); err != nil {
+		return err
+	}
+	s.from = s.observer.now().newest()
+	return nil
+}
+
+// disturb inflicts faults, and changes sources all the while, until the time is over and the last round is.
+func (s *soak) disturb(ctx context.Context, client kubernetes.Interface) error {
+	writing, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.write(writing) })
+	defer running.Wait()
+	defer stop()
+	c := &chaos{plane: s.plane, client: client, keyturn: s.keyturn, history: s.history, say: s.say}
+	rounds := &rounds{random: s.random(3), kinds: s.settings.kinds, pace: s.settings.pace()}
+	for until := time.Now().Add(s.settings.duration); time.Now().Before(until); {
+		next := rounds.next()
+		s.say("round %d: %s", rounds.made, next)
+		if err := s.round(ctx, c, next); err != nil {
+			return err
+		}
+		s.progress()
+		if err := sleep(ctx, next.calm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round inflicts the faults of a round, and waits until the last is over.
+func (s *soak) round(ctx context.Context, c *chaos, r round) error {
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, f := range r.faults {
+		running.Go(func() {
+			done, found, err := c.inflict(ctx, f)
+			mu.Lock()
+			defer mu.Unlock()
+			s.inflicted, s.incidents = append(s.inflicted, done), append(s.incidents, found...)
+			failed = errors.Join(failed, err)
+		})
+	}
+	running.Wait()
+	return failed
+}
+
+// write writes changes until ctx is done.
+func (s *soak) write(ctx context.Context) {
+	for ctx.Err() == nil {
+		c := s.changes.next()
+		// What fails is not in the journal, or is there without an answer.
+		_ = s.writer.write(ctx, c)
+		_ = sleep(ctx, c.then)
+	}
+}
+
+// conclude waits for quiet, and judges.
+func (s *soak) conclude(ctx context.Context) (*report, error) {
+	s.say("waiting for quiet")
+	err := s.settled(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.Join(err, context.Cause(ctx))
+	case err != nil:
+		s.say("it did not become quiet: %v", err)
+	}
+	if err := s.history.collect(ctx); err != nil {
+		return nil, err
+	}
+	e := s.evidence()
+	if missing := s.writer.missing(e.journal); len(missing) > 0 {
+		return nil, fmt.Errorf("etcd has lost writes that it had acknowledged, so nothing can be said: %v", missing)
+	}
+	incidents := append(e.verdict(), s.incidents...)
+	incidents = append(incidents, s.keyturn.crashes()...)
+	return &report{settings: s.settings, evidence: e, faults: s.inflicted, incidents: incidents, unanswered: s.writer.unanswered}, nil
+}
+
+func (s *soak) evidence() evidence {
+	return evidence{journal: s.observer.now(), readers: s.fleet.readers(), from: s.from, told: s.history.told, amiss: s.history.lost}
+}
+
+// progress says where it is.
+func (s *soak) progress() {
+	e := s.evidence()
+	writes := 0
+	for _, versions := range e.journal.writes {
+		writes += len(versions)
+	}
+	s.say("%d writes and %d rolls so far; %d workloads are waiting to be rolled", writes, e.journal.rolls(s.from), len(e.outdated()))
+}
+
+// settled waits until the journal is complete, nothing is outdated or pending, and nothing has happened for a while.
+func (s *soak) settled(ctx context.Context) error {
+	var waiting string
+	since, newest := time.Now(), int64(0)
+	said := time.Now()
+	err := poll(ctx, quietAtMost, time.Second, func(ctx context.Context) bool {
+		if waiting = s.unsettled(ctx); waiting == "" {
+			waiting = "nothing has happened since a few seconds only"
+			if now := s.observer.now().newest(); now != newest {
+				since, newest = time.Now(), now
+			}
+			return time.Since(since) >= quietFor
+		}
+		since = time.Now()
+		if time.Since(said) > 10*time.Second {
+			s.say("waiting: %s", waiting)
+			said = time.Now()
+		}
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, waiting)
+	}
+	return nil
+}
+
+// unsettled says what is still to come, or "".
+func (s *soak) unsettled(ctx context.Context) string {
+	behind, err := s.observer.behind(ctx, s.plane, namespace)
+	switch {
+	case err != nil:
+		return err.Error()
+	case behind != "":
+		return "not all versions of the " + behind + " are seen"
+	}
+	if outdated := s.evidence().outdated(); len(outdated) > 0 {
+		first := outdated[0]
+		return fmt.Sprintf("%d workloads are waiting to be rolled, such as %s for %s@%d: %s",
+			len(outdated), first.workload, first.source, first.version, first.detail)
+	}
+	pending, err := s.history.pending(ctx)
+	switch {
+	case err != nil:
+		return err.Error()
+	case pending > 0:
+		return fmt.Sprintf("%d events are pending", pending)
+	}
+	return ""
+}

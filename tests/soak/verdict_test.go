@@ -1,0 +1,306 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The workload of these tests reads key a of secret/db and all of configmap/app. The soak begins after version 9.
+var web = reader{name: "deployment/web", reads: map[string][]string{"secret/db": {"a"}, "configmap/app": nil}}
+
+const prepared = 9
+
+// clock makes times: a version is written at its number of seconds.
+func clock(version int64) time.Time { return time.Unix(version, 0) }
+
+// scene is what happened to the workload after the preparation, in the order of the versions.
+type scene struct {
+	journal journal
+	told    told
+}
+
+// newScene is what there is at the beginning: both sources, and the workload, which was rolled for both.
+func newScene() *scene {
+	s := &scene{journal: journal{writes: make(map[string][]write), patches: make(map[string][]patch)}, told: newTold()}
+	s.wrote(1, "secret/db", map[string]string{"a": "1", "b": "1"})
+	s.wrote(2, "configmap/app", map[string]string{"x": "1"})
+	s.patched(3, patch{renewed: true})
+	s.wrote(4, "secret/db", map[string]string{"a": "2", "b": "1"})
+	s.wrote(5, "configmap/app", map[string]string{"x": "2"})
+	s.rolled(prepared, 4, 5)
+	return s
+}
+
+func (s *scene) wrote(version int64, source string, content map[string]string) {
+	s.journal.writes[source] = append(s.journal.writes[source], write{version: version, at: clock(version), content: content})
+}
+
+func (s *scene) db(version int64, a, b string) {
+	s.wrote(version, "secret/db", map[string]string{"a": a, "b": b})
+}
+
+func (s *scene) app(version int64, x string) {
+	s.wrote(version, "configmap/app", map[string]string{"x": x})
+}
+
+func (s *scene) patched(version int64, p patch) {
+	p.version, p.at = version, clock(version)
+	s.journal.patches[web.name] = append(s.journal.patches[web.name], p)
+}
+
+// rolled is a roll by Keyturn for versions of both sources, of which HISTORY knows.
+func (s *scene) rolled(version, db, app int64) {
+	s.silentlyRolled(version, db, app)
+	s.told.add(events.Outcome{
+		Workload: events.Workload{Kind: "deployment", Name: "web"}, Verb: events.VerbStarted,
+		Revision: strconv.FormatInt(version, 10), StartedAt: clock(version),
+	})
+}
+
+func (s *scene) silentlyRolled(version, db, app int64) {
+	s.patched(version, patch{
+		rolled: true, renewed: true, revision: strconv.FormatInt(version, 10), record: map[string]int64{"secret/db": db, "configmap/app": app},
+	})
+}
+
+// recorded is a patch of the record alone.
+func (s *scene) recorded(version, db, app int64) {
+	s.patched(version, patch{record: map[string]int64{"secret/db": db, "configmap/app": app}})
+}
+
+// edited is a change of the pod template by somebody else.
+func (s *scene) edited(version, db, app int64) {
+	s.patched(version, patch{renewed: true, record: map[string]int64{"secret/db": db, "configmap/app": app}})
+}
+
+func (s *scene) skipped(source string, version int64) {
+	s.told.add(skip(source, version, "pods-newer"))
+}
+
+func skip(source string, version int64, reason string) events.Outcome {
+	return events.Outcome{
+		Workload: events.Workload{Kind: "deployment", Name: "web"}, Verb: events.VerbSkipped, Reason: reason,
+		Sources: []events.OutcomeSource{{Source: source, ResourceVersion: strconv.FormatInt(version, 10)}},
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	// wrong is an incident without its words.
+	type wrong struct {
+		Ill     ill
+		Source  string
+		Version int64
+	}
+	for _, tt := range []struct {
+		name string
+		play func(*scene)
+		amis []window
+		want []wrong
+	}{
+		{name: "nothing happens", play: func(*scene) {}},
+		{name: "a roll for each change", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.rolled(11, 10, 5)
+			s.app(12, "3")
+			s.rolled(13, 10, 12)
+		}},
+		{name: "a change without a roll is lost", play: func(s *scene) { s.db(10, "3", "1") }, want: []wrong{{lost, "secret/db", 10}}},
+		{name: "the first of several changes without a roll is reported", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.rolled(11, 10, 5)
+			s.db(12, "4", "1")
+			s.db(14, "5", "1")
+		}, want: []wrong{{lost, "secret/db", 12}}},
+		{name: "changes of both sources are lost", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.app(11, "3")
+		}, want: []wrong{{lost, "secret/db", 10}, {lost, "configmap/app", 11}}},
+		{name: "a change of a key that is not read needs no roll", play: func(s *scene) { s.db(10, "2", "9") }},
+		{name: "a write that changes nothing needs no roll", play: func(s *scene) { s.db(10, "2", "1") }},
+		{name: "changes are merged in one roll", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "4", "1")
+			s.app(12, "3")
+			s.rolled(13, 11, 12)
+		}},
+		{name: "a change during the patch has a roll of its own", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "4", "1")
+			s.rolled(12, 10, 5)
+			s.rolled(13, 11, 5)
+		}},
+		{name: "a change during the patch that is recorded later", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "4", "1")
+			s.rolled(12, 10, 5)
+			s.recorded(13, 11, 5)
+		}},
+		{name: "a change that changed back needs no roll", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "2", "1")
+		}},
+		{name: "a change that changed back may have a roll", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "2", "1")
+			s.rolled(12, 11, 5)
+		}},
+		{name: "a change that changed back after its roll is lost", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.rolled(11, 10, 5)
+			s.db(12, "2", "1")
+		}, want: []wrong{{lost, "secret/db", 12}}},
+		{name: "the loss of what changed back and changed again begins with the last change", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.db(11, "2", "1")
+			s.db(12, "3", "1")
+		}, want: []wrong{{lost, "secret/db", 12}}},
+		{name: "pods of a later template, with the change recorded", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.edited(11, 4, 5)
+			s.recorded(12, 10, 5)
+		}},
+		{name: "pods of a later template, with a reason in HISTORY", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.edited(11, 4, 5)
+			s.skipped("secret/db", 10)
+		}},
+		{name: "pods of a later template do not hide that nobody noticed the change", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.edited(11, 4, 5)
+		}, want: []wrong{{lost, "secret/db", 10}}},
+		{name: "a reason for an earlier change is none for a later one", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.skipped("secret/db", 10)
+			s.db(11, "4", "1")
+			s.edited(12, 4, 5)
+			s.skipped("configmap/app", 12)
+		}, want: []wrong{{lost, "secret/db", 11}}},
+		{name: "that a key is not read is no reason for another key", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.edited(11, 4, 5)
+			s.db(12, "3", "2")
+			s.told.add(skip("secret/db", 12, "keys-not-consumed"))
+		}, want: []wrong{{lost, "secret/db", 10}}},
+		{name: "a reason does not help pods that are older", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.skipped("secret/db", 10)
+		}, want: []wrong{{lost, "secret/db", 10}}},
+		{name: "a record without pods of the change loses it", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.recorded(11, 10, 5)
+		}, want: []wrong{{lost, "secret/db", 10}}},
+		{name: "a roll without a change is doubled", play: func(s *scene) { s.rolled(10, 4, 5) }, want: []wrong{{doubled, "", 10}}},
+		{name: "a second roll for one change is doubled", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.rolled(11, 10, 5)
+			s.rolled(12, 10, 5)
+		}, want: []wrong{{doubled, "", 12}}},
+		{name: "a roll for a key that is not read is doubled", play: func(s *scene) {
+			s.db(10, "2", "9")
+			s.rolled(11, 10, 5)
+		}, want: []wrong{{doubled, "", 11}}},
+		{name: "a roll for what is recorded is doubled", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.edited(11, 4, 5)
+			s.recorded(12, 10, 5)
+			s.rolled(13, 10, 5)
+		}, want: []wrong{{doubled, "", 13}}},
+		{name: "a roll for a write of after it is doubled, and does not lose the change", play: func(s *scene) {
+			s.rolled(10, 11, 5)
+			s.db(11, "2", "1")
+		}, want: []wrong{{doubled, "", 10}}},
+		{name: "a record that goes back and is rolled again is doubled", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.rolled(11, 10, 5)
+			s.rolled(12, 4, 5)
+		}, want: []wrong{{lost, "secret/db", 10}, {doubled, "", 12}}},
+		{name: "a template that somebody else changes is no roll", play: func(s *scene) { s.edited(10, 4, 5) }},
+		{name: "a roll that HISTORY does not know is untold", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.silentlyRolled(11, 10, 5)
+		}, want: []wrong{{untold, "", 11}}},
+		{name: "a roll that HISTORY does not know, while it was lost", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.silentlyRolled(11, 10, 5)
+		}, amis: []window{{clock(10), clock(11)}}},
+		{name: "a roll after HISTORY was lost is untold", play: func(s *scene) {
+			s.db(10, "3", "1")
+			s.silentlyRolled(11, 10, 5)
+		}, amis: []window{{clock(8), clock(10)}}, want: []wrong{{untold, "", 11}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene()
+			tt.play(s)
+			e := evidence{journal: s.journal, readers: []reader{web}, from: prepared, told: s.told, amiss: tt.amis}
+			var got []wrong
+			for _, i := range e.verdict() {
+				got = append(got, wrong{i.ill, i.source, i.version})
+				if i.workload != web.name || i.detail == "" || i.version != 0 && i.at != clock(i.version) {
+					t.Errorf("the incident lacks something: %+v", i)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("incidents (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAWorkloadThatWasNeverSeenIsLost(t *testing.T) {
+	e := evidence{journal: newScene().journal, readers: []reader{{name: "deployment/other"}}}
+	if found := e.verdict(); count(found, lost) != 1 {
+		t.Errorf("got %+v, want a loss", found)
+	}
+}
+
+func TestGapsBeginWithTheFirstChangeThatAPatchIsFor(t *testing.T) {
+	s := newScene()
+	s.db(10, "3", "1")
+	s.db(12, "4", "1")
+	s.rolled(20, 12, 5) // For two changes.
+	s.app(21, "3")
+	s.app(22, "2")
+	s.app(25, "3")
+	s.rolled(27, 12, 25) // For one that came, went and came.
+	s.db(30, "4", "9")
+	s.db(40, "5", "9")
+	s.recorded(44, 40, 25) // For the second; the first is of another key.
+	var got []time.Duration
+	for _, g := range (evidence{journal: s.journal, readers: []reader{web}, from: prepared}).gaps() {
+		got = append(got, g.to.Sub(g.from))
+	}
+	if diff := cmp.Diff([]time.Duration{10 * time.Second, 2 * time.Second, 4 * time.Second}, got); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
+}
+
+func TestBlame(t *testing.T) {
+	faults := []inflicted{{kind: watcherKill, from: clock(100), to: clock(110)}, {kind: etcdStop, from: clock(105), to: clock(120)}}
+	after := int64(recovery / time.Second)
+	for _, tt := range []struct {
+		name     string
+		from, to int64
+		kinds    []kind
+		since    int64
+	}{
+		{name: "before both", from: 90, to: 99, since: 90},
+		{name: "until the first begins", from: 90, to: 100, kinds: []kind{watcherKill}, since: 90},
+		{name: "over both", from: 90, to: 130, kinds: []kind{watcherKill, etcdStop}, since: 120},
+		{name: "patched while one is there", from: 90, to: 115, kinds: []kind{watcherKill, etcdStop}, since: 110},
+		{name: "changed right after both", from: 125, to: 130, kinds: []kind{watcherKill, etcdStop}, since: 125},
+		{name: "when the first is long over", from: 115 + after, to: 117 + after, kinds: []kind{etcdStop}, since: 115 + after},
+		{name: "when both are long over", from: 121 + after, to: 122 + after, since: 121 + after},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := blamed(faults, clock(tt.from), clock(tt.to))
+			if diff := cmp.Diff(tt.kinds, b.kinds); diff != "" || !b.since.Equal(clock(tt.since)) {
+				t.Errorf("since %s, want %s; kinds (-want +got):\n%s", b.since, clock(tt.since), diff)
+			}
+		})
+	}
+}

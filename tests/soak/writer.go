@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// between is the mean time between two changes.
+	between = 700 * time.Millisecond
+	// answered is how long the API server may take to answer one.
+	answered = 5 * time.Second
+)
+
+// change is one write of a source or of a workload.
+type change struct {
+	// source is what it changes, and set the values of its keys. Nothing is set: only its metadata changes.
+	source source
+	set    map[string]string
+	// edited is the workload whose pod template it changes instead of a source.
+	edited *member
+	number int
+	// then is the pause after it.
+	then time.Duration
+}
+
+// changes makes up the changes. The same seed makes the same ones.
+type changes struct {
+	random *rand.Rand
+	fleet  fleet
+	made   int
+	// burst is how many more come without a pause.
+	burst int
+	// last and previous are the values that were set last and before that.
+	last, previous map[source]map[string]string
+}
+
+func newChanges(random *rand.Rand, f fleet) *changes {
+	c := &changes{random: random, fleet: f, last: make(map[source]map[string]string), previous: make(map[source]map[string]string)}
+	for _, s := range f.sources {
+		c.last[s], c.previous[s] = make(map[string]string), make(map[string]string)
+	}
+	return c
+}
+
+// next makes up one: of ten changes, six set one key, one sets several, and one sets a key back to what it was before. One touches a source
+// without changing its content, and of every twenty one edits a workload.
+func (c *changes) next() change {
+	c.made++
+	made := change{source: c.fleet.sources[c.random.IntN(len(c.fleet.sources))], number: c.made, then: c.pause()}
+	switch n := c.random.IntN(20); {
+	case n < 12:
+		made.set = c.fresh(made.source, 1)
+	case n < 14:
+		made.set = c.fresh(made.source, 2)
+	case n < 15:
+		made.set = c.fresh(made.source, len(keys))
+	case n < 17:
+		made.set = c.back(made.source)
+	case n < 19:
+	default:
+		made.edited = &c.fleet.members[c.random.IntN(len(c.fleet.members))]
+	}
+	for key, value := range made.set {
+		c.previous[made.source][key] = c.last[made.source][key]
+		c.last[made.source][key] = value
+	}
+	return made
+}
+
+// all changes every key of a source.
+func (c *changes) all(s source) change {
+	c.made++
+	return change{source: s, number: c.made, set: c.fresh(s, len(keys))}
+}
+
+func (c *changes) fresh(s source, n int) map[string]string {
+	set := make(map[string]string)
+	for _, k := range c.random.Perm(len(keys))[:n] {
+		set[keys[k]] = s.name + "-" + strconv.Itoa(c.made)
+	}
+	return set
+}
+
+func (c *changes) back(s source) map[string]string {
+	key := keys[c.random.IntN(len(keys))]
+	if before := c.previous[s][key]; before != "" {
+		return map[string]string{key: before}
+	}
+	return c.fresh(s, 1)
+}
+
+func (c *changes) pause() time.Duration {
+	if c.burst > 0 {
+		c.burst--
+		return 0
+	}
+	if c.random.IntN(40) == 0 {
+		c.burst = 10
+	}
+	return time.Duration(c.random.Int64N(int64(2 * between)))
+}
+
+// writer writes changes. It does not need to know which of them have failed: the journal has those that have not.
+type writer struct {
+	client kubernetes.Interface
+
+	mu sync.Mutex
+	// acknowledged has the versions that the API server has returned, by source.
+	acknowledged map[string][]int64
+	unanswered   int
+}
+
+// write writes a change.
+func (w *writer) write(ctx context.Context, c change) error {
+	ctx, cancel := context.WithTimeout(ctx, answered)
+	defer cancel()
+	if c.edited != nil {
+		return w.edit(ctx, c)
+	}
+	fields := map[string]any{"metadata": map[string]any{"annotations": map[string]string{"soak/number": strconv.Itoa(c.number)}}}
+	if c.set != nil {
+		fields["data"] = c.set
+	}
+	var written metav1.Object
+	var err error
+	if c.source.kind == "configmap" {
+		written, err = w.client.CoreV1().ConfigMaps(namespace).Patch(ctx, c.source.name, types.MergePatchType, encode(fields), metav1.PatchOptions{})
+	} else {
+		delete(fields, "data")
+		if c.set != nil {
+			fields["stringData"] = c.set
+		}
+		written, err = w.client.CoreV1().Secrets(namespace).Patch(ctx, c.source.name, types.MergePatchType, encode(fields), metav1.PatchOptions{})
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.unanswered++
+		return fmt.Errorf("writing %s: %w", c.source, err)
+	}
+	version, err := strconv.ParseInt(written.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", c.source, err)
+	}
+	w.acknowledged[c.source.String()] = append(w.acknowledged[c.source.String()], version)
+	return nil
+}
+
+// edit changes the pod template of a workload, as a release does.
+func (w *writer) edit(ctx context.Context, c change) error {
+	body := encode(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{"soak/edited": strconv.Itoa(c.number)},
+	}}}})
+	apps := w.client.AppsV1()
+	var err error
+	switch c.edited.kind {
+	case "statefulset":
+		_, err = apps.StatefulSets(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
+	case "daemonset":
+		_, err = apps.DaemonSets(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
+	default:
+		_, err = apps.Deployments(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("editing %s: %w", c.edited.name, err)
+	}
+	return nil
+}
+
+// encode encodes what is made of texts and maps.
+func encode(fields map[string]any) []byte {
+	body, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// missing returns the writes that the API server has acknowledged and the journal has not: then etcd has lost them, and nothing can be said.
+func (w *writer) missing(j journal) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var missing []string
+	for source, versions := range w.acknowledged {
+		known := make(map[int64]bool)
+		for _, written := range j.writes[source] {
+			known[written.version] = true
+		}
+		for _, version := range versions {
+			if !known[version] {
+				missing = append(missing, fmt.Sprintf("%s@%d", source, version))
+			}
+		}
+	}
+	return missing
+}

@@ -1,0 +1,155 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// TestRevisionsMissNothingWhileServersAreDown writes a ConfigMap before and after each of the two servers is killed.
+func TestRevisionsMissNothingWhileServersAreDown(t *testing.T) {
+	namespace := bed.Namespace(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var (
+		mu       sync.Mutex
+		seen     []string
+		versions []int64
+		reading  sync.WaitGroup
+	)
+	reading.Go(func() {
+		err := bed.Revisions(ctx, "configmaps", namespace, 0, func(revision Revision) error {
+			if revision.Name != "app" {
+				return nil // The cluster puts one into each namespace.
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			content := "deleted"
+			if object, ok := revision.Object.(*corev1.ConfigMap); ok {
+				content = object.Data["n"]
+			}
+			seen, versions = append(seen, content), append(versions, revision.Version)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	defer func() {
+		cancel()
+		reading.Wait()
+	}()
+
+	var want []string
+	var written []int64
+	configMaps := bed.client.CoreV1().ConfigMaps(namespace)
+	write := func() {
+		t.Helper()
+		n := strconv.Itoa(len(want))
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"n": n}}
+		// The API server may not have noticed yet that etcd is back.
+		testkit.Await(t, "version "+n+" is written", func(ctx context.Context) bool {
+			ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+			defer stop()
+			result, err := configMaps.Update(ctx, object, metav1.UpdateOptions{})
+			if err != nil {
+				result, err = configMaps.Create(ctx, object, metav1.CreateOptions{})
+			}
+			if err != nil {
+				return false
+			}
+			version, err := strconv.ParseInt(result.ResourceVersion, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, written = append(want, n), append(written, version)
+			return true
+		})
+	}
+	write()
+	write()
+	if err := bed.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	bed.KillEtcd()
+	if err := bed.StartEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	if err := configMaps.Delete(t.Context(), "app", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, "deleted")
+	testkit.Await(t, "the deletion is seen", func(context.Context) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) > 0 && seen[len(seen)-1] == "deleted"
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Fatalf("contents (-written +seen):\n%s", diff)
+	}
+	if diff := cmp.Diff(written, versions[:len(written)]); diff != "" {
+		t.Errorf("resourceVersions (-returned +seen):\n%s", diff)
+	}
+}
+
+func TestNewestRevisionIsTheLastWrite(t *testing.T) {
+	namespace := bed.Namespace(t)
+	var last string
+	for _, name := range []string{"b", "a"} {
+		object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		created, err := bed.client.CoreV1().Secrets(namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = created.ResourceVersion
+	}
+	newest, err := bed.NewestRevision(t.Context(), "secrets", namespace)
+	if err != nil || strconv.FormatInt(newest, 10) != last {
+		t.Errorf("%d, %v, want %s", newest, err, last)
+	}
+	if none, err := bed.NewestRevision(t.Context(), "statefulsets", namespace); err != nil || none != 0 {
+		t.Errorf("%d, %v, want 0 where there is none", none, err)
+	}
+}
+
+func TestASuspendedServerAnswersWhenItIsResumed(t *testing.T) {
+	for _, name := range []string{build.APIServer, build.Etcd} {
+		t.Run(name, func(t *testing.T) {
+			server := bed.Server(name)
+			if err := server.Suspend(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := bed.client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "while-suspended-" + name},
+			}, metav1.CreateOptions{})
+			if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				t.Errorf("%v, want no answer", err)
+			}
+			if err := server.Resume(); err != nil {
+				t.Fatal(err)
+			}
+			testkit.Await(t, "the API server answers", func(ctx context.Context) bool {
+				_, err := bed.client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+				return err == nil
+			})
+		})
+	}
+	if (&ControlPlane{}).Server(build.Etcd) != nil {
+		t.Error("a control plane that was not started has servers")
+	}
+}
