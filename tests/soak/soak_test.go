@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// TestAShortRunLosesNothing is a minute of faults of every kind, on few workloads, and what is around it.
+func TestAShortRunLosesNothing(t *testing.T) {
+	if err := testbed.Inputs("../../cmd", "../../internal", "../../deploy/base"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := parse([]string{"-duration", "1m", "-workloads", "40"}, uint64(time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.root, s.binaries = "../..", binaries
+	report, err := runSoak(t.Context(), s, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	report.print(&text)
+	if report.failed() {
+		t.Errorf("something is wrong:\n%s", text.String())
+	}
+	t.Log(text.String())
+	if rolls := report.evidence.journal.rolls(report.evidence.from); rolls == 0 || len(report.faults) == 0 {
+		t.Errorf("%d rolls and %d faults, so nothing was tested", rolls, len(report.faults))
+	}
+}
