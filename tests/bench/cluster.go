@@ -23,6 +23,8 @@ const (
 	sharedSecret    = "shared"
 	writersAtOnce   = 32
 	annotationOptIn = "keyturn.dev/roll-on"
+	// annotationRecord is what Keyturn writes on a Deployment that has opted in.
+	annotationRecord = "keyturn.dev/rolled"
 )
 
 // cluster is the content of the control plane. Deployment i is in namespace i modulo 10 and reads its own Secret; those of the

@@ -81,6 +81,11 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	if err := c.start(ctx); err != nil {
 		return err
 	}
+	if c.owner() == contenderKeyturn {
+		if err := b.observer.recorded(ctx); err != nil {
+			return err
+		}
+	}
 	return calm(ctx, c.processes())
 }
 

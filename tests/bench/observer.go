@@ -21,12 +21,15 @@ type observer struct {
 	// templates have the pod template, and writes how often it was written.
 	templates map[string]string
 	writes    map[string]int64
-	waits     *await
+	// unrecorded are the Deployments that Keyturn has not written a record on.
+	unrecorded map[string]bool
+	waits      *await
 }
 
 func makeObserver() *observer {
 	return &observer{
 		generations: make(map[string]int64), observed: make(map[string]int64), templates: make(map[string]string), writes: make(map[string]int64),
+		unrecorded: make(map[string]bool),
 	}
 }
 
@@ -68,6 +71,9 @@ func (o *observer) see(obj any, at time.Time) {
 	if template, err := deployment.Spec.Template.Marshal(); err == nil && o.templates[key] != string(template) {
 		o.templates[key] = string(template)
 		o.writes[key]++
+	}
+	if delete(o.unrecorded, key); deployment.Annotations[annotationRecord] == "" {
+		o.unrecorded[key] = true
 	}
 	w := o.waits
 	if w == nil {
@@ -120,6 +126,19 @@ func (o *observer) quiet(ctx context.Context, w *await) error {
 		if now := o.writes[key]; now != before+1 {
 			return fmt.Errorf("deployment %s was patched %d times for one change", key, now-before)
 		}
+	}
+	return nil
+}
+
+// recorded waits until Keyturn has written a record on each Deployment, as it does once and slowly.
+func (o *observer) recorded(ctx context.Context) error {
+	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.unrecorded) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the records: %w", err)
 	}
 	return nil
 }

@@ -63,6 +63,21 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+func TestRecorded(t *testing.T) {
+	o := newTestObserver()
+	for _, name := range []string{"a", "b"} {
+		if len(o.unrecorded) == 0 {
+			t.Errorf("%s is not waited for", name)
+		}
+		deployment := seen(name, 5, 5)
+		deployment.Annotations = map[string]string{annotationRecord: "{}"}
+		o.see(deployment, time.Now())
+	}
+	if err := o.recorded(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestControllersDone(t *testing.T) {
 	o := newTestObserver()
 	for _, step := range []struct {
