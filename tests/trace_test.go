@@ -73,6 +73,17 @@ func (s *spans) add(export *collector.ExportTraceServiceRequest) {
 	}
 }
 
+// addTo adds the content of every span.
+func (s *spans) addTo(h *haystack) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, found := range s.byName {
+		for _, span := range found {
+			h.add("span "+name, []byte(span.String()))
+		}
+	}
+}
+
 // one returns the only span of a name, or nil while there is none.
 func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	t.Helper()
