@@ -3,8 +3,6 @@ package actuate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,39 +73,17 @@ func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 	if err != nil {
 		return true, nil, err
 	}
-	deployment, ok := found.DeepCopyObject().(*appsv1.Deployment)
+	after, err := patched(found, action)
+	if err != nil {
+		return true, nil, err
+	}
+	deployment, ok := after.(*appsv1.Deployment)
 	if !ok {
 		return true, nil, fmt.Errorf("it is a %T", found)
 	}
-	var body struct {
-		Metadata struct {
-			ResourceVersion string
-			Annotations     map[string]string
-		}
-		Spec struct {
-			Template struct {
-				Metadata struct{ Annotations map[string]*string }
-			}
-		}
-	}
-	if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
-		return true, nil, apierrors.NewBadRequest(err.Error())
-	}
-	if version := body.Metadata.ResourceVersion; version != "" && version != deployment.ResourceVersion {
-		return true, nil, apierrors.NewConflict(patch.GetResource().GroupResource(), deployment.Name, errors.New("it has changed"))
-	}
-	maps.Copy(deployment.Annotations, body.Metadata.Annotations)
-	if deployment.Spec.Template.Annotations == nil {
-		deployment.Spec.Template.Annotations = make(map[string]string)
-	}
-	for name, value := range body.Spec.Template.Metadata.Annotations {
-		if value != nil {
-			deployment.Spec.Template.Annotations[name] = *value
-		}
-	}
 	deployment.ResourceVersion = c.next()
 	c.mu.Lock()
-	if len(body.Spec.Template.Metadata.Annotations) > 0 {
+	if revisionIn(action) != "" {
 		deployment.Generation++
 		c.patched = append(c.patched, deployment.Name)
 	} else {

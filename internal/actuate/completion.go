@@ -36,6 +36,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.recorder.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
+	case kube.HasChanged(result.err):
+		c.decideAgain(ctx, r)
 	case isDenied(result.err) && r.attempts+1 >= kube.MaxDenials:
 		c.giveUp(ctx, r, result.err)
 	default:
@@ -73,6 +75,14 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 	c.metrics.retried(ctx, r.workload.ID)
+}
+
+// decideAgain has a workload decided again whose record someone else has written since the decision, such as another leader in whose term the
+// patch was sent or arrived.
+func (c *completion) decideAgain(ctx context.Context, r *roll) {
+	delay := c.gathering.retry(r.pending, c.now())
+	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "retry_in", delay)
 }
 
 // giveUp ends what a patch was for that the API server refuses. The events are dead-lettered when nothing else holds them.

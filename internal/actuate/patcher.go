@@ -108,8 +108,8 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	id := r.workload.ID
 	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
 	if err != nil {
-		// Not found, or a conflict, which can only be about the UID: the index does not know yet that the workload is gone, or
-		// that another has its name. The next attempt is made of what it knows by then.
+		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of
+		// what it knows by then.
 		failRequest(span, err)
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}

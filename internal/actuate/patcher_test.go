@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"encoding/json"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,16 +32,8 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 
 // revisionIn returns the revision in a patch, empty if it only records.
 func revisionIn(action k8stesting.Action) string {
-	var patch struct {
-		Spec struct {
-			Template struct {
-				Metadata struct{ Annotations map[string]string }
-			}
-		}
-	}
 	sent, _ := action.(k8stesting.PatchActionImpl)
-	_ = json.Unmarshal(sent.Patch, &patch)
-	return patch.Spec.Template.Metadata.Annotations[annotationRevision]
+	return setIn(sent.Patch, annotationRevision)
 }
 
 // recording is a patch of web that only records.
@@ -63,18 +54,12 @@ func recording(t *testing.T) *roll {
 func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 	client := fake.NewClientset(webDeployment("50", rollOn("auto")))
 	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		var patch struct {
-			Metadata struct{ Annotations map[string]string }
-		}
 		sent, ok := action.(k8stesting.PatchActionImpl)
-		if !ok || sent.PatchType != types.MergePatchType || sent.PatchOptions.FieldManager != "keyturn" {
-			t.Errorf("sent was %+v, want a merge patch of the field manager keyturn", action)
+		if !ok || sent.PatchType != types.JSONPatchType || sent.PatchOptions.FieldManager != "keyturn" {
+			t.Errorf("sent was %+v, want a JSON patch of the field manager keyturn", action)
 		}
-		if err := json.Unmarshal(sent.Patch, &patch); err != nil {
-			t.Error(err)
-		}
-		patch.Metadata.Annotations[workload.AnnotationRollOn] = "auto"
-		return true, webDeployment("60", patch.Metadata.Annotations), nil
+		after, err := patched(webDeployment("60", rollOn("auto")), action)
+		return true, after, err
 	})
 	options := testOptions()
 	options.Client = client

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -178,7 +178,7 @@ func (r *recorder) finish(ctx context.Context, result patchResult) {
 	switch {
 	case result.err == nil:
 		r.metrics.patched(ctx, id, false)
-	case !apierrors.IsConflict(result.err): // else the workload has changed meanwhile
+	case !kube.HasChanged(result.err):
 		r.metrics.patchFailed(ctx, id.Kind)
 		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
 	}

@@ -122,6 +122,10 @@ func (v *reverts) finish(ctx context.Context, result patchResult) {
 		v.askAgain(result.after)
 		return
 	}
+	if kube.HasChanged(result.err) {
+		c.due = v.now().Add(c.backoff.Step()) // What is known by then decides whether there still is something to correct.
+		return
+	}
 	v.metrics.patchFailed(ctx, id.Kind)
 	if c.failures++; kube.IsDenied(result.err) && c.failures >= kube.MaxDenials {
 		v.log.ErrorContext(ctx, "correcting the record denied: it says that the workload was rolled", "workload", id.String(),

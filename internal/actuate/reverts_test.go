@@ -1,9 +1,7 @@
 package actuate
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,8 +26,9 @@ type revertBed struct {
 	deployment *appsv1.Deployment
 	// strips has admission remove what the actuator writes on the pod template.
 	strips bool
-	// loses has the answer to a patch lost.
-	loses bool
+	// loses has the answer to a patch lost, and answers is the answer to all of them.
+	loses   bool
+	answers error
 }
 
 func newRevertBed(t *testing.T) *revertBed {
@@ -37,12 +36,8 @@ func newRevertBed(t *testing.T) *revertBed {
 	b := &revertBed{T: t, now: written, deployment: webDeployment("50", rollOn("auto"))}
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		sent, _ := action.(k8stesting.PatchActionImpl)
-		after := b.patch(sent.Patch)
-		if b.loses {
-			return true, nil, errors.New("connection reset")
-		}
-		return true, after, nil
+		after, err := b.patch(action)
+		return true, after, err
 	})
 	options := testOptions()
 	options.Client, options.Now = client, func() time.Time { return b.now }
@@ -60,39 +55,25 @@ func (b *revertBed) read() *workload.Workload {
 }
 
 // patch does what the API server does.
-func (b *revertBed) patch(body []byte) *appsv1.Deployment {
-	var patch struct {
-		Metadata struct{ Annotations map[string]*string }
-		Spec     struct {
-			Template struct {
-				Metadata struct{ Annotations map[string]*string }
-			}
-		}
+func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) {
+	if b.answers != nil {
+		return nil, b.answers
 	}
-	if err := json.Unmarshal(body, &patch); err != nil {
-		b.Error(err)
+	object, err := patched(b.deployment, action)
+	if err != nil {
+		return nil, err
 	}
+	after, _ := object.(*appsv1.Deployment)
 	b.write("keyturn", func(d *appsv1.Deployment) {
-		d.Annotations = merged(d.Annotations, patch.Metadata.Annotations)
+		d.Annotations = after.Annotations
 		if !b.strips {
-			d.Spec.Template.Annotations = merged(d.Spec.Template.Annotations, patch.Spec.Template.Metadata.Annotations)
+			d.Spec.Template.Annotations = after.Spec.Template.Annotations
 		}
 	})
-	return b.deployment
-}
-
-func merged(annotations map[string]string, patch map[string]*string) map[string]string {
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = make(map[string]string)
+	if b.loses {
+		return nil, errors.New("connection reset")
 	}
-	for name, value := range patch {
-		delete(annotations, name)
-		if value != nil {
-			annotations[name] = *value
-		}
-	}
-	return annotations
+	return b.deployment, nil
 }
 
 // write has someone write the Deployment.

@@ -1,11 +1,12 @@
 package actuate
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -66,36 +67,30 @@ func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
 func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 	for _, k := range workload.BuiltIn() {
 		r := rollOf(t, k, referencing(t), db)
-		var patch struct {
-			Metadata struct {
-				UID         string
-				Annotations map[string]string
-			}
-			Spec map[string]any
-		}
-		decoder := json.NewDecoder(strings.NewReader(string(r.patch.Body)))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&patch); err != nil {
+		sets, tests, err := operationsOf(r.patch.Body)
+		if err != nil {
 			t.Fatalf("%s: %v", k.Name, err)
 		}
-		if patch.Metadata.UID != "w" {
-			t.Errorf("%s: uid: got %q, want that of the workload, as a precondition", k.Name, patch.Metadata.UID)
+		if tests["/metadata/uid"] != "w" {
+			t.Errorf("%s: uid: got %q, want that of the workload, as a precondition", k.Name, tests["/metadata/uid"])
 		}
-		rolled := recordOf(patch.Metadata.Annotations[annotationRolled])
-		if len(patch.Metadata.Annotations) != 1 || len(rolled) != 2 || rolled["secret/db"].Version != "100" || rolled["configmap/app"].Version != "4" {
-			t.Errorf("%s: annotations: got %v, want the record of secret/db and configmap/app, without secret/gone", k.Name, patch.Metadata.Annotations)
+		rolled := recordOf(setIn(r.patch.Body, annotationRolled))
+		if len(rolled) != 2 || rolled["secret/db"].Version != "100" || rolled["configmap/app"].Version != "4" {
+			t.Errorf("%s: got the record %v, want that of secret/db and configmap/app, without secret/gone", k.Name, rolled)
 		}
-		template, err := json.Marshal(patch.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `{"template":{"metadata":{"annotations":{"keyturn.dev/cause":"secret/db (password)","keyturn.dev/revision":"` + r.patch.Revision +
-			`","keyturn.dev/traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b0-01"}}}}`
+		template := "/spec/template"
 		if k.Name == "cronjob" {
-			want = `{"jobTemplate":{"spec":` + want + `}}`
+			template = "/spec/jobTemplate/spec/template"
 		}
-		if string(template) != want {
-			t.Errorf("%s: spec:\ngot  %s\nwant %s", k.Name, template, want)
+		delete(sets, "/metadata/annotations/keyturn.dev~1rolled")
+		want := map[string]any{
+			template + "/metadata/annotations":                          map[string]any{}, // there are none
+			template + "/metadata/annotations/keyturn.dev~1cause":       "secret/db (password)",
+			template + "/metadata/annotations/keyturn.dev~1revision":    r.patch.Revision,
+			template + "/metadata/annotations/keyturn.dev~1traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b0-01",
+		}
+		if diff := cmp.Diff(want, sets); diff != "" {
+			t.Errorf("%s: what it sets beside the record (-want +got):\n%s", k.Name, diff)
 		}
 	}
 }
@@ -104,7 +99,7 @@ func TestARecordAloneLeavesThePodTemplateAlone(t *testing.T) {
 	w := referencing(t)
 	w.TemplateVersion = "200"
 	r := rollOf(t, deployments, w, db)
-	if r.rolls || strings.Contains(string(r.patch.Body), `"spec"`) {
+	if r.rolls || strings.Contains(string(r.patch.Body), "/spec/") {
 		t.Errorf("got %s, want a patch of the metadata alone", r.patch.Body)
 	}
 }

@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -123,15 +122,9 @@ func (s *simulation) finish(outcome int) {
 
 // apply has the API server take a patch.
 func (s *simulation) apply(r *roll) {
-	var patch struct {
-		Metadata struct{ Annotations map[string]string }
-	}
-	if err := json.Unmarshal(r.patch.Body, &patch); err != nil {
-		s.failf("the patch %s: %v", r.patch.Body, err)
-	}
 	after := *s.w
 	after.Version = strconv.Itoa(s.version)
-	after.Rolled = recordOf(patch.Metadata.Annotations[annotationRolled])
+	after.Rolled = recordOf(setIn(r.patch.Body, annotationRolled))
 	s.notef("%d: patched (rolls: %t): %v", s.version, r.rolls, after.Rolled)
 	if r.rolls {
 		s.checkRoll(r)

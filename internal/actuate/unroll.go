@@ -16,8 +16,8 @@ var errStripped = errors.New("the pod template in the response lacks the new ann
 // isDenied reports whether the API server denies a patch, in what it answers or in what it does.
 func isDenied(err error) bool { return errors.Is(err, errStripped) || kube.IsDenied(err) }
 
-// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds or the context is done, and returns the
-// error of the patch. The state is that in the response.
+// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, someone else has written it, or the
+// context is done, and returns the error of the patch. The state is that in the response.
 func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, errStripped)
@@ -35,6 +35,10 @@ func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload)
 			if corrected, ok := p.index.read(r.kind, obj); ok {
 				p.index.answer(corrected, false)
 			}
+			return stripped
+		}
+		if kube.HasChanged(err) {
+			p.index.answer(after, false)
 			return stripped
 		}
 		select {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -21,6 +22,16 @@ func PatchBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 }
 
+// notApplied is the message of the API server for a JSON patch that it cannot apply, because a test in it fails or a path is missing. It has
+// neither a code nor a reason of its own for that.
+const notApplied = "the server rejected our request due to an error in our request"
+
+// HasChanged reports whether a JSON patch was not applied because the object is not as the patch says that it was.
+func HasChanged(err error) bool {
+	var answer apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Message == notApplied
+}
+
 // IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing
 // permission is not a denial: it can be granted at any time. The API server has no code that distinguishes the two, only the words of
 // its authorizer.
@@ -28,5 +39,5 @@ func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
 		return !strings.Contains(err.Error(), "cannot patch resource")
 	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

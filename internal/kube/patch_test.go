@@ -3,13 +3,41 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// notAsTested is the answer to a JSON patch in which a test fails.
+func notAsTested() error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "testing value failed", 0, false)
+}
+
+// policyDenial is the answer to a patch that a ValidatingAdmissionPolicy denies.
+func policyDenial() error {
+	answer := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New("policy denied request: no"))
+	answer.ErrStatus.Reason, answer.ErrStatus.Code = metav1.StatusReasonInvalid, http.StatusUnprocessableEntity
+	return answer
+}
+
+func TestAPatchOfWhatHasChangedIsToldFromARefusal(t *testing.T) {
+	if err := fmt.Errorf("patching: %w", notAsTested()); !HasChanged(err) {
+		t.Error("a test that failed is not recognized")
+	}
+	for _, err := range []error{
+		nil, policyDenial(), errors.New(notApplied), apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{}),
+		apierrors.NewBadRequest("no"),
+	} {
+		if HasChanged(err) {
+			t.Errorf("%v: is taken for a test that failed", err)
+		}
+	}
+}
 
 func TestARefusalIsToldFromAFailure(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
@@ -22,6 +50,8 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 		{"an admission webhook says no", forbidden(`admission webhook "policy" denied the request: no restarts today`), true},
 		{"a quota is used up", forbidden("exceeded quota: pods"), true},
 		{"the patch makes an object that is not valid", apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{}), true},
+		{"an admission policy calls it invalid", policyDenial(), true},
+		{"the object is not as the patch says", notAsTested(), false},
 		{"the patch is not understood", apierrors.NewBadRequest("no"), true},
 		{"the object would be too large", apierrors.NewRequestEntityTooLargeError("no"), true},
 		{"a wrapped refusal is one", fmt.Errorf("patching: %w", apierrors.NewBadRequest("no")), true},

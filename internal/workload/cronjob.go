@@ -24,8 +24,5 @@ var cronJobs = Kind{
 			false,
 		}, true
 	},
-	template: func(podTemplate map[string]any) map[string]any {
-		return map[string]any{"jobTemplate": map[string]any{"spec": specTemplate(podTemplate)}}
-	},
-	strategy: annotating,
+	template: "/spec/jobTemplate/spec/template", strategy: annotating,
 }

@@ -20,8 +20,8 @@ type Kind struct {
 	client func(Clients, string) Objects
 	// read returns what all kinds have in common, and false for an object of another kind.
 	read func(runtime.Object) (parts, bool)
-	// template wraps a change of the pod template for a merge patch of the object's spec.
-	template func(podTemplate map[string]any) map[string]any
+	// template is the JSON pointer of the pod template in the object.
+	template string
 	// strategy is how the pods are replaced.
 	strategy strategy
 }
@@ -39,6 +39,4 @@ type parts struct {
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
 // specTemplate is where most kinds have the pod template.
-func specTemplate(podTemplate map[string]any) map[string]any {
-	return map[string]any{"template": podTemplate}
-}
+const specTemplate = "/spec/template"

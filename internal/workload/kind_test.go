@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,12 +31,10 @@ var canaries = Kind{
 		meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Annotations: object.GetAnnotations()}
 		return parts{&meta, &template, Progress{State: Progressing, Pods: 1}, false}, true
 	},
-	template: func(podTemplate map[string]any) map[string]any {
-		return map[string]any{"workload": map[string]any{"template": podTemplate}}
-	},
+	template: "/spec/workload/template",
 	strategy: strategy{
-		change: func(_ *Workload, m mark) map[string]any {
-			return map[string]any{"spec": map[string]any{"hostname": m.revision}}
+		change: func(_ *Workload, template string, m mark) []operation {
+			return []operation{add(template+"/spec/hostname", m.revision)}
 		},
 		revision: func(template *corev1.PodTemplateSpec) string { return template.Spec.Hostname },
 	},
@@ -67,12 +66,12 @@ func (o canaryObjects) Patch(ctx context.Context, name string, p Patch) (runtime
 		return nil, err
 	}
 	object, _ := obj.(*unstructured.Unstructured)
-	var patch map[string]any
-	if err := json.Unmarshal(p.Body, &patch); err != nil {
+	var operations []operation
+	if err := json.Unmarshal(p.Body, &operations); err != nil {
 		return nil, err
 	}
-	object.Object["spec"] = patch["spec"]
-	return object, nil
+	last := operations[len(operations)-1]
+	return object, unstructured.SetNestedField(object.Object, last.Value, strings.Split(last.Path, "/")[1:]...)
 }
 
 func TestAKindIsAllThatDiffers(t *testing.T) {

@@ -24,7 +24,8 @@ type Write struct {
 }
 
 // Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
-// the same to the byte, and the API server then changes nothing.
+// the same to the byte. The API server applies it only to the workload with the record that it was made of: see
+// docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	record, err := formatRolled(w.newRecord(write.Rolled))
 	if err != nil {
@@ -34,26 +35,23 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if err != nil {
 		return Patch{}, err
 	}
-	annotations := map[string]any{annotationRolled: record}
-	switch {
-	case reverted != "":
-		annotations[annotationReverted] = reverted
-	case w.Reverted != nil:
-		annotations[annotationReverted] = nil
+	// A workload of the same name that was created in the meantime is another one.
+	operations := []operation{test("/metadata/uid", w.ID.UID)}
+	if !w.stored.annotated {
+		operations = append(operations, begin("/metadata/annotations")...)
 	}
-	// The UID is a precondition: a workload of the same name that was created in the meantime is another one.
-	meta := map[string]any{"uid": w.ID.UID, "annotations": annotations}
 	if write.Version != "" {
-		meta["resourceVersion"] = write.Version
+		operations = append(operations, test("/metadata/resourceVersion", write.Version))
 	}
-	object := map[string]any{"metadata": meta}
-	p := Patch{Type: types.MergePatchType}
+	operations = append(operations, w.stored.write(annotationRolled, record)...)
+	operations = append(operations, w.stored.write(annotationReverted, reverted)...)
+	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)
-		change := k.strategy.change(w, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent})
-		object["spec"] = k.template(change)
+		change := k.strategy.change(w, k.template, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent})
+		operations = append(operations, change...)
 	}
-	if p.Body, err = json.Marshal(object); err != nil {
+	if p.Body, err = json.Marshal(operations); err != nil {
 		return Patch{}, fmt.Errorf("encoding the patch of %s: %w", w.ID, err)
 	}
 	return p, nil

@@ -28,6 +28,7 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		Revision:   k.strategy.revision(template),
 		Generation: meta.Generation,
 		Progress:   parts.progress,
+		stored:     storedOf(meta, template),
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		written:    newestWrite(meta),

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"testing"
@@ -16,13 +15,8 @@ func recordAfter(t *testing.T, w *Workload, write map[string]RolledFor) (string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body struct {
-		Metadata struct{ Annotations map[string]string }
-	}
-	if err := json.Unmarshal(patch.Body, &body); err != nil {
-		t.Fatal(err)
-	}
-	text := body.Metadata.Annotations[annotationRolled]
+	written, _ := writtenBy(t, patch, annotationRolled)
+	text, _ := written.(string)
 	return text, parseRolled(text)
 }
 

@@ -18,14 +18,16 @@ func entryAt(fingerprint, version, uid string) RolledFor {
 // writtenBy returns the annotation that a patch writes on the workload, false if it leaves it.
 func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
 	t.Helper()
-	var body struct {
-		Metadata struct{ Annotations map[string]any }
-	}
-	if err := json.Unmarshal(p.Body, &body); err != nil {
+	var operations []operation
+	if err := json.Unmarshal(p.Body, &operations); err != nil {
 		t.Fatal(err)
 	}
-	value, ok := body.Metadata.Annotations[annotation]
-	return value, ok
+	for _, o := range operations {
+		if o.Op != "test" && o.Path == "/metadata/annotations/"+pointer(annotation) {
+			return o.Value, true
+		}
+	}
+	return nil, false
 }
 
 // revertedDeployment is a workload whose roll for a change of db was reverted.

@@ -4,8 +4,8 @@ import corev1 "k8s.io/api/core/v1"
 
 // strategy is how the pods of a kind are replaced.
 type strategy struct {
-	// change returns the change of the pod template that has them replaced, for a merge patch.
-	change func(w *Workload, m mark) map[string]any
+	// change returns the change of the pod template at a path that has them replaced.
+	change func(w *Workload, template string, m mark) []operation
 	// revision returns the revision that the last such change wrote, empty if there was none.
 	revision func(*corev1.PodTemplateSpec) string
 }
@@ -22,12 +22,21 @@ type mark struct {
 
 // annotating replaces pods by annotations on the pod template.
 var annotating = strategy{
-	change: func(_ *Workload, m mark) map[string]any {
-		annotations := map[string]any{annotationRevision: m.revision, AnnotationCause: m.cause, AnnotationTraceparent: nil}
-		if m.traceparent != "" {
-			annotations[AnnotationTraceparent] = m.traceparent
+	change: func(w *Workload, template string, m mark) []operation {
+		var operations []operation
+		annotations := template + "/metadata/annotations"
+		if !w.stored.templateAnnotated {
+			operations = begin(annotations)
 		}
-		return map[string]any{"metadata": map[string]any{"annotations": annotations}}
+		at := func(name string) string { return annotations + "/" + pointer(name) }
+		operations = append(operations, add(at(annotationRevision), m.revision), add(at(AnnotationCause), m.cause))
+		switch {
+		case m.traceparent != "":
+			return append(operations, add(at(AnnotationTraceparent), m.traceparent))
+		case w.stored.traced:
+			return append(operations, remove(at(AnnotationTraceparent)))
+		}
+		return operations
 	},
 	revision: func(template *corev1.PodTemplateSpec) string { return template.Annotations[annotationRevision] },
 }

@@ -33,6 +33,7 @@ type Workload struct {
 	// ManagerIsLast says that this write is not older than the actuator's own last one.
 	ManagerIsLast bool
 
+	stored   stored
 	template [sha256.Size]byte
 	// bare is the digest of the template without Keyturn's annotations.
 	bare [sha256.Size]byte

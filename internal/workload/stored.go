@@ -1,0 +1,43 @@
+package workload
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// stored is what a patch has to know of a workload as the API server keeps it.
+type stored struct {
+	// record has the annotations that are written on the workload itself, those that it has.
+	record map[string]string
+	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. Traced says that the
+	// template has AnnotationTraceparent.
+	annotated, templateAnnotated, traced bool
+}
+
+func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) stored {
+	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0}
+	_, s.traced = template.Annotations[AnnotationTraceparent]
+	for _, name := range []string{annotationRolled, annotationReverted} {
+		if text, ok := meta.Annotations[name]; ok {
+			if s.record == nil {
+				s.record = make(map[string]string)
+			}
+			s.record[name] = text
+		}
+	}
+	return s
+}
+
+// write returns what sets one of the annotations of the record, if it is still as it was read. An empty text removes it.
+func (s stored) write(name, text string) []operation {
+	path := "/metadata/annotations/" + pointer(name)
+	switch before, ok := s.record[name]; {
+	case ok && text == "":
+		return []operation{test(path, before), remove(path)}
+	case ok:
+		return []operation{test(path, before), add(path, text)}
+	case text == "":
+		return []operation{test(path, nil)}
+	}
+	return []operation{test(path, nil), add(path, text)}
+}
