@@ -38,7 +38,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.succeeded(ctx, result)
 	case kube.HasChanged(result.err):
 		c.decideAgain(ctx, r)
-	case isDenied(result.err) && r.attempts+1 >= kube.MaxDenials:
+	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:
 		c.giveUp(ctx, r, result.err)
 	default:
 		c.retry(ctx, r, result.err)

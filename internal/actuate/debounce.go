@@ -41,9 +41,14 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	}
 	p.seen = w
 	p.add(e, from)
-	if !p.isHeld() {
-		d.schedule(p, d.windowEnd(p.first, now))
+	if p.isHeld() {
+		return
 	}
+	due := d.windowEnd(p.first, now)
+	if due.Before(p.retryAt) {
+		due = p.retryAt
+	}
+	d.schedule(p, due)
 }
 
 // windowEnd returns when a workload is due whose first change came at first, and whose last one came now.
@@ -59,6 +64,7 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 func (d *debounce) retry(p *pending, now time.Time) time.Duration {
 	p.attempts++
 	delay := p.backoff.Step()
+	p.retryAt = now.Add(delay)
 	if later := d.byKey[p.key]; later != nil {
 		delete(d.held, p.key)
 		later.merge(p)
@@ -66,7 +72,7 @@ func (d *debounce) retry(p *pending, now time.Time) time.Duration {
 	}
 	p.forgetBaselines()
 	p.held = plan.None
-	d.schedule(p, now.Add(delay))
+	d.schedule(p, p.retryAt)
 	return delay
 }
 

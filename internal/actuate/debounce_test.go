@@ -124,3 +124,21 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 			c, len(p.changes), p.attempts)
 	}
 }
+
+func TestANewChangeDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	d := newDebounce(time.Second, 10*time.Second)
+	p := pendingOf(w, changeOf(nil))
+	for range 6 {
+		d.retry(p, written)
+	}
+	due, _ := d.next()
+	d.add(w, eventOf(changeOf(func(c *events.Change) { c.ResourceVersion = "110" })), nil, written.Add(20*time.Second))
+	if next, _ := d.next(); !next.Equal(due) {
+		t.Errorf("after a new change it is due after %s, want after %s as before", next.Sub(written), due.Sub(written))
+	}
+	d.add(w, eventOf(changeOf(func(c *events.Change) { c.ResourceVersion = "120" })), nil, due.Add(time.Minute))
+	if next, _ := d.next(); next.Before(due) || d.pop(due.Add(time.Minute+d.quiet)) == nil {
+		t.Errorf("a change after the delay is due after %s", next.Sub(written))
+	}
+}

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -46,9 +47,13 @@ type pending struct {
 	first time.Time
 	// due is when the workload is to be decided.
 	due time.Time
-	// attempts counts the failed patches, and backoff has the delay before the next one.
+	// attempts counts the patches that were not made, and backoff has the delay before the next one, which is not sent before retryAt.
 	attempts int
 	backoff  wait.Backoff
+	retryAt  time.Time
+	// denied is what the API server last refused to have written in the record, and denials counts how often it refused that.
+	denied  map[string]workload.RolledFor
+	denials int
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
 	// reported is the last reason for waiting that an outcome was published for.
@@ -79,6 +84,15 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) {
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
+// deny counts a patch that the API server refused, and returns how many of the same content it has. A patch of other content may be accepted.
+func (p *pending) deny(content map[string]workload.RolledFor) int {
+	if !maps.Equal(p.denied, content) {
+		p.denied, p.denials = content, 0
+	}
+	p.denials++
+	return p.denials
+}
+
 // forgetBaselines drops what was before the changes, after a patch that failed: it may have been made, and its answer lost.
 // Then the pods have more than that.
 func (p *pending) forgetBaselines() {
@@ -97,5 +111,6 @@ func (p *pending) merge(older *pending) {
 			p.changes[source] = old
 		}
 	}
-	p.first, p.attempts, p.backoff = older.first, older.attempts, older.backoff
+	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
+	p.denied, p.denials = older.denied, older.denials
 }

@@ -42,10 +42,10 @@ type correction struct {
 	changes, before map[string]workload.RolledFor
 	// span is that of the rollout.
 	span trace.Span
-	// failures counts the failed patches, and due is when the next one may be sent.
-	failures int
-	due      time.Time
-	backoff  wait.Backoff
+	// failures counts the failed patches and denials those that were denied, and due is when the next one may be sent.
+	failures, denials int
+	due               time.Time
+	backoff           wait.Backoff
 }
 
 // add takes the outcome of a rollout that was reverted. The context of the correction is that of the span.
@@ -127,7 +127,11 @@ func (v *reverts) finish(ctx context.Context, result patchResult) {
 		return
 	}
 	v.metrics.patchFailed(ctx, id.Kind)
-	if c.failures++; kube.IsDenied(result.err) && c.failures >= kube.MaxDenials {
+	c.failures++
+	if isDenied(result.err) {
+		c.denials++
+	}
+	if c.denials >= kube.MaxDenials {
 		v.log.ErrorContext(ctx, "correcting the record denied: it says that the workload was rolled", "workload", id.String(),
 			"namespace", id.Namespace, "attempts", c.failures, "err", result.err)
 		v.close(id, c)

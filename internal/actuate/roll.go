@@ -24,6 +24,8 @@ type roll struct {
 	causes []*pendingChange
 	// cause says for people what the patch is for.
 	cause string
+	// content is what is new in the record, by source.
+	content map[string]workload.RolledFor
 	// rolls is false for a patch that only records.
 	rolls bool
 	patch workload.Patch
@@ -54,18 +56,17 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
 	r := &roll{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
-		pending: p, attempts: p.attempts,
+		pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),
 	}
-	rolled := make(map[string]workload.RolledFor, len(decisions))
 	for _, decision := range decisions {
-		rolled[decision.Source.String()] = decision.Record
+		r.content[decision.Source.String()] = decision.Record
 		if decision.Reason.Action() == plan.Roll {
 			r.rolls = true
 			r.causes = append(r.causes, p.changes[decision.Source])
 		}
 	}
 	slices.SortStableFunc(r.causes, older)
-	written := workload.Write{Rolled: rolled, Rolls: r.rolls, Cause: r.cause}
+	written := workload.Write{Rolled: r.content, Rolls: r.rolls, Cause: r.cause}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		written.Traceparent = r.newest().change.Trace.Parent

@@ -21,11 +21,7 @@ func isDenied(err error) bool { return errors.Is(err, errStripped) || kube.IsDen
 func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, errStripped)
-	changes := make(map[string]workload.RolledFor, len(r.decisions))
-	for _, decision := range r.decisions {
-		changes[decision.Source.String()] = decision.Record
-	}
-	patch, err := r.kind.Patch(after, workload.Write{Rolled: after.Unrolled(changes, r.workload.Rolled)})
+	patch, err := r.kind.Patch(after, workload.Write{Rolled: after.Unrolled(r.content, r.workload.Rolled)})
 	if err != nil {
 		return errors.Join(stripped, err)
 	}

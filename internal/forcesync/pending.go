@@ -58,9 +58,10 @@ type pendingSync struct {
 	due time.Time
 	// repeat counts the patches that changed nothing and were followed by another.
 	repeat int
-	// failures counts the failed patches in a row, and backoff has the delay after the next one.
-	failures int
-	backoff  wait.Backoff
+	// failures counts the failed patches in a row, and backoff has the delay after the next one. denials counts those of the change that the
+	// API server denied.
+	failures, denials int
+	backoff           wait.Backoff
 	// stale is set when a newer change arrives during the patch for the older one.
 	stale bool
 

@@ -103,25 +103,31 @@ func (b *starter) resume(ctx context.Context, s *pendingSync, to target) {
 func (b *starter) answered(ctx context.Context, a answer) {
 	for _, s := range a.patch.syncs {
 		switch {
-		case s.stale:
-			b.tracker.enqueue(ctx, s)
 		case a.err != nil:
 			b.retry(ctx, s, a.err)
+		case s.stale:
+			s.failures, s.denials, s.backoff = 0, 0, kube.PatchBackoff()
+			b.tracker.enqueue(ctx, s)
 		default:
 			if a.after != nil {
 				// From the answer itself: the index may not have had the last sync yet.
 				s.from = a.after.SyncedVersion
 			}
-			s.sent, s.failures, s.backoff = a.sent, 0, kube.PatchBackoff()
+			s.sent, s.failures, s.denials, s.backoff = a.sent, 0, 0, kube.PatchBackoff()
 			b.follower.follow(ctx, s, a.sent)
 		}
 	}
 }
 
-// retry schedules a failed patch again, of what is known by then. A patch that is denied too often is given up.
+// retry schedules a failed patch again, of what is known by then. A patch that is denied too often is given up. That of a stale change says
+// nothing of the one for the newer change.
 func (b *starter) retry(ctx context.Context, s *pendingSync, err error) {
 	s.failures++
-	if kube.IsDenied(err) && s.failures >= kube.MaxDenials {
+	if kube.IsDenied(err) && !s.stale {
+		s.denials++
+	}
+	s.stale = false
+	if s.denials >= kube.MaxDenials {
 		b.tracker.finish(ctx, s, denied, &events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
 		return
 	}

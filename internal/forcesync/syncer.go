@@ -89,12 +89,12 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	}
 	s.causes = append(s.causes, later.causes...)
 	s.change, s.rotation = later.change, later.rotation
-	s.repeat, s.failures, s.backoff, s.changed, s.visible = 0, 0, later.backoff, false, time.Time{}
+	s.repeat, s.denials, s.changed, s.visible = 0, 0, false, time.Time{}
 	switch s.state {
-	case queued:
+	case queued, retrying: // its turn, or the end of the delay, comes for the newer change
 	case patching:
 		s.stale = true // the answer to the patch decides what comes next
-	case retrying, syncing, checking:
+	case syncing, checking:
 		y.tracker.enqueue(ctx, s)
 	}
 }

@@ -1,0 +1,83 @@
+package actuate
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// denial is the answer to a patch that admission denies.
+func denial() error {
+	return apierrors.NewForbidden(deploymentResource, "web", errors.New("admission webhook denied the request"))
+}
+
+// refusals have the patches of a workload answered for a while, and return how many were given up.
+func (b *revertBed) refusals(answer error, times int) int {
+	b.Helper()
+	b.answers = answer
+	for range times {
+		b.now = b.now.Add(time.Minute) // with that of act it is longer than any delay
+		b.act()
+	}
+	given := 0
+	for _, o := range b.outcomes() {
+		if o.Verb == events.VerbFailed && o.Reason == events.ReasonPatchDenied {
+			given++
+		}
+	}
+	return given
+}
+
+func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
+	b := newRevertBed(t)
+	b.answers = errors.New("etcdserver: request timed out")
+	b.change()
+	if given := b.refusals(b.answers, 2*kube.MaxDenials); given != 0 {
+		t.Fatalf("%d were given up without a denial", given)
+	}
+	if given := b.refusals(denial(), kube.MaxDenials-1); given != 0 {
+		t.Errorf("it was given up after %d denials, want after %d", kube.MaxDenials-1, kube.MaxDenials)
+	}
+	if given := b.refusals(denial(), 1); given != 1 {
+		t.Errorf("it was not given up after %d denials", kube.MaxDenials)
+	}
+}
+
+func TestDenialsAreCountedForOneContent(t *testing.T) {
+	b := newRevertBed(t)
+	b.answers = denial()
+	b.change()
+	if given := b.refusals(b.answers, kube.MaxDenials-2); given != 0 {
+		t.Fatal("it was given up too early")
+	}
+	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
+	event := eventOf(next)
+	event.open = 1
+	b.intake.consider(t.Context(), event, b.intake.index.get(b.read().Key()), nil)
+	if given := b.refusals(denial(), kube.MaxDenials-1); given != 0 {
+		t.Error("the denials of an earlier content count")
+	}
+	if given := b.refusals(denial(), 1); given != 1 {
+		t.Error("it was not given up")
+	}
+}
+
+func TestDenialsOfACorrectionAreCountedApart(t *testing.T) {
+	b := newRevertBed(t)
+	b.change()
+	b.revert()
+	b.refusals(errors.New("etcdserver: request timed out"), 2*kube.MaxDenials)
+	b.refusals(denial(), kube.MaxDenials-1)
+	if len(b.rollouts.reverts.open) != 1 {
+		t.Fatal("the correction was given up too early")
+	}
+	b.refusals(denial(), 1)
+	if len(b.rollouts.reverts.open) != 0 {
+		t.Error("the correction was not given up")
+	}
+}
