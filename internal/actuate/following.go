@@ -43,7 +43,7 @@ type following struct {
 	revertDelays [plan.RevertRetries]time.Duration
 
 	rollouts map[workload.Key]*rollout
-	// reported is the newest revision of each workload that an outcome has.
+	// reported is the newest revision of each workload that an outcome has, as far as the workload still is there.
 	reported map[workload.Key]string
 }
 
@@ -105,8 +105,8 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 
 // resume takes the last outcome of a workload on the stream. If it says that a rollout started, the rollout is followed.
 func (f *following) resume(ctx context.Context, last events.Outcome) {
-	if last.Revision != "" {
-		f.reported[workload.KeyOf(last.Workload)] = last.Revision
+	if key := workload.KeyOf(last.Workload); last.Revision != "" && f.index.get(key) != nil {
+		f.reported[key] = last.Revision
 	}
 	if last.Verb == events.VerbStarted {
 		f.begin(ctx, last)
@@ -124,6 +124,9 @@ func (f *following) supersede(started events.Outcome) (ending, bool) {
 
 // review ends the rollout of a workload if its state says so. The state is nil if it is gone.
 func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool) {
+	if w == nil {
+		delete(f.reported, key)
+	}
 	r := f.rollouts[key]
 	switch {
 	case r == nil:

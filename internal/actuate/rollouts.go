@@ -80,10 +80,11 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 }
 
 // find follows the rollouts that are in progress and that no outcome is about: the actuator that started them was killed before it published
-// one.
+// one. The outcome of an older one may have expired: what the workload does then is not its rollout.
 func (o *rollouts) find(ctx context.Context) {
 	for _, w := range o.index.all() {
-		if w.Progress.State != workload.Complete && o.following.unreported(w) {
+		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
+		if young && w.Progress.State != workload.Complete && o.following.unreported(w) {
 			o.adopt(ctx, w, o.outcomes.found(w))
 		}
 	}

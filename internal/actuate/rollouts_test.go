@@ -2,6 +2,12 @@ package actuate
 
 import (
 	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -26,18 +32,38 @@ func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 	}
 }
 
-func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
-	rolled := func(state workload.State, name string) *workload.Workload {
-		return workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) {
-			w.Revision, w.Generation, w.Progress = "r1", 2, workload.Progress{State: state, Pods: 1}
-			w.Rolled = map[string]workload.RolledFor{
-				"configmap/app": {Fingerprint: fp("a"), Version: "90", UID: "u"}, "secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"},
-			}
-		}))
+// rolledAt is a workload as the actuator left it at a time.
+func rolledAt(t *testing.T, name string, at time.Time, state workload.State) *workload.Workload {
+	t.Helper()
+	d := webDeployment("50", rollOn("auto, configmap/app"))
+	d.Name, d.UID = name, types.UID("uid-"+name)
+	w, _ := workload.Read(deployments, d, false)
+	patch, err := deployments.Patch(w, workload.Write{Rolls: true, Rolled: map[string]workload.RolledFor{
+		"configmap/app": {Fingerprint: fp("a"), Version: "90", UID: "u"}, "secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"},
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	progressing, known := rolled(workload.Progressing, "progressing"), rolled(workload.Progressing, "known")
-	l := loopOf(t, testOptions(), progressing, known, rolled(workload.Complete, "complete"), workloadOf(t, "auto", wholeDB, nil))
-	l.rollouts.following.resume(t.Context(), rolledOut(known, "r1", 2))
+	resource := appsv1.SchemeGroupVersion.WithResource("deployments")
+	after, err := patched(d, k8stesting.NewPatchAction(resource, "shop", name, patch.Type, patch.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolled, _ := after.(*appsv1.Deployment)
+	rolled.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: workload.FieldManager, Time: &metav1.Time{Time: at}}, {Manager: "kubectl", Time: &metav1.Time{Time: written}},
+	}
+	w, _ = workload.Read(deployments, rolled, false)
+	w.Progress = workload.Progress{State: state, Pods: 1}
+	return w
+}
+
+func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
+	recently := written.Add(-time.Hour)
+	progressing, known := rolledAt(t, "progressing", recently, workload.Progressing), rolledAt(t, "known", recently, workload.Progressing)
+	expired := rolledAt(t, "expired", written.Add(-events.OutcomeTTL-time.Hour), workload.Failed)
+	l := loopOf(t, testOptions(), progressing, known, expired, rolledAt(t, "complete", recently, workload.Complete), workloadOf(t, "auto", wholeDB, nil))
+	l.rollouts.following.resume(t.Context(), rolledOut(known, known.Revision, 2))
 	for range 2 {
 		l.rollouts.find(t.Context())
 	}
@@ -53,5 +79,28 @@ func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	}
 	if !l.rollouts.following.follows(progressing.Key()) {
 		t.Error("it is not followed")
+	}
+	if l.rollouts.following.follows(expired.Key()) {
+		t.Error("a workload is taken for being rolled because its last outcome has expired")
+	}
+}
+
+func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	gone := workloadOf(t, "auto", wholeDB, named("gone", nil))
+	l := loopOf(t, testOptions(), w)
+	f := l.rollouts.following
+	for _, one := range []*workload.Workload{w, gone} {
+		completed := rolledOut(one, "r1", 2)
+		completed.Verb = events.VerbCompleted
+		f.resume(t.Context(), completed)
+	}
+	if _, kept := f.reported[gone.Key()]; kept || f.reported[w.Key()] != "r1" {
+		t.Errorf("the reported revisions are %v, want that of the workload that there is", f.reported)
+	}
+	l.intake.index.forget(w.Key(), w.ID.UID)
+	l.rollouts.review(t.Context(), w.Key())
+	if len(f.reported) > 0 {
+		t.Errorf("after it was deleted the reported revisions are %v", f.reported)
 	}
 }

@@ -20,7 +20,7 @@ type publication struct {
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other; a hold is not a state, nor is a skip that ends no rollout.
+// on StreamChanges, which would keep no other and drops it after OutcomeTTL; a hold is not a state, nor is a skip that ends no rollout.
 //
 // It returns one error for each outcome, nil if it was published. An outcome may be published again unless its error is a
 // RejectError, but before any later outcome of its workload. Repeated within minutes, it is not stored twice.
@@ -40,7 +40,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	chooseStates(batch)
 	for i := range batch {
 		if p := &batch[i]; p.state == p {
-			b.send(ctx, p, StreamChanges, p.msg.Subject)
+			b.send(ctx, p, StreamChanges, p.msg.Subject, jetstream.WithMsgTTL(OutcomeTTL))
 		}
 	}
 	b.awaitAnswers(ctx, StreamChanges, batch)
@@ -72,10 +72,10 @@ func (b *Bus) outcomeMsg(o Outcome) (*nats.Msg, error) {
 }
 
 // send sends the message to a stream without waiting for the answer.
-func (b *Bus) send(ctx context.Context, p *publication, stream, subject string) {
+func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {
 	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
-	p.answer, p.err = b.js.PublishMsgAsync(sent,
-		jetstream.WithMsgID(b.messageID(p.outcome.ID())), jetstream.WithExpectStream(stream))
+	options = append(options, jetstream.WithMsgID(b.messageID(p.outcome.ID())), jetstream.WithExpectStream(stream))
+	p.answer, p.err = b.js.PublishMsgAsync(sent, options...)
 }
 
 // awaitAnswers waits for the stream's answer to each message that was sent.

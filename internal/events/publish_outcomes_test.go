@@ -51,6 +51,33 @@ func TestPublishOutcomes(t *testing.T) {
 	}
 }
 
+func TestTheStateOfAWorkloadExpires(t *testing.T) {
+	s := startServer(t)
+	superseded := outcome()
+	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
+	for _, o := range append(allOutcomes(), superseded) {
+		o.Workload.Name = "web-" + string(o.Verb)
+		if err := errors.Join(s.bus().PublishOutcomes(t.Context(), o)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var states int
+	for _, raw := range messages(t, s.jetstream(), StreamChanges) {
+		states++
+		if got := raw.Header.Get("Nats-TTL"); got != "720h0m0s" {
+			t.Errorf("%s expires after %q, want after 30 days", raw.Header["ce-type"][0], got)
+		}
+	}
+	if states != 4 {
+		t.Errorf("%d outcomes are states, want those that started, completed, failed and were superseded", states)
+	}
+	for _, raw := range messages(t, s.jetstream(), StreamHistory) {
+		if got := raw.Header.Get("Nats-TTL"); got != "" {
+			t.Errorf("in the history %s expires after %q", raw.Header["ce-type"][0], got)
+		}
+	}
+}
+
 func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()

@@ -10,7 +10,8 @@ import (
 
 // The names of the streams.
 const (
-	// StreamChanges keeps the last event on each subject: the state of each source, and the last outcome of each workload.
+	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each
+	// workload.
 	StreamChanges = "CHANGES"
 	// StreamHistory keeps every event for 30 days, also those that are superseded on StreamChanges.
 	StreamHistory = "HISTORY"
@@ -21,6 +22,9 @@ const (
 // TombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
 // is compared with its previous content; after it the source is new.
 const TombstoneTTL = 24 * time.Hour
+
+// OutcomeTTL is how long StreamChanges keeps the last outcome of a workload. A workload that has none there is not being rolled.
+const OutcomeTTL = retention
 
 const (
 	retention       = 30 * 24 * time.Hour

@@ -39,7 +39,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if len(w.Problems) > 0 {
 		fmt.Fprintln(out)
 	}
-	if err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w.ID, options.TraceURL, out); err != nil {
+	if err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w, options.TraceURL, out); err != nil {
 		return err
 	}
 	if err := writeHeld(ctx, reader, options.Origins.Cluster, w.ID, out); err != nil {

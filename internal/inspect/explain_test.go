@@ -88,7 +88,9 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	client := fake.NewClientset(deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done)
+	old := deploymentOf("old", rollOn("auto"))
+	old.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
+	client := fake.NewClientset(deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
 	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}}
 	tests := []struct {
 		name, workload string
@@ -111,6 +113,10 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 				"It was last rolled at 2026-03-14T15:09:26Z for secret/db: started (content-changed)",
 				"resourceVersion 100  resourceVersion 100  skip: the workload was rolled for this change",
 			},
+		},
+		{
+			name: "of one whose last outcome has expired", workload: "deployment/old",
+			want: []string{"It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."},
 		},
 		{
 			name: "of one that asks for nothing", workload: "deployment/silent",

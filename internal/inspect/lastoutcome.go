@@ -9,13 +9,18 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // writeLastOutcome writes the last outcome for a workload.
-func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string, id events.Workload, traceURL string, out io.Writer) error {
-	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, id))
+func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string, w *workload.Workload, traceURL string, out io.Writer) error {
+	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {
-		fmt.Fprint(out, "It was never rolled.\n\n")
+		text := "It was never rolled."
+		if w.Revision != "" {
+			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."
+		}
+		fmt.Fprint(out, text, "\n\n")
 		return nil
 	}
 	if err != nil {

@@ -6,12 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newestWrite returns the time of the newest write of an object that is not of a subresource, zero if it is not known.
-func newestWrite(meta *metav1.ObjectMeta) time.Time {
+// isOwn and isAnyone choose the field managers whose writes count.
+func isOwn(manager string) bool { return manager == FieldManager }
+func isAnyone(string) bool      { return true }
+
+// newestWrite returns the time of the newest write of an object by some field managers that is not of a subresource, zero if it is not known.
+func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
 	var newest time.Time
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(newest) {
+		if entry.Subresource == "" && entry.Time != nil && by(entry.Manager) && entry.Time.After(newest) {
 			newest = entry.Time.Time
 		}
 	}

@@ -31,7 +31,8 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		stored:     storedOf(meta, template),
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
-		written:    newestWrite(meta),
+		Patched:    newestWrite(meta, isOwn),
+		written:    newestWrite(meta, isAnyone),
 
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}

@@ -27,6 +27,8 @@ type Workload struct {
 	Progress   Progress
 	// Reverted counts the rolls that someone else took back, by source.
 	Reverted map[string]Reverted
+	// Patched is the time of the actuator's newest write by the API server's clock, to the second. Zero: it is not known.
+	Patched time.Time
 	// Manager is the field manager of the last write by someone else that managedFields has, empty if there is none. It has no write that only
 	// removes fields, unless that manager has others.
 	Manager string
