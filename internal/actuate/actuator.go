@@ -130,7 +130,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	l.publisher.close(ctx, l.outbox.waiting)
 	last := time.AfterFunc(publishTimeout, stopTelling)
 	publishing.Wait()
-	close(kube.queue)
+	kube.close()
 	writing.Wait()
 	last.Stop()
 	if failure != nil && ctx.Err() == nil {

@@ -148,7 +148,7 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 		t.Errorf("%d outcomes wait, want 1", len(l.outbox.waiting))
 	}
 	host.Warn(t.Context(), outcome, "SyncFailed", "in vain")
-	event := <-teller.kube.queue
+	event := teller.kube.waiting()
 	about := event.InvolvedObject
 	if about.Kind != "ExternalSecret" || about.APIVersion != externalsecret.APIVersion || about.Name != "db" || string(about.UID) != "u" {
 		t.Errorf("the Kubernetes Event is about %+v", about)

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// kubeEventQueue bounds the Kubernetes Events that wait to be written. The API server keeps them for an hour, for people: when the queue
-	// is full, a further one is dropped and counted.
+	// kubeEventQueue bounds the warnings that wait to be written, and the other Kubernetes Events. The API server keeps them for an hour, for
+	// people: when the queue is full, a further one is dropped and counted.
 	kubeEventQueue = 4096
 	// kubeEventPause is how long no other one must have come, before or after it, for one to be written: nearly all follow a patch, and would
 	// compete with further patches. None waits longer than kubeEventPatience for such a pause.
@@ -44,7 +44,8 @@ type kubeEvents struct {
 	log     *slog.Logger
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
-	queue   chan waitingEvent
+	// warnings go first, and are never dropped for the others.
+	warnings, others chan waitingEvent
 	// latest is when the last one was queued, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
@@ -62,32 +63,56 @@ func newKubeEvents(
 ) *kubeEvents {
 	return &kubeEvents{
 		client: client, kinds: kinds, log: log, now: now, dropped: dropped,
-		limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
-		queue:   make(chan waitingEvent, kubeEventQueue),
+		limiter:  flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
+		warnings: make(chan waitingEvent, kubeEventQueue), others: make(chan waitingEvent, kubeEventQueue),
 	}
 }
 
-// run writes until the queue is closed, or the context is done. Once hurry is done none waits any more, for a pause or for the rate: what the
-// rate does not allow at once is dropped.
+// run writes until close is called and none is left, or the context is done. Once hurry is done none waits any more, for a pause or for the
+// rate: what the rate does not allow at once is dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
-	for {
+	for ctx.Err() == nil {
+		event, ok := k.next(ctx)
+		if !ok {
+			return
+		}
+		if !event.first {
+			k.awaitPause(hurry, event.FirstTimestamp.Time)
+		}
+		if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
+			k.dropped(ctx)
+			continue
+		}
+		k.create(ctx, event.Event)
+	}
+}
+
+// next waits for the one to write next, and returns false if there will be none any more, or the context is done.
+func (k *kubeEvents) next(ctx context.Context) (event waitingEvent, ok bool) {
+	select {
+	case event, ok = <-k.warnings:
+	default:
 		select {
 		case <-ctx.Done():
-			return
-		case event, open := <-k.queue:
-			if !open {
-				return
+			return waitingEvent{}, false
+		case event, ok = <-k.warnings:
+		case event, ok = <-k.others:
+			if !ok {
+				event, ok = <-k.warnings
 			}
-			if !event.first {
-				k.awaitPause(hurry, event.FirstTimestamp.Time)
-			}
-			if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
-				k.dropped(ctx)
-				continue
-			}
-			k.create(ctx, event.Event)
+			return event, ok
 		}
 	}
+	if !ok {
+		event, ok = <-k.others
+	}
+	return event, ok
+}
+
+// close ends run. Nothing may be written any more.
+func (k *kubeEvents) close() {
+	close(k.warnings)
+	close(k.others)
 }
 
 // awaitPause waits until none has come for a while, or until one that came at the given time has waited long enough.
@@ -115,7 +140,8 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Of the skips only those have one whose reason is loud.
+// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Of the skips and the holds only those have one whose reason is
+// loud.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
@@ -127,7 +153,8 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 // tell queues the Kubernetes Event of an outcome, if it has one.
 func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	named, ok := eventReasons[outcome.Verb]
-	if !ok || outcome.Verb == events.VerbSkipped && !plan.Loud(outcome.Reason) {
+	decided := outcome.Verb == events.VerbSkipped || outcome.Verb == events.VerbHeld
+	if !ok || decided && !plan.Loud(outcome.Reason) {
 		return
 	}
 	message := outcome.Reason
@@ -175,8 +202,12 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
 	}
 	before := time.Unix(0, k.latest.Swap(now.UnixNano()))
+	queue := k.others
+	if eventType == corev1.EventTypeWarning {
+		queue = k.warnings
+	}
 	select {
-	case k.queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
+	case queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
 	default:
 		k.dropped(ctx)
 	}

@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,7 +36,8 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 		{"that a rollout began", events.Outcome{Verb: events.VerbStarted, Reason: "content-changed", Message: "rolled for secret/db"}, "Normal Rolled content-changed: rolled for secret/db"},
 		{"that it is complete", events.Outcome{Verb: events.VerbCompleted, Reason: "rolled-out"}, "Normal RolloutCompleted rolled-out"},
 		{"that it failed", events.Outcome{Verb: events.VerbFailed, Reason: "deadline-exceeded", Message: "too slow"}, "Warning RolloutFailed deadline-exceeded: too slow"},
-		{"that it waits", events.Outcome{Verb: events.VerbHeld, Reason: "limit-reached"}, "Normal RolloutHeld limit-reached"},
+		{"that it waits", events.Outcome{Verb: events.VerbHeld, Reason: "lower-wave"}, "Normal RolloutHeld lower-wave"},
+		{"but not that it waits for a place", events.Outcome{Verb: events.VerbHeld, Reason: "limit-reached"}, ""},
 		{"that a key is missing", events.Outcome{Verb: events.VerbSkipped, Reason: "key-missing"}, "Warning NotRolled key-missing"},
 		{"but not that nothing was to be done", events.Outcome{Verb: events.VerbSkipped, Reason: "same-content"}, ""},
 	}
@@ -45,13 +47,13 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 			test.outcome.Workload = events.Workload{Kind: "statefulset", Namespace: "shop", Name: "db", UID: "u"}
 			test.outcome.Trace.Parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 			k.tell(t.Context(), test.outcome)
-			if len(k.queue) == 0 {
+			event := k.waiting()
+			if event == nil {
 				if test.want != "" {
 					t.Error("there is no Kubernetes Event")
 				}
 				return
 			}
-			event := <-k.queue
 			if got := event.Type + " " + event.Reason + " " + event.Message; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -71,7 +73,7 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 		k := kubeEventsOf(fake.NewClientset(), nil)
 		text := strings.Repeat("x", length%3) + strings.Repeat("€", length/3)
 		k.problem(t.Context(), events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, text)
-		got := (<-k.queue).Message
+		got := k.waiting().Message
 		if len(got) > maxKubeEventMessage || !utf8.ValidString(got) {
 			t.Errorf("of %d bytes are left %d: %q", len(text), len(got), got[max(0, len(got)-8):])
 		}
@@ -89,9 +91,46 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 		k.problem(t.Context(), id, "a")
 	}
 	k.problem(t.Context(), events.Workload{Kind: "pod", Namespace: "shop", Name: "web"}, "of a kind that is never rolled")
-	if dropped != 3 || len(k.queue) != kubeEventQueue {
-		t.Errorf("%d were dropped and %d wait, want 3 and %d", dropped, len(k.queue), kubeEventQueue)
+	if dropped != 3 || len(k.warnings) != kubeEventQueue {
+		t.Errorf("%d were dropped and %d wait, want 3 and %d", dropped, len(k.warnings), kubeEventQueue)
 	}
+}
+
+func TestWarningsGoBeforeWhatElseThereIsToTell(t *testing.T) {
+	dropped := 0
+	k := kubeEventsOf(fake.NewClientset(), func(context.Context) { dropped++ })
+	id := events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}
+	for range kubeEventQueue + 1 {
+		k.tell(t.Context(), events.Outcome{Verb: events.VerbStarted, Workload: id, Reason: "content-changed"})
+	}
+	k.tell(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
+	if dropped != 1 {
+		t.Errorf("%d were dropped, want the one that found no place", dropped)
+	}
+	if got := k.waiting(); got.Type != corev1.EventTypeWarning {
+		t.Errorf("the first is %s %s, want the warning", got.Type, got.Reason)
+	}
+	if got := k.waiting(); got.Type != corev1.EventTypeNormal {
+		t.Errorf("the next is %s %s", got.Type, got.Reason)
+	}
+	k.tell(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
+	k.close()
+	var left []string
+	for event, ok := k.next(t.Context()); ok; event, ok = k.next(t.Context()) {
+		left = append(left, event.Type)
+	}
+	if len(left) != kubeEventQueue || left[0] != corev1.EventTypeWarning || slices.Contains(left[1:], corev1.EventTypeWarning) {
+		t.Errorf("%d are left when it ends, the first is a %s, want %d and a warning", len(left), left[0], kubeEventQueue)
+	}
+}
+
+// waiting takes the one that is to be written next, nil if none waits.
+func (k *kubeEvents) waiting() *corev1.Event {
+	if len(k.warnings)+len(k.others) == 0 {
+		return nil
+	}
+	event, _ := k.next(context.Background())
+	return event.Event
 }
 
 // kubeEventBed is a writer of Kubernetes Events in a bubble, with a clock that the test sets.
@@ -181,7 +220,7 @@ func TestWhatCannotBeToldAtOnceIsDroppedWhenTheProgramEnds(t *testing.T) {
 		bed := startKubeEvents(t.Context(), leading)
 		bed.tell(t.Context(), kubeEventBurst+3)
 		stop()
-		close(bed.queue)
+		bed.close()
 		<-bed.ended
 		if tries, dropped := bed.tries.Load(), bed.dropped.Load(); tries != kubeEventBurst || dropped != 3 {
 			t.Errorf("%d are written and %d dropped, want %d and 3", tries, dropped, kubeEventBurst)

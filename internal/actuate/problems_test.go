@@ -32,8 +32,7 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	} {
 		reported.report(t.Context(), step.w)
 		got := ""
-		if len(kube.queue) > 0 {
-			event := <-kube.queue
+		if event := kube.waiting(); event != nil {
 			got = event.Message
 			if event.Reason != "InvalidAnnotation" || event.Type != "Warning" || event.InvolvedObject.Name != "web" {
 				t.Errorf("%s: reported as %s %s of %s", step.name, event.Type, event.Reason, event.InvolvedObject.Name)

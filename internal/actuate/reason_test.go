@@ -196,8 +196,8 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 	for _, one := range l.outbox.waiting {
 		got.outcomes = append(got.outcomes, one.outcome)
 	}
-	for len(l.concluder.teller.kube.queue) > 0 {
-		got.kubeEvents = append(got.kubeEvents, (<-l.concluder.teller.kube.queue).Event)
+	for event := l.concluder.teller.kube.waiting(); event != nil; event = l.concluder.teller.kube.waiting() {
+		got.kubeEvents = append(got.kubeEvents, event)
 	}
 	if !tt.unexplained {
 		got.explained = plan.Decide(w, change, nil).Reason // what explain decides

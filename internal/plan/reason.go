@@ -119,7 +119,7 @@ var verdicts = map[Reason]verdict{
 	Appeared:     {"appeared", Roll, people, "a source appeared that the pods can start without"},
 	Changed:      {"content-changed", Roll, people, "content that the pods read has changed"},
 	Busy:         {"busy", Hold, nobody, "the workload is being patched"},
-	Limit:        {"limit-reached", Hold, people, "as many rollouts as max-rollouts allows are in progress"},
+	Limit:        {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
 	PeerFailed:   {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
 	CanaryFirst:  {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
 	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
