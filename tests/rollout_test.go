@@ -32,13 +32,19 @@ func (r *rig) outcomes() []events.Outcome {
 		r.Fatal(err)
 	}
 	consumer, err := js.CreateConsumer(r.Context(), events.StreamHistory, jetstream.ConsumerConfig{
-		FilterSubject: "keyturn.history.v1.demo.rollout.>", AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Second,
+		FilterSubject: "keyturn.history.v1.demo.rollout.>", AckPolicy: jetstream.AckNonePolicy,
+		// It is deleted below. A test that waits for the CPU must not lose it before it reads.
+		InactiveThreshold: time.Minute,
 		// One that is on the disk takes the server seconds to make when the disk is busy.
 		MemoryStorage: true,
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
+	defer func() {
+		// An error is that the server deletes it a minute later.
+		_ = js.DeleteConsumer(r.Context(), events.StreamHistory, consumer.CachedInfo().Name)
+	}()
 	batch, err := consumer.FetchNoWait(int(consumer.CachedInfo().NumPending) + 1)
 	if err != nil {
 		r.Fatal(err)
@@ -146,11 +152,12 @@ func TestALowerWaveIsDoneBeforeAHigherOneBegins(t *testing.T) {
 
 // deployStuck creates a Deployment whose pods find no node, and waits until its controller has given the rollout up.
 //
-// The deadline is more than a second, and nothing is changed before it has passed. Otherwise the controller looks at it through the
-// rate limit that the retries of all Deployments share, and other tests can have used that up for a minute.
+// Nothing is changed before the deadline has passed, and it is much longer than the controller takes to look at a Deployment while the machine
+// is busy. With less than a second of it left, the controller looks again through the rate limit that the retries of all Deployments share, and
+// other tests can have used that up for a minute.
 func (r *rig) deployStuck(deployment *appsv1.Deployment) {
 	r.Helper()
-	deployment.Spec.ProgressDeadlineSeconds = new(int32(3))
+	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
 	deployment.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
 	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
