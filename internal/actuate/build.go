@@ -88,8 +88,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, concluder: concluder, teller: teller,
-			outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, concluder: concluder,
+			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 		},
 	}
 }

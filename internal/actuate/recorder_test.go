@@ -34,7 +34,7 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 		mutate(&options)
 	}
 	b.loop = loopOf(t, options)
-	b.loop.recorder.reads = recordReads{
+	b.recorder.reads = recordReads{
 		last:    func(context.Context, events.Source) (*events.Delivery, error) { return b.last, nil },
 		decided: func(context.Context) (uint64, error) { return b.decided, nil },
 		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, nil },

@@ -66,40 +66,53 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{"a workload that does not opt in", []linkState{{version: "10", rollOn: "none", reads: user, since: "10"}}, nil, ""},
 		{
 			"an opt-in",
-			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, []string{"db"}, "20",
+			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
+			[]string{"db"},
+			"20",
 		},
 		{
 			"a reference",
-			[]linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, []string{"db"}, "20",
+			[]linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
+			[]string{"db"},
+			"20",
 		},
 		{
 			"one more key",
-			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}}, []string{"db"}, "20",
+			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
+			[]string{"db"},
+			"20",
 		},
 		{
 			"one key less",
-			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, nil, "",
+			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
+			nil, "",
 		},
 		{
 			"all keys instead of one",
 			[]linkState{{version: "10", rollOn: "secret/db#user", reads: all}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
-			[]string{"db"}, "20",
+			[]string{"db"},
+			"20",
 		},
 		{
 			"another way to say the same",
-			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}}, nil, "",
+			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}},
+			nil, "",
 		},
 		{
 			"a write of something else keeps it",
-			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, nil, "10",
+			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
+			nil, "10",
 		},
 		{
 			"a list after a while",
-			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "30", rollOn: "auto", reads: user, since: "15"}}, []string{"db"}, "15",
+			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "30", rollOn: "auto", reads: user, since: "15"}},
+			[]string{"db"},
+			"15",
 		},
 		{
 			"an opt-out ends it",
-			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, nil, "",
+			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}},
+			nil, "",
 		},
 		{
 			"what is recorded ends it",
@@ -112,7 +125,8 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{
 			"what was recorded before does not",
 			[]linkState{
-				{version: "10", rollOn: "none", reads: user, record: "5"}, {version: "20", rollOn: "auto", reads: user, since: "20", record: "5"},
+				{version: "10", rollOn: "none", reads: user, record: "5"},
+				{version: "20", rollOn: "auto", reads: user, since: "20", record: "5"},
 				{version: "30", rollOn: "auto", reads: user, since: "30", record: "5"},
 			},
 			nil, "20",
@@ -120,7 +134,8 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{
 			"another workload of this name",
 			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}},
-			[]string{"db"}, "5",
+			[]string{"db"},
+			"5",
 		},
 	}
 	for _, test := range tests {

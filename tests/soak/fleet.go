@@ -61,7 +61,10 @@ func newFleet(random *rand.Rand, workloads int) fleet {
 		}
 		f.sources = append(f.sources, source{kind: kind, name: "source-" + strconv.Itoa(i)})
 	}
-	kinds := []string{"deployment", "deployment", "deployment", "statefulset", "deployment", "deployment", "daemonset", "deployment", "deployment", "deployment"}
+	kinds := []string{
+		"deployment", "deployment", "deployment", "statefulset", "deployment",
+		"deployment", "daemonset", "deployment", "deployment", "deployment",
+	}
 	for i := range workloads {
 		m := member{
 			kind: kinds[i%len(kinds)], name: "app-" + strconv.Itoa(i), replicas: 1 + int32(random.IntN(2)), keys: make(map[source][]string),

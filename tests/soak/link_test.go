@@ -70,15 +70,15 @@ func TestLink(t *testing.T) {
 		t.Error("a connection has outlived the cut")
 	}
 	conn.Close()
-	if refused, err := net.Dial("tcp", l.address()); err == nil {
+	if refused, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.address()); err == nil {
 		if ask(refused) == nil {
 			t.Error("a link that is cut passes on")
 		}
 		refused.Close()
 	}
 	l.mend()
-	testkit.Await(t, "the link passes on again", func(context.Context) bool {
-		again, err := net.Dial("tcp", l.address())
+	testkit.Await(t, "the link passes on again", func(ctx context.Context) bool {
+		again, err := new(net.Dialer).DialContext(ctx, "tcp", l.address())
 		if err != nil {
 			return false
 		}
@@ -89,7 +89,7 @@ func TestLink(t *testing.T) {
 
 func dial(t *testing.T, l *link) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", l.address())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.address())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,8 @@ func (s *soak) random(stream uint64) *rand.Rand {
 // runSoak runs all of it, and returns the report. The files of the programs are kept unless everything was as it should.
 func runSoak(ctx context.Context, settings settings, out io.Writer) (_ *report, err error) {
 	s := &soak{settings: settings, out: out, began: time.Now(), observer: newObserver()}
-	s.say("seed %d: %s of %v on %d workloads, with %d actuators", settings.seed, settings.duration, settings.kinds, settings.workloads, settings.actuators)
+	s.say("seed %d: %s of %v on %d workloads, with %d actuators",
+		settings.seed, settings.duration, settings.kinds, settings.workloads, settings.actuators)
 	dir := settings.keep
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "keyturn-soak-"); err != nil {

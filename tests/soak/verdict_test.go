@@ -240,7 +240,7 @@ func TestVerdict(t *testing.T) {
 			var got []wrong
 			for _, i := range e.verdict() {
 				got = append(got, wrong{i.ill, i.source, i.version})
-				if i.workload != web.name || i.detail == "" || i.version != 0 && i.at != clock(i.version) {
+				if i.workload != web.name || i.detail == "" || i.version != 0 && !i.at.Equal(clock(i.version)) {
 					t.Errorf("the incident lacks something: %+v", i)
 				}
 			}

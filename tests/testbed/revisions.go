@@ -43,7 +43,7 @@ func (cp *ControlPlane) Revisions(ctx context.Context, resource, namespace strin
 		var broken *connectionError
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the end of the watch, as asked
 		case !errors.As(err, &broken):
 			return fmt.Errorf("watch %s in etcd: %w", resource, err)
 		}

@@ -120,7 +120,8 @@ func TestALineMustEndInTime(t *testing.T) {
 		},
 		{
 			name: "each line in parts", used: 2, steps: []step{
-				{text: line[:10], wait: lineTimeout - time.Second}, {text: line[10:] + "\n" + other[:10], wait: lineTimeout - time.Second},
+				{text: line[:10], wait: lineTimeout - time.Second},
+				{text: line[10:] + "\n" + other[:10], wait: lineTimeout - time.Second},
 				{text: other[10:] + "\n", wait: time.Minute},
 			},
 		},
