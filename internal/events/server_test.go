@@ -1,6 +1,8 @@
 package events
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // testServer is a NATS server with the streams declared.
@@ -93,13 +96,18 @@ func version(name, resourceVersion string) Change {
 	return c
 }
 
-// mustPublish publishes a change and returns its sequence.
+// mustPublish publishes a change and returns its sequence. As a watcher does, it repeats what has no answer: while the disk is busy, the server
+// can take longer than a request waits.
 func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) uint64 {
 	t.Helper()
-	seq, err := b.PublishChange(t.Context(), c, expected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var seq uint64
+	testkit.Eventually(t, "the change is published", func() bool {
+		var err error
+		if seq, err = b.PublishChange(t.Context(), c, expected); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	return seq
 }
 

@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -146,18 +147,20 @@ func (b *bench) history() []string {
 	return list
 }
 
+// changes returns every event that was ever published, in order. It asks again while the server does not answer in time, as when the disk is
+// busy.
 func (b *bench) changes() []events.Change {
 	b.Helper()
-	stream, err := b.js.Stream(b.Context(), events.StreamHistory)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var list []events.Change
-	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
-		raw, err := stream.GetMsg(b.Context(), seq)
-		if err != nil {
+	var stored []*jetstream.RawStreamMsg
+	b.eventually("the history can be read", func() bool {
+		var err error
+		if stored, err = b.stored(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			b.Fatal(err)
 		}
+		return err == nil
+	})
+	list := make([]events.Change, 0, len(stored))
+	for _, raw := range stored {
 		if bytes.Contains(raw.Data, []byte(canary)) || strings.Contains(raw.Header.Get("ce-subject"), canary) {
 			b.Errorf("the value was published: %s", raw.Data)
 		}
@@ -172,6 +175,23 @@ func (b *bench) changes() []events.Change {
 		list = append(list, change)
 	}
 	return list
+}
+
+// stored returns what is in the history.
+func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
+	stream, err := b.js.Stream(b.Context(), events.StreamHistory)
+	if err != nil {
+		return nil, err
+	}
+	var list []*jetstream.RawStreamMsg
+	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
+		raw, err := stream.GetMsg(b.Context(), seq)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, raw)
+	}
+	return list, nil
 }
 
 // want waits until as many events were published as are wanted, and compares them.
