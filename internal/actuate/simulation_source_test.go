@@ -27,6 +27,9 @@ type simulatedSource struct {
 	contents    map[string]string
 	publishedAt map[string]int
 
+	// told is what the last event says that they read, and toldAt the version at which that changed.
+	told   string
+	toldAt int
 	// changedAt is when the content that the pods read last changed.
 	changedAt int
 	// pods is what the pods read when they started.

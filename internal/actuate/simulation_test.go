@@ -75,7 +75,6 @@ func (s *simulation) startPods() {
 	for _, source := range s.sources {
 		source.pods, _ = source.read()
 		source.podsEvent, source.strayed, source.unknown = "", false, false
-		source.unlinked = source.unlinked && s.opt.out
 		if source.pods == source.contents[source.event.ID()] {
 			source.podsEvent = source.event.ID()
 		}
@@ -86,7 +85,7 @@ func (s *simulation) startPods() {
 func (s *simulation) step() {
 	s.version++
 	source := s.sources[s.random.IntN(len(s.sources))]
-	switch n := s.random.IntN(110); {
+	switch n := s.random.IntN(130); {
 	case n >= 100:
 		s.stepRecords()
 	case n < 25:
@@ -187,7 +186,7 @@ func (s *simulation) settle() {
 func (s *simulation) check() {
 	for _, source := range s.sources {
 		// It changed before the workload asked for it, or nobody knew any more since when that was.
-		earlier := source.changedAt <= s.opt.at || source.unlinked
+		earlier := source.toldAt <= s.opt.at || source.unlinked
 		decision := plan.Decide(s.w, source.event, nil)
 		if decision.Reason.Action() != plan.Skip && !earlier {
 			s.failf("%s: its last event comes again and would have it %s: %s", source, decision.Reason.Action(), decision.Reason)

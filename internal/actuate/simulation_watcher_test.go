@@ -75,6 +75,9 @@ func (s *simulation) watch(source *simulatedSource) {
 		source.said = source.data
 	}
 	source.event, source.acked, source.sent = change, false, false
+	if content, _ := source.read(); content != source.told {
+		source.told, source.toldAt = content, source.version
+	}
 	if change.Verb != events.VerbDeleted {
 		content, _ := source.read()
 		if _, recorded := s.w.Rolled[source.String()]; !known && change.CreatedAt == "" && !recorded {
