@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -31,14 +32,7 @@ const fleetSize = 200
 
 // quarter returns a function that says whether a Deployment is in one of these quarters of the fleet, 0 to 3.
 func quarter(quarters ...int) func(int) bool {
-	return func(i int) bool {
-		for _, q := range quarters {
-			if i%4 == q {
-				return true
-			}
-		}
-		return false
-	}
+	return func(i int) bool { return slices.Contains(quarters, i%4) }
 }
 
 // change writes new content to the Secrets of a part of the fleet, several at a time.
