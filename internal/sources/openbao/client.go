@@ -22,7 +22,9 @@ const (
 	// scanTimeout is the timeout of a request for a whole mount.
 	scanTimeout = 2 * time.Minute
 	// maxAnswer is the maximum length of an answer, in bytes.
-	maxAnswer = 256 << 20
+	maxAnswer = 64 << 20
+	// maxScan is that of an answer about a whole mount, which is never held as a whole.
+	maxScan = 512 << 20
 )
 
 // client requests metadata from a store. It never requests values.
@@ -59,8 +61,40 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	return &client{requests: requests, now: now, http: settings.HttpClient, session: newSession(c.Auth, requests, now, log)}, nil
 }
 
+// answerReader reads the body of an answer, and reports in it whether there are warnings or errors.
+type answerReader func(body io.Reader, got *reply) error
+
 // get requests what is at the path and decodes "data" of the answer into out. It returns errNotThere if nothing is there.
 func (c *client) get(ctx context.Context, namespace, path string, query url.Values, out any) (reply, error) {
+	return c.request(ctx, namespace, path, query, decodeInto(out))
+}
+
+// scan requests the metadata of all secrets of a mount. It returns errNotThere if there are none.
+func (c *client) scan(ctx context.Context, in engineMount) ([]scannedSecret, reply, error) {
+	var secrets []scannedSecret
+	got, err := c.request(ctx, in.namespace, in.path+"/detailed-metadata/", url.Values{"scan": {"true"}}, func(body io.Reader, got *reply) error {
+		var err error
+		secrets, err = readKeyInfo(io.LimitReader(body, maxScan), got.date)
+		return err
+	})
+	return secrets, got, err
+}
+
+// decodeInto returns a reader of an answer whose "data" is decoded into out.
+func decodeInto(out any) answerReader {
+	return func(from io.Reader, got *reply) error {
+		body := struct {
+			Data     any      `json:"data"`
+			Warnings []string `json:"warnings"`
+			Errors   []string `json:"errors"`
+		}{Data: out}
+		err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(&body)
+		got.warned = len(body.Warnings)+len(body.Errors) > 0
+		return err
+	}
+}
+
+func (c *client) request(ctx context.Context, namespace, path string, query url.Values, read answerReader) (reply, error) {
 	if !isPath(strings.TrimSuffix(path, "/")) {
 		// The API client would normalize it to another path.
 		return reply{}, errPath
@@ -69,17 +103,17 @@ func (c *client) get(ctx context.Context, namespace, path string, query url.Valu
 	if err != nil {
 		return reply{}, err
 	}
-	got, err := c.getWith(ctx, token, namespace, path, query, out)
+	got, err := c.requestWith(ctx, token, namespace, path, query, read)
 	if code(err) == http.StatusForbidden && c.session.replaceRefused(ctx, token) {
 		if token, err = c.session.current(ctx); err != nil {
 			return reply{}, err
 		}
-		return c.getWith(ctx, token, namespace, path, query, out)
+		return c.requestWith(ctx, token, namespace, path, query, read)
 	}
 	return got, err
 }
 
-func (c *client) getWith(ctx context.Context, token, namespace, path string, query url.Values, out any) (reply, error) {
+func (c *client) requestWith(ctx context.Context, token, namespace, path string, query url.Values, read answerReader) (reply, error) {
 	timeout := requestTimeout
 	if query.Has("scan") {
 		timeout = scanTimeout
@@ -103,16 +137,15 @@ func (c *client) getWith(ctx context.Context, token, namespace, path string, que
 		got.date = date.Add(time.Second)
 		c.ahead.Store(int64(date.Sub(got.received)))
 	}
-	body := struct {
-		Data     any      `json:"data"`
-		Warnings []string `json:"warnings"`
-		Errors   []string `json:"errors"`
-	}{Data: out}
-	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&body)
-	got.warned = len(body.Warnings)+len(body.Errors) > 0
+	if response.StatusCode == http.StatusNotFound {
+		read = decodeInto(nil)
+	}
+	err = read(response.Body, &got)
 	switch {
 	case response.StatusCode == http.StatusNotFound:
 		return got, errNotThere
+	case err != nil && ctx.Err() != nil:
+		return got, fmt.Errorf("requesting %s: %w", path, ctx.Err())
 	case err != nil:
 		// The text of the decoder's error may quote the answer.
 		return got, fmt.Errorf("requesting %s: %w", path, errAnswer)

@@ -3,9 +3,9 @@ package openbao
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -26,10 +26,7 @@ func (s *scanner) scan(ctx context.Context, in engineMount, found func(Observati
 	if s.client.now().Before(s.after[in]) {
 		return errNoScan
 	}
-	var scanned struct {
-		KeyInfo map[string]*metadata `json:"key_info"`
-	}
-	got, err := s.client.get(ctx, in.namespace, in.path+"/detailed-metadata/", url.Values{"scan": {"true"}}, &scanned)
+	secrets, got, err := s.client.scan(ctx, in)
 	switch {
 	case errors.Is(err, errNotThere) && !got.warned:
 		// The mount is empty.
@@ -42,15 +39,15 @@ func (s *scanner) scan(ctx context.Context, in engineMount, found func(Observati
 		return err
 	}
 	var first error
-	for path, m := range scanned.KeyInfo {
-		if strings.HasSuffix(path, "/") || m == nil {
-			continue
-		}
-		o := s.origin.ofReply(in, path, got)
-		if err := m.describe(&o, got); err == nil {
+	for _, one := range secrets {
+		switch {
+		case strings.HasSuffix(one.path, "/"):
+		case one.ok:
+			o := s.origin.ofReply(in, one.path, got)
+			o.Version, o.State, o.At = one.version, one.state, one.at
 			found(o)
-		} else if first == nil {
-			first = err
+		case first == nil:
+			first = fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
 		}
 	}
 	return first
