@@ -24,8 +24,8 @@ type references struct {
 	namespaces []string
 }
 
-// list lists the paths that ExternalSecrets read. It asks the API server each time, which is as often as a store is polled by
-// reference, and keeps nothing. A pattern is not a path that could be polled.
+// list lists the paths that ExternalSecrets read. It asks the API server each time, which is about as often as one store is polled by
+// reference, and keeps nothing else. A pattern is not a path that could be polled.
 func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	stores := make(map[types.NamespacedName]*externalsecret.Store)
 	addStore := func(obj *unstructured.Unstructured) {

@@ -11,11 +11,12 @@ import (
 
 // Feed detects changes in OpenBao and Vault stores.
 type Feed struct {
-	options   Options
-	pipelines []*pipeline
-	receiver  *httpReceiver // nil: none
-	sockets   []*socketReceiver
-	listening atomic.Bool
+	options    Options
+	references *sharedReferences // of all stores
+	pipelines  []*pipeline
+	receiver   *httpReceiver // nil: none
+	sockets    []*socketReceiver
+	listening  atomic.Bool
 }
 
 // New returns a feed. It reads the configuration and every file that the configuration names, and reports everything that is wrong with
@@ -31,7 +32,7 @@ func New(o Options) (*Feed, error) {
 	if o.Listen == nil {
 		o.Listen = defaults.Listen
 	}
-	f := &Feed{options: o}
+	f := &Feed{options: o, references: newSharedReferences(o.Referenced, o.Now)}
 	if !o.Enabled() {
 		return f, nil
 	}
@@ -70,6 +71,7 @@ func (f *Feed) add(config *storeConfig, only bool, m *metrics) error {
 	if err != nil {
 		return err
 	}
+	p.references = f.references
 	f.pipelines = append(f.pipelines, p)
 	if config.SocketListen == "" {
 		return nil

@@ -19,7 +19,7 @@ type pipeline struct {
 	client     *client         // nil if the store cannot be asked
 	connecting *storeTransport // nil if the store cannot be asked
 	catalog    catalog
-	references func(ctx context.Context) ([]Reference, error)
+	references *sharedReferences
 	status     *status
 	metrics    *metrics
 	log        *slog.Logger
@@ -30,8 +30,8 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	log := o.Logger.With("store", config.Name)
 	p := &pipeline{
 		config: config, origin: origin{store: config.Name, servers: config.servers}, polls: newPollRequests(),
-		catalog: catalog{store: config.Name, known: o.Known, recorded: o.Recorded}, references: o.Referenced,
-		status: newStatus(log, o.Now), metrics: m, log: log, now: o.Now,
+		catalog: catalog{store: config.Name, known: o.Known, recorded: o.Recorded},
+		status:  newStatus(log, o.Now), metrics: m, log: log, now: o.Now,
 	}
 	p.intake = &intake{
 		store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m,
@@ -104,7 +104,8 @@ func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
 		scanner: &scanner{origin: p.origin, client: p.client, log: p.log, after: map[engineMount]time.Time{}},
 	}
 	if p.config.Poll.Referenced {
-		s.references = &referenceReader{origin: p.origin, list: p.references, bulk: bulk, catalog: p.catalog, outlet: out, now: p.now}
+		list := func(ctx context.Context) ([]Reference, error) { return p.references.list(ctx, p.config.interval/2) }
+		s.references = &referenceReader{origin: p.origin, list: list, bulk: bulk, catalog: p.catalog, outlet: out, now: p.now}
 	}
 	return s
 }
