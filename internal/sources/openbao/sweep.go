@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -99,7 +98,7 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	})
 	if errors.Is(err, errNoScan) {
 		var paths []string
-		if paths, err = walk(ctx, s.client, in, func(err error) bool { return s.bulk.tolerate(ctx, in, err) }); err == nil {
+		if paths, err = s.walk(ctx, in, "metadata"); err == nil {
 			live, err = s.bulk.readAll(ctx, in, paths)
 		}
 	}
@@ -109,19 +108,22 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	return s.readMissing(ctx, in, expected, live)
 }
 
+// walk returns the paths below a path of a mount, other than those in folders that the token may not list.
+func (s *sweeper) walk(ctx context.Context, in engineMount, below string) ([]string, error) {
+	return walk(ctx, s.client, in, below, func(err error) bool { return s.bulk.tolerate(ctx, in, err) })
+}
+
 // sweepRoles reads the static roles of a mount.
 func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
 	places := rolePathsOf(in.engine)
 	expected := s.catalog.paths(in.namespace, in.path)
-	names, err := s.client.list(ctx, in.namespace, in.path+"/"+places.list)
+	names, err := s.walk(ctx, in, places.list)
 	if err != nil {
 		return err
 	}
 	paths := make([]string, 0, len(names))
 	for _, name := range names {
-		if !strings.HasSuffix(name, "/") {
-			paths = append(paths, places.secret+"/"+name)
-		}
+		paths = append(paths, places.secret+"/"+name)
 	}
 	live, err := s.bulk.readAll(ctx, in, paths)
 	if err != nil {

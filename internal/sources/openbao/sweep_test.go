@@ -143,6 +143,8 @@ func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 	store.say("database/static-roles/shop", 200, `{"data":{"last_vault_rotation":"2026-11-20T11:03:06.5Z","username":"u","rotation_period":60}}`)
 	store.say("ldap/static-role?list", 200, `{"data":{"keys":["mail","team/"]}}`)
 	store.say("ldap/static-role/mail", 200, `{"data":{"last_vault_rotation":"2026-11-20T11:03:07Z"}}`)
+	store.say("ldap/static-role/team?list", 200, `{"data":{"keys":["mail"]}}`)
+	store.say("ldap/static-role/team/mail", 200, `{"data":{"last_vault_rotation":"2026-11-20T11:03:08Z"}}`)
 	known := func(_, _, mount string) []string {
 		if mount == "database" {
 			return []string{"static-creds/shop", "static-creds/old"}
@@ -153,7 +155,8 @@ func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 	inBubble(t, config, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
 		synctest.Wait()
 		seen := r.seen()
-		if diff := cmp.Diff([]string{"database/static-creds/old", "database/static-creds/shop", "ldap/static-cred/mail"}, paths(seen)); diff != "" {
+		want := []string{"database/static-creds/old", "database/static-creds/shop", "ldap/static-cred/mail", "ldap/static-cred/team/mail"}
+		if diff := cmp.Diff(want, paths(seen)); diff != "" {
 			t.Fatalf("observed (-want +got):\n%s", diff)
 		}
 		if o := seen["database/static-creds/shop"]; o.State != Live || o.Engine != events.EngineDatabase || o.Version != 0 || !o.At.Equal(at(t, "2026-11-20T11:03:06.5Z")) {

@@ -12,9 +12,9 @@ const (
 	maxSecrets = 100_000
 )
 
-// walk lists the folders of a KV v2 mount and returns the paths of the secrets in them. tolerate reports whether a folder that cannot be
-// listed is skipped.
-func walk(ctx context.Context, c *client, in engineMount, tolerate func(error) bool) ([]string, error) {
+// walk lists the folders of a mount below a path of its API, such as metadata, and returns the paths of what is in them. tolerate reports
+// whether a folder that cannot be listed is skipped.
+func walk(ctx context.Context, c *client, in engineMount, below string, tolerate func(error) bool) ([]string, error) {
 	folders, paths := []string{""}, []string(nil)
 	for listed := 0; len(folders) > 0; listed++ {
 		if listed == maxFolders || len(paths) > maxSecrets {
@@ -22,7 +22,7 @@ func walk(ctx context.Context, c *client, in engineMount, tolerate func(error) b
 		}
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
-		names, err := c.list(ctx, in.namespace, in.path+"/metadata/"+folder)
+		names, err := c.list(ctx, in.namespace, in.path+"/"+below+"/"+folder)
 		if err != nil && (folder == "" || !tolerate(err)) {
 			return nil, err
 		}
