@@ -1,8 +1,10 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,6 +34,31 @@ func TestHistoryMissesNothing(t *testing.T) {
 	}
 	if n := len(messages(t, js, StreamChanges)); n != subjects {
 		t.Errorf("CHANGES holds %d events, want %d", n, subjects)
+	}
+}
+
+// TestHistoryHasWhatItDropsAsADuplicate shows why the answer of HISTORY that it has an event already is enough: what is stored on CHANGES
+// under the same id is an event about the same state.
+func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	c := version("db", "7")
+	mustPublish(t, b, c, 0)
+	// A stream that was declared again remembers no ids, like one whose window is over.
+	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	if err := Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	c.Time = c.Time.Add(time.Hour)
+	mustPublish(t, b, c, 0)
+	changes, history := messages(t, js, StreamChanges), messages(t, js, StreamHistory)
+	if len(changes) != 1 || len(history) != 1 {
+		t.Fatalf("CHANGES has %d events and HISTORY %d, want one each", len(changes), len(history))
+	}
+	if !bytes.Equal(changes[0].Data, history[0].Data) || changes[0].Header.Get("ce-id") != history[0].Header.Get("ce-id") {
+		t.Errorf("CHANGES has %s, and HISTORY %s", changes[0].Data, history[0].Data)
 	}
 }
 

@@ -68,7 +68,7 @@ func numberedID(id string, seq uint64) string { return id + "@" + strconv.Format
 func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventID }
 
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
-// to CHANGES only.
+// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY has the event about it.
 func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if _, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id); err != nil {
 		return nil, err
