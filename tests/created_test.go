@@ -1,7 +1,9 @@
 package tests
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -89,6 +91,70 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 	r.rollsNothing("the sources are deleted and created at once", func() {
 		remove()
 		write("two")()
+	})
+}
+
+// createOptional creates the workloads that use sources that come and go, and returns those that do not wait for them.
+func (r *rig) createOptional(prefix string) tally {
+	r.Helper()
+	optional := tally{}
+	for _, c := range comesAndGoes {
+		name := prefix + slug(c.name)
+		w := workload{name: name, on: "auto", read: c.read(c.kind, name)}
+		if c.on != "" {
+			w.on = string(c.kind) + "/" + name
+		}
+		r.create(w)
+		if !c.waits {
+			optional[w.String()] = 1
+		}
+	}
+	return optional
+}
+
+func (r *rig) createSources(prefix string) {
+	r.Helper()
+	for _, c := range comesAndGoes {
+		r.write(c.kind, prefix+slug(c.name), map[string]string{"a": "one", "b": "one"})
+	}
+}
+
+func TestSourcesThatAreCreatedWhileTheWatcherIsDownRollWhoDidNotWaitForThem(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
+	optional := r.createOptional("")
+	r.placeFence()
+	r.start()
+	r.rollsNothing("nothing happens", func() {})
+	r.stop(r.watcher)
+	r.rolls("the sources are created before the watcher is back", optional, func() {
+		r.createSources("")
+		r.startWatcher()
+	})
+	r.rollsNothing("the watcher starts once more", func() {
+		r.stop(r.watcher)
+		r.startWatcher()
+	})
+}
+
+func TestAFirstInstallationRollsWhoStartedBeforeItsSourcesWereCreated(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
+	// The times of the API server are precise to a second.
+	nextSecond := func() {
+		now := time.Now().Unix()
+		r.eventually("a second has passed", func(context.Context) bool { return time.Now().Unix() > now+1 })
+	}
+	r.createSources("early-")
+	r.placeFence()
+	nextSecond()
+	r.createOptional("early-")
+	late := r.createOptional("late-")
+	nextSecond()
+	r.createSources("late-")
+	r.rolls("Keyturn is installed", late, r.start)
+	r.rollsNothing("both programs start once more", func() {
+		r.stop(r.watcher)
+		r.stop(r.actuator)
+		r.start()
 	})
 }
 

@@ -37,9 +37,13 @@ type Change struct {
 	// ChangedAt is the resourceVersion of the last change of content. Like that of each key, it is carried from event to
 	// event. Empty if the content has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
-	// CreatedAt is the resourceVersion at which the source appeared, if the watcher was running then. It is carried like
-	// ChangedAt. Creation does not mark the keys as changed: pods that need the source could only start after it.
+	// CreatedAt is the resourceVersion at which the source appeared, or was found if it appeared while the watcher was away. It is
+	// empty if the source was there before the cluster was first watched, and carried like ChangedAt. Creation does not mark the keys as changed: pods that need the source could only start after it.
 	CreatedAt string `json:"createdAt,omitempty"`
+	// Since is when a source was created that a watcher found when it first watched its namespace, to the second. It is set if that
+	// was a short time before, and carried like ChangedAt: pods of workloads that were written earlier have started without it. CreatedAt
+	// is then the resourceVersion at which it was found.
+	Since time.Time `json:"since,omitzero"`
 	// Created means that the source appeared with this event.
 	Created bool `json:"created,omitempty"`
 	// Ignore means that the source is annotated with keyturn.dev/ignore or Reloader's ignore.

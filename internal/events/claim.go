@@ -54,7 +54,7 @@ func parseClaim(e event.Event) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	if v.kind != KindCluster {
+	if v.kind != KindCluster || v.verb != VerbClaimed {
 		return Claim{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
 	}
 	c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time

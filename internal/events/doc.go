@@ -44,7 +44,7 @@
 //	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
 //	$JS.API.STREAM.INFO.*                                     Open
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim
-//	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State
+//	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched
 //	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume
 //
 // The actuator also publishes on:

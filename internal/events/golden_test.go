@@ -13,7 +13,7 @@ import (
 )
 
 func TestEveryKindHasAFixture(t *testing.T) {
-	tested := map[Kind]map[Verb]bool{KindRollout: {}, KindCluster: {VerbClaimed: true}}
+	tested := map[Kind]map[Verb]bool{KindRollout: {}, KindCluster: {VerbClaimed: true, VerbWatched: true}}
 	for _, c := range allChanges() {
 		if tested[c.Source.Kind] == nil {
 			tested[c.Source.Kind] = map[Verb]bool{}
@@ -40,6 +40,7 @@ func TestGoldenWireFormat(t *testing.T) {
 		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
 	}
 	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
+	compareWire(t, mustEvent(t, watched().event), watched().subject())
 }
 
 func compareWire(t *testing.T, e event.Event, subject string) {

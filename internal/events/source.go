@@ -20,7 +20,7 @@ const (
 	KindCertificate    Kind = "certificate"
 	// KindRollout is the kind of an Outcome.
 	KindRollout Kind = "rollout"
-	// KindCluster is the kind of a Claim.
+	// KindCluster is the kind of a Claim and of a Watched.
 	KindCluster Kind = "cluster"
 )
 

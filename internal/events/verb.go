@@ -7,7 +7,7 @@ type Verb string
 
 // The verbs of changes.
 const (
-	// VerbObserved means that a source exists that the stream did not know. It rolls no workload.
+	// VerbObserved means that a source exists that the stream did not know. It rolls no workload, unless it has Change.Since.
 	VerbObserved Verb = "observed"
 	// VerbChanged means that the content of a source has changed.
 	VerbChanged Verb = "changed"
@@ -36,8 +36,11 @@ const (
 	VerbHeld Verb = "held"
 )
 
-// VerbClaimed is the verb of a Claim.
-const VerbClaimed Verb = "claimed"
+// VerbClaimed is the verb of a Claim, VerbWatched that of a Watched.
+const (
+	VerbClaimed Verb = "claimed"
+	VerbWatched Verb = "watched"
+)
 
 // verbs lists the verbs of each kind.
 var verbs = map[Kind][]Verb{
@@ -47,7 +50,7 @@ var verbs = map[Kind][]Verb{
 	KindExternalSecret: {VerbObserved, VerbSynced, VerbFailed, VerbDeleted},
 	KindCertificate:    {VerbObserved, VerbIssued, VerbFailed, VerbDeleted},
 	KindRollout:        {VerbStarted, VerbCompleted, VerbFailed, VerbSkipped, VerbHeld},
-	KindCluster:        {VerbClaimed},
+	KindCluster:        {VerbClaimed, VerbWatched},
 }
 
 func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }

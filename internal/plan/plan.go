@@ -81,7 +81,7 @@ func (q *question) record() workload.RolledFor {
 
 // date finds when the content that the pods read has changed, where its keys do not say it.
 func (q *question) date() {
-	if q.seen.changedAt == "" && !q.waited() {
+	if q.seen.changedAt == "" && !q.waited() && q.startedWithout() {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -168,6 +168,19 @@ func (q *question) hasContent() Reason {
 		return SameContent
 	}
 	return None
+}
+
+// startedWithout reports whether pods may have started before the source was created. Of one that was there when the cluster was first
+// watched that is so if the workload has not been written since: its template, at least, is older.
+func (q *question) startedWithout() bool {
+	if q.now.Since.IsZero() {
+		return true
+	}
+	written := q.w.Created
+	if q.w.Written.After(written) {
+		written = q.w.Written
+	}
+	return written.Before(q.now.Since)
 }
 
 // waited reports whether the pods could not start before the source appeared. Those that the workload had before it run with what was read

@@ -10,6 +10,16 @@ import "github.com/keyturn/keyturn/internal/events"
 // Each watched kind has one. The ledger is filled with the last events of these kinds.
 type assessor func(source events.Source, before *lastEvent, created bool) (events.Change, bool)
 
+// assessContent compares the content of an object with the last event. One that was created shortly before it was first watched may have
+// come after the pods that read it.
+func assessContent(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
+	change, ok := compare(before, now, created)
+	if ok && now != nil && !created && !before.isReadable() && v.isRecent(now) {
+		change.Since, change.CreatedAt = now.created(), now.ResourceVersion
+	}
+	return change, ok
+}
+
 // assessObjects returns the assessor of a kind whose sources are cached objects.
 func assessObjects(kind sourceKind, within scope, v view) assessor {
 	return func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {

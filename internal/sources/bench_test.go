@@ -194,6 +194,16 @@ func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
 	return list, nil
 }
 
+// lastSeq returns the sequence of the last event on StreamChanges.
+func (b *bench) lastSeq() uint64 {
+	b.Helper()
+	stream, err := b.js.Stream(b.Context(), events.StreamChanges)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
 // want waits until as many events were published as are wanted, and compares them.
 func (b *bench) want(wanted ...string) {
 	b.Helper()
@@ -204,6 +214,14 @@ func (b *bench) want(wanted ...string) {
 	})
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		b.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
+// diffLines compares lists of lines.
+func diffLines(t *testing.T, want, got []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

@@ -15,7 +15,7 @@ const maxGone = 64
 // to say. It is a pure function.
 //
 //	last event     object               event
-//	none           exists               observed; changed if it was created while the watcher ran
+//	none           exists               observed; changed if it was created while the watcher ran, or after the one before
 //	exists         same content         none
 //	exists         other content        changed
 //	exists, gone   an earlier state     none: another watcher has seen more of the same object
@@ -100,11 +100,11 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	change := events.Change{
 		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: current.all.text(current.keyID),
-		Ignore:      now.ignore, Match: now.match, WrittenAt: now.writtenAt,
+		Ignore:      now.ignore, Match: now.match, WrittenAt: now.written(),
 	}
 	var earlier []lastKey
 	if before != nil {
-		change.ChangedAt, change.CreatedAt, earlier = before.changedAt, before.createdAt, before.keys
+		change.ChangedAt, change.CreatedAt, change.Since, earlier = before.changedAt, before.createdAt, before.since(), before.keys
 	}
 	if !listable(current.keys) {
 		change.Truncated = true

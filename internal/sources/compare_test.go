@@ -216,7 +216,7 @@ func TestCompareTellsWhatTheObjectSaysOfItself(t *testing.T) {
 	if got, want := c.see(now, false), "observed u/5 {a} [] ignore match"; got != want {
 		t.Errorf("event %s\n want %s", got, want)
 	}
-	if c.change.Source != testSource || !c.change.WrittenAt.Equal(now.writtenAt) {
+	if c.change.Source != testSource || !c.change.WrittenAt.Equal(now.written()) {
 		t.Errorf("it is of %v, written at %s", c.change.Source, c.change.WrittenAt)
 	}
 	if want := flat(now.fingerprints[0]); c.change.Fingerprint != want[""] || c.change.Keys["a"].Fingerprint != want["a"] {

@@ -29,7 +29,5 @@ var configMapSource = sourceKind{
 		maps.Copy(data, configMap.BinaryData)
 		return newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data), true
 	},
-	assess: func(_ view, before *lastEvent, now *object, created bool) (events.Change, bool) {
-		return compare(before, now, created)
-	},
+	assess: assessContent,
 }

@@ -20,6 +20,8 @@ type informerMaker struct {
 	ring    *keyring
 	// selector is matched with the labels of objects by the API server. Empty matches all.
 	selector string
+	// isNew reports whether an object that was not cached before was created, and not brought into scope by a label.
+	isNew func(o *object, initial bool) bool
 	// noticed is called for each object that may have changed.
 	noticed func(source events.Source, created bool)
 	errors  *watchErrors
@@ -71,7 +73,8 @@ func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedInd
 func (m *informerMaker) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			m.notice(obj, !initial && m.isNew(obj))
+			seen, ok := obj.(*object)
+			m.notice(obj, ok && m.isNew(seen, initial))
 		},
 		UpdateFunc: func(before, after any) {
 			// Another resourceVersion may have the same content, but the same one always has.
@@ -89,12 +92,6 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			m.notice(obj, false)
 		},
 	}
-}
-
-// isNew reports whether an object was created, rather than brought into scope by a label.
-func (m *informerMaker) isNew(obj any) bool {
-	seen, ok := obj.(*object)
-	return ok && (m.selector == "" || seen.asCreated)
 }
 
 func (m *informerMaker) notice(obj any, created bool) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -18,8 +19,9 @@ func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
 		queue := make(chan struct{})
 		maker := &informerMaker{
 			client: fake.NewClientset(secretOf("shop", "db", "u1", "1", "one")), ring: keyringOf(1),
+			isNew:   func(*object, bool) bool { return false },
 			noticed: func(events.Source, bool) { <-queue },
-			errors:  &watchErrors{readiness: &readiness{}, log: slog.New(slog.DiscardHandler)},
+			errors:  &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)},
 		}
 		kind, err := maker.makeAll(secretSource, []string{"shop", "bank"})
 		if err != nil {

@@ -38,8 +38,10 @@ type lastEvent struct {
 type rareFields struct {
 	// deletedAt is when the watcher saw the deletion. It is set for a tombstone only.
 	deletedAt time.Time
-	cause     *events.Cause
-	status    *events.Status
+	// since is that of events.Change.
+	since  time.Time
+	cause  *events.Cause
+	status *events.Status
 	// inStore and store are set for a secret in a store only.
 	inStore *events.StoreState
 	store   *storeState
@@ -89,7 +91,7 @@ func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 }
 
 func newRareFields(change events.Change) rareFields {
-	rare := rareFields{cause: change.Cause, status: change.Status}
+	rare := rareFields{cause: change.Cause, status: change.Status, since: change.Since}
 	if change.Verb == events.VerbDeleted {
 		rare.deletedAt = change.Time
 	}
@@ -101,6 +103,14 @@ func newRareFields(change events.Change) rareFields {
 
 // seconds returns the seconds since 1970, or zero for the zero time.
 func seconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
+
+// timeOf is the inverse of seconds.
+func timeOf(seconds uint32) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
+}
 
 // isReadable reports whether there is an event and its content is known.
 func (l *lastEvent) isReadable() bool { return l != nil && l.verb != "" }
@@ -130,6 +140,14 @@ func (l *lastEvent) statusRevision() string {
 	return l.rare.status.Revision
 }
 
+// since returns that of events.Change, which is zero for most sources.
+func (l *lastEvent) since() time.Time {
+	if l.rare == nil {
+		return time.Time{}
+	}
+	return l.rare.since
+}
+
 // inStore returns the state of a secret in a store, or nil.
 func (l *lastEvent) inStore() *storeState {
 	if l == nil || l.rare == nil {
@@ -153,7 +171,7 @@ func (l *lastEvent) texts() map[string]string {
 func (l *lastEvent) content(verb events.Verb) events.Change {
 	change := events.Change{
 		Verb: verb, UID: l.uid, ResourceVersion: l.version,
-		Fingerprint: l.all.text(l.keyID), ChangedAt: l.changedAt, CreatedAt: l.createdAt, Truncated: l.truncated,
+		Fingerprint: l.all.text(l.keyID), ChangedAt: l.changedAt, CreatedAt: l.createdAt, Since: l.since(), Truncated: l.truncated,
 	}
 	if !l.truncated {
 		change.Keys = make(map[string]events.Key, len(l.keys))

@@ -77,9 +77,7 @@ func (l *lastEvent) again() (events.Change, bool) {
 	}
 	change := l.content(l.verb)
 	change.Ignore, change.Match = l.ignore, l.match
-	if l.writtenAt != 0 {
-		change.WrittenAt = time.Unix(int64(l.writtenAt), 0).UTC()
-	}
+	change.WrittenAt = timeOf(l.writtenAt)
 	if l.verb != events.VerbObserved && l.verb != events.VerbDeleted && l.changedAt != "" {
 		change.Created = l.createdAt == l.changedAt
 		change.Changed = l.changedLast(change.Created)

@@ -22,11 +22,12 @@ type namespaceFilter struct {
 	informer cache.SharedIndexInformer
 	// handled is the registration of the handler, nil before start.
 	handled cache.ResourceEventHandlerRegistration
-	entered func(namespace string)
+	entered func(namespace string, initial bool)
 }
 
-// newNamespaceFilter makes a filter that calls entered for each namespace that comes into scope.
-func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(string)) *namespaceFilter {
+// newNamespaceFilter makes a filter that calls entered for each namespace that comes into scope. Initial means that it was in scope when
+// namespaces were first listed.
+func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, initial bool)) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, entered: entered}
 	if !selector.Empty() {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(labelsOnly))
@@ -53,11 +54,9 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 		return fmt.Errorf("making the informer of namespaces: %w", err)
 	}
 	var err error
-	f.handled, err = f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { f.labelsChanged(nil, obj) },
-		UpdateFunc: func(before, after any) {
-			f.labelsChanged(before, after)
-		},
+	f.handled, err = f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { f.labelsChanged(nil, obj, initial) },
+		UpdateFunc: func(before, after any) { f.labelsChanged(before, after, false) },
 	})
 	if err != nil {
 		return fmt.Errorf("making the informer of namespaces: %w", err)
@@ -66,7 +65,7 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	return nil
 }
 
-func (f *namespaceFilter) labelsChanged(before, after any) {
+func (f *namespaceFilter) labelsChanged(before, after any, initial bool) {
 	now, ok := after.(*corev1.Namespace)
 	if !ok || !f.selector.Matches(labels.Set(now.Labels)) {
 		return
@@ -74,7 +73,7 @@ func (f *namespaceFilter) labelsChanged(before, after any) {
 	if was, ok := before.(*corev1.Namespace); ok && f.selector.Matches(labels.Set(was.Labels)) {
 		return
 	}
-	f.entered(now.Name)
+	f.entered(now.Name, initial)
 }
 
 // hasSynced reports whether entered has been called for every selected namespace of the first list.

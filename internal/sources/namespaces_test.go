@@ -23,7 +23,7 @@ func namespaceOf(name, version, team string) *corev1.Namespace {
 
 func TestNamespaceFilterWithoutSelectorMatchesAllAndAsksNobody(t *testing.T) {
 	client := fake.NewClientset()
-	filter := newNamespaceFilter(client, labels.Everything(), func(name string) { t.Errorf("%s entered", name) })
+	filter := newNamespaceFilter(client, labels.Everything(), func(name string, _ bool) { t.Errorf("%s entered", name) })
 	var running sync.WaitGroup
 	if err := filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,12 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		var entered []string
-		filter := newNamespaceFilter(client, selector, func(name string) { entered = append(entered, name) })
+		filter := newNamespaceFilter(client, selector, func(name string, initial bool) {
+			if initial {
+				name += " from the first"
+			}
+			entered = append(entered, name)
+		})
 		if filter.hasSynced() || filter.matches("shop") {
 			t.Error("it knows the namespaces before it has asked")
 		}
@@ -84,7 +89,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		if !filter.hasSynced() {
 			t.Error("it does not know the namespaces after it has asked")
 		}
-		want("at first", []string{"shop"}, "shop")
+		want("at first", []string{"shop from the first"}, "shop")
 
 		update(namespaceOf("bank", "2", "a"))
 		want("a namespace that gets the label", []string{"bank"}, "shop", "bank")
@@ -123,7 +128,7 @@ func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T)
 			t.Fatal(err)
 		}
 		queue := make(chan struct{})
-		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string) { <-queue })
+		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string, bool) { <-queue })
 		var running sync.WaitGroup
 		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,8 @@ type object struct {
 
 	// fingerprints are those of the data. An object whose content is its status has none.
 	fingerprints []fingerprints
-	writtenAt    time.Time
+	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. Zero if unknown.
+	writtenAt, createdAt uint32
 	// details is nil for most objects.
 	details *details
 	ignore  bool
@@ -59,10 +60,17 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 		fingerprints: ring.fingerprint(source, data),
 		ignore:       meta.Annotations[annotationIgnore] == "true" || meta.Annotations[annotationReloaderIgnore] == "true",
 		match:        meta.Annotations[annotationReloaderMatch] == "true",
-		writtenAt:    written,
+		writtenAt:    seconds(written),
+		createdAt:    seconds(meta.CreationTimestamp.Time),
 		asCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
 	}
 }
+
+// created returns when the object was created, zero if that is not known.
+func (o *object) created() time.Time { return timeOf(o.createdAt) }
+
+// written returns the time of the newest write, zero if that is not known.
+func (o *object) written() time.Time { return timeOf(o.writtenAt) }
 
 // newStatusObject reduces a custom resource to its status and the request in its annotations.
 func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *object {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,15 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // StoresAlone reports whether only secret stores are watched, so that no cluster is needed. Paths are then polled by mount,
 // because the references of ExternalSecrets are not known.
 func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Enabled() }
+
+// scope returns which objects are watched.
+func (o *Options) scope() events.Scope {
+	scope := events.Scope{NamespaceSelector: o.NamespaceSelector, Selector: o.Selector, Namespaces: slices.Sorted(slices.Values(o.Namespaces))}
+	for _, kind := range slices.Sorted(slices.Values(o.Kinds)) {
+		scope.Kinds = append(scope.Kinds, events.Kind(kind))
+	}
+	return scope
+}
 
 // Validate returns an error with a line for each problem.
 func (o *Options) Validate() error {

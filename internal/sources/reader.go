@@ -32,16 +32,23 @@ type ledgerReader struct {
 // readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended
 // first.
 func (r *ledgerReader) readAll(ctx context.Context) bool {
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
-	for {
-		err := r.each(ctx, func(source events.Source, stored *lastEvent) {
+	return retryUntilDone(ctx, r.log, "cannot read the last events", func() error {
+		return r.each(ctx, func(source events.Source, stored *lastEvent) {
 			r.ledger.set(source, merge(r.ledger.get(source), stored))
 		})
+	})
+}
+
+// retryUntilDone calls read until it succeeds, and logs the message for each error. It returns false if ctx ended first.
+func retryUntilDone(ctx context.Context, log *slog.Logger, message string, read func() error) bool {
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
+	for {
+		err := read()
 		if err == nil {
 			return true
 		}
 		delay := backoff.Step()
-		r.log.ErrorContext(ctx, "cannot read the last events", "err", err, "retry_in", delay)
+		log.ErrorContext(ctx, message, "err", err, "retry_in", delay)
 		select {
 		case <-ctx.Done():
 			return false

@@ -4,12 +4,25 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // readiness is what keeps the watcher from being ready. It is safe for concurrent use.
 type readiness struct {
 	complete atomic.Bool
-	denied   sync.Map // resource -> error
+	denied   sync.Map     // resource -> error
+	failed   atomic.Int64 // when an informer failed last, in nanoseconds since 1970
+}
+
+// watchRetry is more than an informer waits before it fails again.
+const watchRetry = 5 * time.Minute
+
+// fail records that an informer cannot list or watch at a time. It will try again.
+func (r *readiness) fail(now time.Time) { r.failed.Store(now.UnixNano()) }
+
+// isWatching reports whether every informer hears of changes.
+func (r *readiness) isWatching(now time.Time) bool {
+	return now.UnixNano()-r.failed.Load() > int64(watchRetry)
 }
 
 // deny records that a resource may not be listed or watched.

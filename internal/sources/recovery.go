@@ -29,6 +29,8 @@ type recovery struct {
 	// watched reports whether the events of a source are published by this watcher, and its objects are listed.
 	watched func(events.Source) bool
 	notice  func(events.Source)
+	// lost is called when the sources whose events the stream has lost are queued.
+	lost    func()
 	metrics *metrics
 	log     *slog.Logger
 
@@ -143,6 +145,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	if absent+outdated > 0 {
 		r.log.WarnContext(ctx, "stream CHANGES has lost events; publishing them again", "missing", absent, "outdated", outdated)
 		r.metrics.lostEvents(ctx, absent+outdated)
+		r.lost()
 	}
 	return absent+outdated > 0, nil
 }

@@ -45,6 +45,7 @@ func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*r
 		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second,
 		watched: func(source events.Source) bool { return source.Namespace == testSource.Namespace },
 		notice:  func(source events.Source) { *queued = append(*queued, source) },
+		lost:    func() {},
 		metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
 	}, queued, log
 }

@@ -31,7 +31,7 @@ var secretSource = sourceKind{
 		return reduced, true
 	},
 	assess: func(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
-		change, ok := compare(before, now, created)
+		change, ok := assessContent(v, before, now, created)
 		if ok && now != nil {
 			writer, asked := writerOf(v.cached, now, before.usedRequest())
 			setCause(&change, writer, asked, before.usedRequest())

@@ -199,7 +199,7 @@ func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
 			for _, written := range tt.written {
 				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: written})
 			}
-			got := newObject(keyringOf(1), events.KindSecret, &meta, nil).writtenAt
+			got := newObject(keyringOf(1), events.KindSecret, &meta, nil).written()
 			if tt.want == nil {
 				if !got.IsZero() {
 					t.Errorf("time %s, want none", got)

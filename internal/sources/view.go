@@ -11,6 +11,8 @@ type view struct {
 	cached objectCache
 	ring   *keyring
 	now    func() time.Time
+	// isRecent reports whether an object that was never watched was created shortly before it was found.
+	isRecent func(now *object) bool
 	// recheck assesses a source again after a delay.
 	recheck func(source events.Source, delay time.Duration)
 	// unreadable reports an object whose status cannot be read.

@@ -47,6 +47,7 @@ func viewOf(t testing.TB, now time.Time, objects ...*object) *viewTest {
 	v := &viewTest{}
 	v.view = view{
 		cached: cacheOf(t, objects...), ring: keyringOf(1), now: func() time.Time { return now },
+		isRecent: func(*object) bool { return false },
 		recheck: func(source events.Source, delay time.Duration) {
 			v.rechecks = append(v.rechecks, recheck{source, delay})
 		},

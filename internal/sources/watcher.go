@@ -25,6 +25,7 @@ type Watcher struct {
 	cached    objectCache
 	informers *informerSet
 	sweeper   *sweeper
+	absence   *absence
 	assessors map[events.Kind]assessor
 	// stores is nil if no secret stores are watched.
 	stores *storeKind
@@ -47,6 +48,7 @@ func New(options Options) (*Watcher, error) {
 		pending:   newPendingSources(options.Now),
 		cached:    make(objectCache),
 		assessors: make(map[events.Kind]assessor),
+		absence:   &absence{scope: options.scope()},
 	}
 	if err := w.wire(ring, seen); err != nil {
 		w.pending.shutDown()
@@ -77,15 +79,18 @@ func (w *Watcher) addObjects(ring *keyring) error {
 		return fmt.Errorf("--namespace-selector: %q, want a label selector: %w", w.options.NamespaceSelector, err)
 	}
 	within := scope{names: w.options.Namespaces, selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace)}
-	failures := &watchErrors{readiness: &w.readiness, log: w.log}
+	failures := &watchErrors{readiness: &w.readiness, now: w.options.Now, log: w.log}
 	w.sweeper = &sweeper{ledger: w.ledger, scope: within, cached: w.cached, gone: w.notice}
 	w.informers = &informerSet{
 		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, listed: w.sweeper.sweep,
 	}
 	maker := &informerMaker{
-		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, selector: w.options.Selector, noticed: w.pending.add, errors: failures,
+		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, selector: w.options.Selector,
+		isNew: w.absence.isNew, noticed: w.pending.add, errors: failures,
 	}
-	eyes := view{cached: w.cached, ring: ring, now: w.options.Now, recheck: w.pending.addAfter, unreadable: w.warnUnreadable}
+	eyes := view{
+		cached: w.cached, ring: ring, now: w.options.Now, isRecent: w.absence.isRecent, recheck: w.pending.addAfter, unreadable: w.warnUnreadable,
+	}
 	for _, kind := range kinds {
 		made, err := maker.makeAll(kind, within.listed())
 		if err != nil {
@@ -119,10 +124,10 @@ func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
 	return nil
 }
 
-// addNamespace queues the sources of a namespace that came into scope.
-func (w *Watcher) addNamespace(namespace string) {
+// addNamespace queues the sources of a namespace that came into scope, or was in it from the first.
+func (w *Watcher) addNamespace(namespace string, initial bool) {
 	for _, found := range w.cached.inNamespace(namespace) {
-		w.notice(found.source)
+		w.pending.add(found.source, initial && w.absence.isNew(found, true))
 	}
 }
 
@@ -154,7 +159,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	reader := &ledgerReader{
 		bus: bus, cluster: w.options.Cluster, kinds: slices.Collect(maps.Keys(w.assessors)), ledger: w.ledger, now: w.options.Now, log: w.log,
 	}
-	if !reader.readAll(ctx) {
+	if !reader.readAll(ctx) || !w.absence.read(ctx, bus, w.options.Now(), w.log) {
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -171,8 +176,10 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	}
 	w.informers.waitForWriters(ctx)
 	w.work(ctx, &running, reader, bus)
-	w.watchStream(ctx, &running, reader, bus)
+	lost := make(chan struct{}, 1)
+	w.watchStream(ctx, &running, reader, bus, lost)
 	w.awaitComplete(ctx)
+	w.attend(ctx, &running, bus, lost)
 	<-ctx.Done()
 	feeding.Wait()
 	return failure
@@ -192,22 +199,34 @@ func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *led
 	}
 }
 
-// watchStream keeps the ledger in line with the stream until ctx is done.
-func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
+// watchStream keeps the ledger in line with the stream until ctx is done. It sends to lost when the stream has lost events.
+func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus, lost chan<- struct{}) {
+	signal := func(to chan<- struct{}) {
+		select {
+		case to <- struct{}{}:
+		default: // It is due already.
+		}
+	}
 	recovery := &recovery{
-		bus: bus, reader: reader, interval: w.options.CheckStream, watched: w.watches, notice: w.notice, metrics: w.metrics, log: w.log,
+		bus: bus, reader: reader, interval: w.options.CheckStream, watched: w.watches, notice: w.notice,
+		lost: func() { signal(lost) }, metrics: w.metrics, log: w.log,
 	}
 	reconnected := make(chan struct{}, 1)
-	running.Go(func() {
-		bus.OnReconnect(ctx, func() {
-			select {
-			case reconnected <- struct{}{}:
-			default: // A check is due already.
-			}
-		})
-	})
+	running.Go(func() { bus.OnReconnect(ctx, func() { signal(reconnected) }) })
 	running.Go(func() { recovery.run(ctx, reconnected) })
 	running.Go(func() { forgetTombstones(ctx, w.ledger, w.options.Now) })
+}
+
+// attend says on the stream until when the objects in scope are watched, until ctx is done.
+func (w *Watcher) attend(ctx context.Context, running *sync.WaitGroup, bus *events.Bus, lost <-chan struct{}) {
+	if !w.readiness.complete.Load() || len(w.absence.scope.Kinds) == 0 {
+		return
+	}
+	one := &attendance{
+		bus: bus, scope: w.absence.scope, quiet: w.pending.quiet, now: w.options.Now, log: w.log,
+		watching: func() bool { return w.readiness.isWatching(w.options.Now()) },
+	}
+	running.Go(func() { one.run(ctx, lost) })
 }
 
 // watches reports whether the events of a source are published by this watcher, and its kind has been listed.

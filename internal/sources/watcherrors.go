@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
@@ -20,12 +21,14 @@ const (
 // watchErrors handles the errors of informers.
 type watchErrors struct {
 	readiness *readiness
+	now       func() time.Time
 	log       *slog.Logger
 }
 
 // of returns the handler for a resource that the manifest grants. The install is that of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *cache.Reflector, err error) {
+		w.readiness.fail(w.now())
 		missing := kube.MissingPermission(resource, manifest, err)
 		if state != nil {
 			state.denied.Store(missing != nil)

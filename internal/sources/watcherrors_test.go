@@ -6,13 +6,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func TestItIsSaidOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
 	log, state := &lockedBuffer{}, &installState{}
-	failures := &watchErrors{readiness: &readiness{}, log: slog.New(slog.NewJSONHandler(log, nil))}
+	failures := &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}
 	handle := failures.of(externalSecretSource.resource, grantCustom, state)
 	for range 3 {
 		handle(t.Context(), nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), ""))
@@ -27,7 +28,7 @@ func TestItIsSaidOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
 
 func TestAMissingPermissionKeepsTheWatcherFromBeingReady(t *testing.T) {
 	log, ready, state := &lockedBuffer{}, &readiness{}, &installState{}
-	failures := &watchErrors{readiness: ready, log: slog.New(slog.NewJSONHandler(log, nil))}
+	failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}
 	handle := failures.of(externalSecretSource.resource, grantCustom, state)
 	handle(t.Context(), nil, apierrors.NewForbidden(externalSecretSource.custom.GroupResource(), "", errors.New("no")))
 	if err := ready.problem(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), grantCustom) {

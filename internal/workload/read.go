@@ -32,7 +32,7 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		Patched:    newestWrite(meta, isOwn),
-		written:    newestWrite(meta, isAnyone),
+		Written:    newestWrite(meta, isAnyone),
 
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}

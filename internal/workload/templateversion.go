@@ -26,7 +26,7 @@ type pastTemplate struct {
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
-			w.TemplateVersion, w.TemplateWritten = w.Version, w.written
+			w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
 		}
 		return w
 	}
@@ -47,7 +47,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
 		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:
-		w.TemplateVersion, w.TemplateWritten = w.Version, w.written
+		w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
 	}
 	return w
 }

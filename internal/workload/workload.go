@@ -49,8 +49,9 @@ type Workload struct {
 	TemplateWritten time.Time
 	// links are since when it wants sources the way it does, of those that it did not want so when it was first seen.
 	links map[events.Source]Link
-	// written is the time of the newest write, but for those of subresources such as the status.
-	written time.Time
+	// Written is the time of the newest write by the API server's clock, to the second, but for those of subresources such as the status.
+	// Zero: it is not known.
+	Written time.Time
 	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in
 	// every state seen since. Empty: it has none now.
 	ServingSince string

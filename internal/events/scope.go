@@ -1,0 +1,48 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Scope is which sources of a cluster a watcher watches.
+type Scope struct {
+	// Kinds are those of the sources.
+	Kinds []Kind `json:"kinds"`
+	// Namespaces are those of the sources. Empty means all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
+	Selector          string `json:"selector,omitempty"`
+}
+
+// Covers reports whether a source is in the scope, as far as its name tells.
+func (s Scope) Covers(source Source) bool {
+	return slices.Contains(s.Kinds, source.Kind) && (len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace))
+}
+
+// digest returns a text that differs where scopes differ, for a subject.
+func (s Scope) digest() string {
+	var text strings.Builder
+	for _, kind := range s.Kinds {
+		text.WriteString(string(kind) + "\n")
+	}
+	text.WriteString("\n" + strings.Join(s.Namespaces, "\n") + "\n\n" + s.NamespaceSelector + "\n" + s.Selector)
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s Scope) validate() error {
+	switch {
+	case len(s.Kinds) == 0:
+		return errors.New("the scope has no kinds")
+	case slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }):
+		return errors.New("a kind of the scope is not a word")
+	case slices.ContainsFunc(s.Namespaces, func(namespace string) bool { return !isLabel(namespace) }):
+		return errors.New("a namespace of the scope is not a DNS label")
+	}
+	return nil
+}

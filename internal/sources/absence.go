@@ -1,0 +1,79 @@
+package sources
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// clockTolerance is how far the clocks of the API server and of a watcher may be apart.
+	clockTolerance = 10 * time.Minute
+	// bootstrap is how long before the first watcher of a source its workloads may have been created with it.
+	bootstrap = time.Hour
+)
+
+// watchedReader reads until when the sources of the cluster were watched: an events.Bus.
+type watchedReader interface {
+	Watched(ctx context.Context) ([]events.Watched, error)
+}
+
+// absence tells which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher
+// of its scope has seen, and says until when there was one.
+type absence struct {
+	scope events.Scope
+	// began is when this watcher began, and earlier is what was watched before. Both are set before anything is listed.
+	began   time.Time
+	earlier []events.Watched
+}
+
+// read reads what was watched before. It retries until it succeeds, and returns false if ctx ended first.
+func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, log *slog.Logger) bool {
+	a.began = now
+	if len(a.scope.Kinds) == 0 {
+		return true
+	}
+	return retryUntilDone(ctx, log, "cannot read until when sources were watched", func() error {
+		var err error
+		a.earlier, err = bus.Watched(ctx)
+		return err
+	})
+}
+
+// until returns until when a source was watched before, and false if it was not.
+func (a *absence) until(source events.Source) (time.Time, bool) {
+	var last time.Time
+	for _, w := range a.earlier {
+		if w.NamespaceSelector == a.scope.NamespaceSelector && w.Selector == a.scope.Selector && w.Covers(source) && w.Time.After(last) {
+			last = w.Time
+		}
+	}
+	return last, !last.IsZero()
+}
+
+// isNew reports whether an object was created while a watcher ran, or while none did, rather than brought into scope by a label.
+// Initial means that it is in the first list.
+func (a *absence) isNew(o *object, initial bool) bool {
+	if a.isLabeled(o) {
+		return false
+	}
+	if !initial {
+		return true
+	}
+	until, watched := a.until(o.source)
+	return watched && o.created().After(until.Add(-clockTolerance))
+}
+
+// isRecent reports whether an object that was never watched was created shortly before this watcher began.
+func (a *absence) isRecent(o *object) bool {
+	if _, watched := a.until(o.source); watched || a.isLabeled(o) {
+		return false
+	}
+	created := o.created()
+	return created.After(a.began.Add(-bootstrap)) && created.Before(a.began.Add(clockTolerance))
+}
+
+// isLabeled reports whether an object may be in scope only since it was labeled.
+func (a *absence) isLabeled(o *object) bool { return a.scope.Selector != "" && !o.asCreated }

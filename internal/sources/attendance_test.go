@@ -1,0 +1,105 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// watchedLog records when it was said that sources are watched, and until when they were.
+type watchedLog struct {
+	err   error
+	said  []time.Duration
+	until []time.Duration
+	began time.Time
+}
+
+func (l *watchedLog) PublishWatched(_ context.Context, _ events.Scope, at time.Time) error {
+	l.said, l.until = append(l.said, time.Since(l.began)), append(l.until, at.Sub(l.began))
+	return l.err
+}
+
+func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		err         error
+		watching    bool
+		lost        time.Duration // when the stream loses events
+		quiet       time.Duration // when every source is published
+		said, until []time.Duration
+	}{
+		{name: "at once and every hour", watching: true, said: []time.Duration{0, time.Hour}, until: []time.Duration{0, time.Hour}},
+		{
+			name: "when all that it had noticed is published", watching: true, quiet: time.Minute,
+			said: []time.Duration{time.Minute, time.Hour + time.Minute}, until: []time.Duration{0, time.Hour + time.Minute},
+		},
+		{
+			name: "when the stream has lost that", watching: true, lost: 10 * time.Minute,
+			said: []time.Duration{0, 10 * time.Minute, 70 * time.Minute}, until: []time.Duration{0, 10 * time.Minute, 70 * time.Minute},
+		},
+		{name: "not while it may have missed something"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said, lost := &watchedLog{began: time.Now()}, make(chan struct{}, 1)
+				quiet := make(chan struct{})
+				time.AfterFunc(tt.quiet, func() { close(quiet) })
+				if tt.lost > 0 {
+					time.AfterFunc(tt.lost, func() { lost <- struct{}{} })
+				}
+				a := &attendance{
+					bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return tt.watching },
+					now: time.Now, log: slog.New(slog.DiscardHandler),
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
+				defer cancel()
+				a.run(ctx, lost)
+				if diff := cmp.Diff([][]time.Duration{tt.said, tt.until}, [][]time.Duration{said.said, said.until}); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+	t.Run("soon after it could not", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			said := &watchedLog{began: time.Now(), err: errors.New("no stream")}
+			quiet := make(chan struct{})
+			close(quiet)
+			a := &attendance{
+				bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return true },
+				now: time.Now, log: slog.New(slog.DiscardHandler),
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), attendRetry+time.Second)
+			defer cancel()
+			a.run(ctx, nil)
+			if len(said.said) != 2 {
+				t.Errorf("it tried at %v, want twice", said.said)
+			}
+		})
+	})
+}
+
+func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
+	ready := &readiness{}
+	if !ready.isWatching(epoch) {
+		t.Error("it is said to have failed before it did")
+	}
+	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
+	failures.of("secrets", grantBase, nil)(t.Context(), nil, forbidden)
+	if ready.isWatching(epoch.Add(time.Minute)) {
+		t.Error("it is said to watch a minute later")
+	}
+	if !ready.isWatching(epoch.Add(time.Hour)) {
+		t.Error("it is said not to watch an hour later")
+	}
+}
