@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -61,13 +62,11 @@ func newFleet(random *rand.Rand, workloads int) fleet {
 		}
 		f.sources = append(f.sources, source{kind: kind, name: "source-" + strconv.Itoa(i)})
 	}
-	kinds := []string{
-		"deployment", "deployment", "deployment", "statefulset", "deployment",
-		"deployment", "daemonset", "deployment", "deployment", "deployment",
-	}
+	others := map[int]string{3: "statefulset", 6: "daemonset"}
 	for i := range workloads {
 		m := member{
-			kind: kinds[i%len(kinds)], name: "app-" + strconv.Itoa(i), replicas: 1 + int32(random.IntN(2)), keys: make(map[source][]string),
+			kind: cmp.Or(others[i%10], "deployment"), name: "app-" + strconv.Itoa(i),
+			replicas: 1 + int32(random.IntN(2)), keys: make(map[source][]string),
 		}
 		for _, n := range random.Perm(len(f.sources))[:1+random.IntN(3)] {
 			s := f.sources[n]

@@ -44,9 +44,12 @@ type settings struct {
 	binaries programs.Binaries
 }
 
-// pace is how much shorter faults and calms are than in a long run.
+// pace is how long faults and calms are, compared with those of a long run: a run of a minute is to have most kinds of them.
 func (s settings) pace() float64 {
-	if s.duration < shortRun {
+	switch {
+	case s.duration <= 2*time.Minute:
+		return 0.15
+	case s.duration < 10*time.Minute:
 		return 0.3
 	}
 	return 1

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// quietAtMost is how long the programs may take at the end. The watcher looks for events that the stream has lost every 30 seconds, but
+	// after repeated losses only every 16 minutes.
+	quietAtMost = 20 * time.Minute
+	// quietFor is how long nothing must happen at the end: longer than the actuator collects changes or outcomes.
+	quietFor = 15 * time.Second
+)
+
+// settled waits until the journal is complete, nothing is outdated or pending, and nothing has happened for a while.
+func (s *soak) settled(ctx context.Context) error {
+	var waiting string
+	since, newest := time.Now(), int64(0)
+	said := time.Now()
+	err := poll(ctx, quietAtMost, time.Second, func(ctx context.Context) bool {
+		if waiting = s.unsettled(ctx); waiting == "" {
+			waiting = "nothing has happened since a few seconds only"
+			if now := s.observer.now().newest(); now != newest {
+				since, newest = time.Now(), now
+			}
+			return time.Since(since) >= quietFor
+		}
+		since = time.Now()
+		if time.Since(said) > 10*time.Second {
+			s.say("waiting: %s", waiting)
+			said = time.Now()
+		}
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, waiting)
+	}
+	return nil
+}
+
+// unsettled says what is still to come, or "".
+func (s *soak) unsettled(ctx context.Context) string {
+	behind, err := s.observer.behind(ctx, s.plane, namespace)
+	switch {
+	case err != nil:
+		return err.Error()
+	case behind != "":
+		return "not all versions of the " + behind + " are seen"
+	}
+	if outdated := s.evidence().outdated(); len(outdated) > 0 {
+		first := outdated[0]
+		return fmt.Sprintf("workloads wait for %d sources, such as %s for %s@%d: %s",
+			len(outdated), first.workload, first.source, first.version, first.detail)
+	}
+	pending, err := s.history.pending(ctx)
+	switch {
+	case err != nil:
+		return err.Error()
+	case pending > 0:
+		return fmt.Sprintf("%d events are pending", pending)
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// read reads HISTORY before it is thrown away. If it cannot, what was published since the last reading is not counted as untold.
+func (c *chaos) read(ctx context.Context, f kind) {
+	if err := c.history.collect(ctx); err != nil {
+		c.say("%-15s %v; what was published since %s is not known", f, err, c.history.read.Format(time.TimeOnly))
+	}
+}
+
+// empty purges the streams.
+func (c *chaos) empty(ctx context.Context) (string, error) {
+	c.say("%-15s purging CHANGES and HISTORY", storeEmpty)
+	c.read(ctx, storeEmpty)
+	err := c.history.purge(ctx)
+	c.history.forget()
+	if err != nil {
+		// Without an answer it may have been done or not, and both are worth seeing.
+		return "purged the streams, but: " + err.Error(), ctx.Err()
+	}
+	return "purged the streams", nil
+}
+
+// rollBack copies the store of an actuator, lets it run, and gives it back the copy.
+func (c *chaos) rollBack(ctx context.Context, f fault) (string, error) {
+	k, store := c.keyturn.actuators[0], c.keyturn.stores[0]
+	backup := store + ".backup"
+	c.say("%-15s copying the store, to put the copy back %.1fs later", f.kind, f.hold.Seconds())
+	k.kill()
+	if err := os.RemoveAll(backup); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(backup, os.DirFS(store)); err != nil {
+		return "", err
+	}
+	if err := k.start(); err != nil {
+		return "", err
+	}
+	if err := k.ready(ctx); err != nil {
+		c.say("%-15s %v", f.kind, err)
+	}
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	c.read(ctx, f.kind)
+	k.kill()
+	if err := os.RemoveAll(store); err != nil {
+		return "", err
+	}
+	if err := os.Rename(backup, store); err != nil {
+		return "", err
+	}
+	c.history.forget()
+	return "rolled the store back", k.start()
+}
+
+// remove deletes the store of an actuator, as when its volume is lost.
+func (c *chaos) remove(ctx context.Context, f fault) (string, error) {
+	n := f.pick % len(c.keyturn.actuators)
+	k := c.keyturn.actuators[n]
+	c.say("%-15s killing %s and deleting its store", f.kind, k.name)
+	alone := len(c.keyturn.actuators) == 1
+	if alone {
+		c.read(ctx, f.kind)
+	}
+	k.kill()
+	if err := os.RemoveAll(c.keyturn.stores[n]); err != nil {
+		return "", err
+	}
+	if alone {
+		c.history.forget()
+	}
+	if err := sleep(ctx, f.hold); err != nil {
+		return "", err
+	}
+	return "deleted the store of " + k.name, k.start()
+}
