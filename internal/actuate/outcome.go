@@ -38,7 +38,7 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 	now := o.now().UTC()
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Revision, Generation: w.Generation,
-		Time: now, StartedAt: now, Reason: plan.AlreadyRolled.String(), Message: "found in progress; its start was not reported",
+		Time: now, StartedAt: now, Reason: plan.AlreadyRolled.String(), Message: "found by a later actuator; its start was not reported",
 	}
 	newest := ""
 	for _, source := range slices.Sorted(maps.Keys(w.Rolled)) {

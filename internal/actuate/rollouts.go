@@ -75,19 +75,29 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		o.review(ctx, key)
 	}
 	if complete && !o.dryRun {
-		o.find(ctx)
+		o.find(ctx, stream)
 	}
 }
 
-// find follows the rollouts that are in progress and that no outcome is about: the actuator that started them was killed before it published
-// one. The outcome of an older one may have expired: what the workload does then is not its rollout.
-func (o *rollouts) find(ctx context.Context) {
+// find reports the rollouts that no outcome is about, because the actuator that started them was killed before it published one, and follows
+// them to their end. The outcome of an older one may have expired: what the workload does then is not its rollout.
+func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
-		if young && w.Progress.State != workload.Complete && o.following.unreported(w) {
-			o.adopt(ctx, w, o.outcomes.found(w))
+		if !young || !o.following.unreported(w) {
+			continue
+		}
+		found := o.outcomes.found(w)
+		if w.Progress.State != workload.Complete || o.isForgotten(ctx, w.Key(), found, stream) {
+			o.adopt(ctx, w, found)
 		}
 	}
+}
+
+// isForgotten reports whether nothing else will report a rollout that is complete: the event that it was for is delivered again only if no
+// later one has superseded it. Without an earlier outcome the stream was lost, and those of all workloads with it.
+func (o *rollouts) isForgotten(ctx context.Context, key workload.Key, found events.Outcome, stream *resumer) bool {
+	return o.following.reported[key] != "" && len(stream.changed(ctx, found)) == 0
 }
 
 // review looks at a workload that has changed or gone.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,7 +66,7 @@ func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	l := loopOf(t, testOptions(), progressing, known, expired, rolledAt(t, "complete", recently, workload.Complete), workloadOf(t, "auto", wholeDB, nil))
 	l.rollouts.following.resume(t.Context(), rolledOut(known, known.Revision, 2))
 	for range 2 {
-		l.rollouts.find(t.Context())
+		l.rollouts.find(t.Context(), l.stream)
 	}
 	if len(l.outbox.waiting) != 1 {
 		t.Fatalf("%d outcomes are reported, want 1", len(l.outbox.waiting))
@@ -102,5 +103,55 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	l.rollouts.review(t.Context(), w.Key())
 	if len(f.reported) > 0 {
 		t.Errorf("after it was deleted the reported revisions are %v", f.reported)
+	}
+}
+
+// TestARolloutWhoseEventWasSupersededIsFound has an actuator killed between its patch and the outcome. By the time that another one leads,
+// the rollout is complete.
+func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
+	reported := func(w *workload.Workload) events.Outcome { return rolledOut(w, "r0", 1) }
+	for _, tt := range []struct {
+		name string
+		// last is the version of the event on the stream.
+		last string
+		// outcome is the last one of the workload on the stream. Nil: it has none.
+		outcome func(*workload.Workload) events.Outcome
+		// undone means that somebody has restored a pod template of an earlier roll.
+		undone bool
+		want   []events.Verb
+	}{
+		{name: "by a later event", last: "110", outcome: reported, want: []events.Verb{events.VerbStarted, events.VerbCompleted}},
+		{name: "unless the event is delivered again", last: "100", outcome: reported},
+		{name: "unless the stream was lost, and the outcome with it", last: "110"},
+		{name: "unless it is reported", last: "110", outcome: func(w *workload.Workload) events.Outcome { return rolledOut(w, w.Revision, 2) }},
+		{name: "unless it is an earlier roll that somebody has restored", last: "110", outcome: reported, undone: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := rolledAt(t, "web", written.Add(-time.Hour), workload.Complete)
+			if tt.undone {
+				w.Revision = "r-1"
+			}
+			l := loopOf(t, testOptions(), w)
+			bus := busOf(t)
+			if _, err := bus.PublishChange(t.Context(), changeOf(func(c *events.Change) { c.ResourceVersion, c.Time = tt.last, written }), 0); err != nil {
+				t.Fatal(err)
+			}
+			if tt.outcome != nil {
+				ended := tt.outcome(w)
+				ended.Verb = events.VerbCompleted
+				l.rollouts.following.resume(t.Context(), ended)
+			}
+			l.rollouts.find(t.Context(), resumerOf(testOptions(), bus))
+			var got []events.Verb
+			for _, r := range l.outbox.waiting {
+				got = append(got, r.outcome.Verb)
+				if r.outcome.Revision != w.Revision {
+					t.Errorf("an outcome is of the revision %s, want %s", r.outcome.Revision, w.Revision)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
