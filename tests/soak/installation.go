@@ -29,7 +29,8 @@ type installation struct {
 	// links are what can be cut, by name.
 	links map[string]*link
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// exits are how programs have ended by themselves.
 	exits []incident
 }
 
@@ -87,7 +88,11 @@ func (i *installation) keep(what string, n int, begin func() (*programs.Program,
 	return &keeper{name: name, begin: begin, ended: func(p *programs.Program) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.exits = append(i.exits, incident{ill: broken, workload: name, at: time.Now(), detail: "it ended by itself: " + howEnded(p)})
+		exit := incident{workload: name, at: time.Now(), detail: crashed(p)}
+		if exit.detail != "" {
+			exit.ill = broken
+		}
+		i.exits = append(i.exits, exit)
 	}}
 }
 
@@ -113,14 +118,21 @@ func throughLink(ctx context.Context, cp *testbed.ControlPlane, account string, 
 
 func (i *installation) keepers() []*keeper { return slices.Concat(i.actuators, i.watchers) }
 
-// start starts all programs and waits until they are ready.
+// start starts the actuators, and when they are ready the watchers, and waits until they are.
 func (i *installation) start(ctx context.Context) error {
-	for _, k := range i.keepers() {
-		if err := k.start(); err != nil {
-			return err
+	for _, keepers := range [][]*keeper{i.actuators, i.watchers} {
+		for _, k := range keepers {
+			if err := k.start(); err != nil {
+				return err
+			}
+		}
+		for _, k := range keepers {
+			if err := k.ready(ctx); err != nil {
+				return err
+			}
 		}
 	}
-	return i.ready(ctx)
+	return nil
 }
 
 // ready waits until all programs are ready.
@@ -133,17 +145,29 @@ func (i *installation) ready(ctx context.Context) error {
 	return nil
 }
 
-// crashes returns how programs have ended by themselves, and what those that still run have logged that is as bad.
+// crashes returns the programs that have ended by a crash, or have logged a race and still run.
 func (i *installation) crashes() []incident {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	found := slices.Clone(i.exits)
+	var found []incident
+	for _, exit := range i.exits {
+		if exit.ill == broken {
+			found = append(found, exit)
+		}
+	}
 	for _, k := range i.keepers() {
 		if line := crashed(k.now()); line != "" && !k.now().Ended() {
 			found = append(found, incident{ill: broken, workload: k.name, at: time.Now(), detail: line})
 		}
 	}
 	return found
+}
+
+// restarts is how often programs have ended by themselves, with an error and not a crash.
+func (i *installation) restarts() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.exits) - count(i.exits, broken)
 }
 
 func (i *installation) close() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 const (
@@ -142,16 +140,4 @@ func crashed(p *programs.Program) string {
 		}
 	}
 	return ""
-}
-
-// howEnded describes the end of a program.
-func howEnded(p *programs.Program) string {
-	err := p.Wait()
-	switch line := crashed(p); {
-	case line != "":
-		return line
-	case err != nil && !errors.Is(err, process.ErrExited):
-		return err.Error()
-	}
-	return "it ended"
 }

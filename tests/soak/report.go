@@ -9,11 +9,12 @@ import (
 
 // report is what came out.
 type report struct {
-	settings   settings
-	evidence   evidence
-	faults     []inflicted
-	incidents  []incident
-	unanswered int
+	settings  settings
+	evidence  evidence
+	faults    []inflicted
+	incidents []incident
+	// unanswered are writes without an answer, and restarts programs that ended by themselves.
+	unanswered, restarts int
 }
 
 // failed reports whether anything was wrong.
@@ -48,6 +49,7 @@ func (r *report) print(w io.Writer) {
 	for _, ill := range ills {
 		fmt.Fprintf(w, " %d %s", count(r.incidents, ill), ill)
 	}
+	fmt.Fprintf(w, "\n%d times a program ended with an error and was started again, as it is by a kubelet", r.restarts)
 	fmt.Fprintf(w, "\nwithout a fault, the longest time from a change to the patch was %s\n", r.longestCalm())
 }
 

@@ -219,7 +219,10 @@ func (s *soak) conclude(ctx context.Context) (*report, error) {
 	}
 	incidents := append(e.verdict(), s.incidents...)
 	incidents = append(incidents, s.keyturn.crashes()...)
-	return &report{settings: s.settings, evidence: e, faults: s.inflicted, incidents: incidents, unanswered: s.writer.unanswered}, nil
+	return &report{
+		settings: s.settings, evidence: e, faults: s.inflicted, incidents: incidents,
+		unanswered: s.writer.unanswered, restarts: s.keyturn.restarts(),
+	}, nil
 }
 
 func (s *soak) evidence() evidence {
