@@ -57,8 +57,10 @@ func (i *intake) resume(ask func(question)) {
 
 // recall takes the last event of a source to the one workload that it was read again for.
 func (i *intake) recall(ctx context.Context, recalled answer) {
-	w := i.index.get(recalled.workload)
-	if w == nil || recalled.linked && !i.isMissed(w, recalled.delivery.Change) {
+	key, change := recalled.workload, recalled.delivery.Change
+	w := i.index.get(key)
+	// What is pending or under way may be for a later event, which this one must not replace.
+	if w == nil || i.gathering.has(key, change.Source) || i.patcher.covers(key, change) || recalled.linked && !isMissed(w, change) {
 		return
 	}
 	e := i.inFlight.begin(ctx, recalled.delivery)
@@ -70,9 +72,8 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 
 // isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does
 // something to the workload.
-func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
-	return !i.gathering.has(w.Key(), change.Source) && plan.IsLaterThanLink(w, change) &&
-		plan.Decide(w, change, nil).Reason.Action() != plan.Skip
+func isMissed(w *workload.Workload, change events.Change) bool {
+	return plan.IsLaterThanLink(w, change) && plan.Decide(w, change, nil).Reason.Action() != plan.Skip
 }
 
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.

@@ -61,6 +61,15 @@ func (p *patcher) has(key workload.Key, source events.Source) bool {
 	return r != nil && r.isFor(source)
 }
 
+// covers reports whether a patch of the workload for a change, or for a later one of the same source, is under way.
+func (p *patcher) covers(key workload.Key, change events.Change) bool {
+	if !p.has(key, change.Source) {
+		return false
+	}
+	under := p.rolls[key].pending.changes[change.Source].change
+	return under.ID() == change.ID() || workload.Newer(under.ResourceVersion, change.ResourceVersion)
+}
+
 // rolling counts the patches under way that are going to replace pods, of those workloads that count.
 func (p *patcher) rolling(counts func(workload.Key) bool) int {
 	n := 0

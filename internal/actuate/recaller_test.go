@@ -63,6 +63,37 @@ func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
 	}
 }
 
+// It was read before the later event was published.
+func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
+	later := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
+	tests := []struct {
+		name    string
+		prepare func(*loop, *workload.Workload)
+		after   func(*loop, *workload.Workload)
+	}{
+		{"one that is pending", func(l *loop, w *workload.Workload) { l.gathering.pend(w, later) }, func(*loop, *workload.Workload) {}},
+		{
+			"one whose patch is under way, and fails",
+			func(l *loop, w *workload.Workload) {
+				l.patcher.rolls[w.Key()] = &roll{workload: w, pending: pendingOf(w, later)}
+			},
+			func(l *loop, w *workload.Workload) { l.gathering.retry(l.patcher.rolls[w.Key()].pending, written) },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			web := workloadOf(t, "auto", wholeDB, nil)
+			l := loopOf(t, testOptions(), web)
+			test.prepare(l, web)
+			l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: db}, &events.Delivery{Change: changeOf(nil), Deliveries: 1}})
+			test.after(l, web)
+			if c := l.gathering.byKey[web.Key()].changes[db]; c.change.ResourceVersion != "110" {
+				t.Errorf("the change at %s is pending, want that at 110", c.change.ResourceVersion)
+			}
+		})
+	}
+}
+
 func TestAQuestionCanWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
