@@ -39,3 +39,30 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 		t.Errorf("%d workloads are open, want the change to wait for the patch", event.open)
 	}
 }
+
+// As `kubectl rollout undo` does: it puts back the annotations of the earlier revision as well, and starts pods with the content of now.
+func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid", Scope: "*"}}
+	})
+	tests := []struct {
+		name string
+		last string // the fingerprint of what was decided last
+		want int
+	}{
+		{"other content was decided last", "c", 1},
+		{"the content of the record was decided last", "b", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l := loopOf(t, testOptions(), w)
+			l.intake.baselines.next(changeOf(func(c *events.Change) {
+				c.ResourceVersion, c.ChangedAt, c.Fingerprint = "90", "90", fp(test.last)
+			}), true)
+			l.intake.take(t.Context(), &events.Delivery{Change: changeOf(nil), Deliveries: 1})
+			if got := len(l.gathering.byKey); got != test.want {
+				t.Errorf("%d workloads are pending, want %d", got, test.want)
+			}
+		})
+	}
+}

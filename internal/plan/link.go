@@ -9,7 +9,18 @@ import (
 // started before that have what the source had then, which was not recorded.
 func (q *question) isRecordOutdated() bool {
 	_, linked := q.w.Link(q.now.Source)
-	return linked && q.recorded
+	return linked && q.recorded || q.isRecordReplaced()
+}
+
+// isRecordReplaced reports whether the record is not of the content that was decided last, as where `kubectl rollout undo` has put back the
+// annotations of an earlier revision: the pods that it started have the later content. Nothing was recorded of content that lacked a key.
+func (q *question) isRecordReplaced() bool {
+	from := q.past.From
+	if from == nil || q.ref != nil && lacks(*from, q.ref.Required) {
+		return false
+	}
+	had := viewOf(*from, q.keys)
+	return q.last.Differs(workload.RolledFor{Fingerprint: had.fingerprint, Scope: had.scope})
 }
 
 // IsLaterThanLink reports whether what a workload reads of a source has changed since it wants it, as far as the last event of the source

@@ -81,3 +81,35 @@ func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
 		})
 	}
 }
+
+// The record says that the pods have the content of now.
+func TestARecordThatIsNotOfWhatWasDecidedLastTellsNothing(t *testing.T) {
+	password := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}, Required: []string{"password"}}
+	tests := []struct {
+		name    string
+		decided func(*events.Change)
+		want    Reason
+	}{
+		{"other content was decided", func(c *events.Change) { c.Keys["password"] = events.Key{Fingerprint: fp("7"), ChangedAt: "90"} }, Changed},
+		{"the same content was decided", func(*events.Change) {}, SameContent},
+		{"what was decided lacked the key, so nothing was rolled", func(c *events.Change) { delete(c.Keys, "password") }, SameContent},
+		{"what was decided has a fingerprint under another key of the installation", func(c *events.Change) {
+			c.Fingerprint, c.Keys["password"] = "kffffffff:1", events.Key{Fingerprint: "kffffffff:2", ChangedAt: "90"}
+		}, SameContent},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", password, nil)
+			record := Decide(w, changeOf(nil), nil).Record
+			record.Version = "80"
+			w.Rolled = map[string]workload.RolledFor{"secret/db": record}
+			from := changeOf(func(c *events.Change) {
+				c.ResourceVersion, c.ChangedAt = "90", "90"
+				test.decided(c)
+			})
+			if got := Decide(w, changeOf(nil), &from).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
