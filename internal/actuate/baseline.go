@@ -20,5 +20,11 @@ func (b baselines) next(change events.Change, relevant bool) *events.Change {
 	return &before
 }
 
+// took reports whether the event was taken, and was the last of its source. What it means to a workload without pending changes is decided.
+func (b baselines) took(change events.Change) bool {
+	last, ok := b[change.Source]
+	return ok && last.ID() == change.ID()
+}
+
 // forget drops a source: what comes next must not be compared with content that a workload never got.
 func (b baselines) forget(source events.Source) { delete(b, source) }

@@ -62,7 +62,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
+		isTaken: baselines.took, denied: make(denials), turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
@@ -98,7 +98,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 func recordReadsOf(s surroundings, last func(context.Context, events.Source) (*events.Delivery, error)) recordReads {
 	return recordReads{
 		last: last, log: s.log,
-		decided: func(ctx context.Context) (uint64, error) {
+		acked: func(ctx context.Context) (uint64, error) {
 			lag, err := s.bus.Lag(ctx, durable(s.options))
 			return lag.AckFloor, err
 		},

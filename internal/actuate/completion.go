@@ -92,6 +92,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
 	c.metrics.failed(ctx, r.workload.ID)
 	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
+	c.recorder.denied.add(r.workload.Key(), r.pending.changes)
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)
 		for _, e := range change.events {

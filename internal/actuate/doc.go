@@ -20,6 +20,7 @@
 //	patcher.go, roll.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
 //	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet
+//	denials.go                      what the recorder must not record: rolls that the API server refused
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
 //	reverts.go                      has rolls repeated that someone else took back; recaller.go asks for the change
 //	concluder.go                    releases what needs no patch

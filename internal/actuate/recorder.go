@@ -9,7 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -35,10 +37,13 @@ type recorder struct {
 	patcher *patcher
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
 	isUnsettled func(workload.Key) bool
-	reads       recordReads
-	metrics     *metrics
-	log         *slog.Logger
-	now         func() time.Time
+	// isTaken reports whether an event was taken by this leader.
+	isTaken func(events.Change) bool
+	denied  denials
+	reads   recordReads
+	metrics *metrics
+	log     *slog.Logger
+	now     func() time.Time
 
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
@@ -82,8 +87,10 @@ func (r *recorder) review(key workload.Key) {
 	switch {
 	case w == nil:
 		delete(r.turns, key)
+		delete(r.denied, key)
 		return
 	case len(w.Unrecorded()) == 0:
+		delete(r.denied, key)
 		if turn != nil {
 			turn.lacking = false
 		}
@@ -154,7 +161,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	if w == nil || turn == nil || !known {
 		return
 	}
-	entries := found.entries(w)
+	entries := r.entries(w, found)
 	if len(entries) == 0 || r.isUnsettled(found.workload) {
 		r.postpone(turn)
 		return
@@ -169,6 +176,22 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	r.patcher.start(ctx, &roll{
 		kind: k, workload: w, patch: patch, completes: true, pending: newPending(w.Key(), r.now()), span: trace.SpanFromContext(ctx),
 	})
+}
+
+// entries returns what is to be recorded of a workload that has no pending changes. An event is decided for it when it was acked, or taken:
+// until the event is acked, others may wait for it for long.
+func (r *recorder) entries(w *workload.Workload, found recordable) map[string]workload.RolledFor {
+	entries := make(map[string]workload.RolledFor)
+	for _, last := range found.last {
+		change := last.Change
+		if last.Seq > found.acked && !r.isTaken(change) || r.denied.has(w.Key(), change) || found.isRefused(change) {
+			continue
+		}
+		if record, ok := plan.Baseline(w, change); ok {
+			entries[change.Source.String()] = record
+		}
+	}
+	return entries
 }
 
 // finish takes the result of a patch.

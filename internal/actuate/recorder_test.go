@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -18,14 +20,14 @@ type recordBed struct {
 	*loop
 	now     time.Time
 	last    *events.Delivery
-	decided uint64
+	acked   uint64
 	outcome events.Outcome
 }
 
 func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.Deployment) *recordBed {
 	t.Helper()
 	b := &recordBed{
-		cluster: newCluster(t, deployments...), now: written, decided: 1,
+		cluster: newCluster(t, deployments...), now: written, acked: 1,
 		last: &events.Delivery{Change: changeOf(nil), Seq: 1, Deliveries: 1},
 	}
 	options := b.options()
@@ -36,7 +38,7 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 	b.loop = loopOf(t, options)
 	b.recorder.reads = recordReads{
 		last:    func(context.Context, events.Source) (*events.Delivery, error) { return b.last, nil },
-		decided: func(context.Context) (uint64, error) { return b.decided, nil },
+		acked:   func(context.Context) (uint64, error) { return b.acked, nil },
 		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, nil },
 		log:     options.Logger,
 	}
@@ -114,10 +116,14 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 		prepare func(*recordBed)
 		settle  func(*recordBed)
 	}{
-		{"an event that is not decided", func(b *recordBed) { b.decided = 0 }, func(b *recordBed) { b.decided = 1 }},
+		{"an event that is not decided", func(b *recordBed) { b.acked = 0 }, func(b *recordBed) { b.acked = 1 }},
 		{
 			"a change that the API server refused to roll for",
 			func(b *recordBed) { b.outcome = denied }, func(b *recordBed) { b.outcome = events.Outcome{} },
+		},
+		{
+			"a change whose rolls someone took back",
+			func(b *recordBed) { b.outcome = denied; b.outcome.Reason = reasonReverted }, func(b *recordBed) { b.outcome = events.Outcome{} },
 		},
 		{
 			"a workload with a pending change",
@@ -145,6 +151,44 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 			b.turn()
 			b.wantRecords(1, "it is settled")
 		})
+	}
+}
+
+// Another workload may wait for its turn with the same or an earlier event, which is not acked meanwhile.
+func TestAnEventThatIsTakenIsDecidedForAWorkloadWithoutPendingChanges(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
+	b.acked = 0
+	b.last.Change = changeOf(func(c *events.Change) { c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil })
+	b.turn()
+	b.wantRecords(0, "the event is neither acked nor taken")
+	b.intake.take(t.Context(), b.last)
+	b.now = b.now.Add(time.Minute)
+	b.turn()
+	b.wantRecords(1, "the event is taken, and needs nothing")
+}
+
+func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
+	w := b.recorder.index.all()[0]
+	p := pendingOf(w, changeOf(nil))
+	r, err := newRoll(deployments, w, decisionsOf(w, p), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.span = trace.SpanFromContext(t.Context())
+	b.completion.giveUp(t.Context(), r, denial())
+	other := []events.OutcomeSource{{Source: "secret/other"}}
+	b.outcome = events.Outcome{Verb: events.VerbSkipped, Reason: plan.KeysNotConsumed.String(), Sources: other}
+	b.turn()
+	b.now = b.now.Add(time.Hour)
+	b.turn()
+	if got := b.records(); len(got) > 0 {
+		t.Errorf("%v have a record of a change that their pods do not have", got)
+	}
+	b.recorder.index.forget(w.Key(), w.ID.UID)
+	b.review(t.Context())
+	if len(b.recorder.denied) > 0 {
+		t.Errorf("remembered of a workload that is gone: %v", b.recorder.denied)
 	}
 }
 

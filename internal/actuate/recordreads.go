@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -19,8 +18,8 @@ const recordTimeout = 10 * time.Second
 type recordReads struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
-	// decided returns the sequence on the stream up to which every event is decided.
-	decided func(context.Context) (uint64, error)
+	// acked returns the sequence on the stream up to which every event is acked.
+	acked func(context.Context) (uint64, error)
 	// outcome returns the last outcome of a workload. The error wraps events.ErrNotFound if there is none.
 	outcome func(context.Context, events.Workload) (events.Outcome, error)
 	log     *slog.Logger
@@ -29,10 +28,11 @@ type recordReads struct {
 // recordable is what the stream says of the sources that a workload has no record of.
 type recordable struct {
 	workload workload.Key
-	// changes are the last events of the sources, but for those that are not decided yet.
-	changes []events.Change
-	// last is the last outcome of the workload, empty if there is none.
-	last events.Outcome
+	// last are the last events of the sources, and acked is the sequence up to which every event is acked.
+	last  []*events.Delivery
+	acked uint64
+	// outcome is the last one of the workload, empty if there is none.
+	outcome events.Outcome
 }
 
 // read reads what is needed for the record of a workload. Without an answer there is nothing to record.
@@ -41,65 +41,44 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	defer cancel()
 	found := recordable{workload: w.Key()}
 	var err error
-	if found.changes, err = r.changes(bounded, w.Unrecorded()); err == nil && len(found.changes) > 0 {
-		found.last, err = r.outcome(bounded, w.ID)
+	if found.last, found.acked, err = r.events(bounded, w.Unrecorded()); err == nil && len(found.last) > 0 {
+		found.outcome, err = r.outcome(bounded, w.ID)
 		if errors.Is(err, events.ErrNotFound) {
 			err = nil
 		}
 	}
 	if err != nil {
 		r.log.DebugContext(ctx, "cannot read what to record; retrying later", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-		found.changes = nil
+		found.last = nil
 	}
 	return found
 }
 
-// changes returns the last events of sources, but for those that are not decided or not readable.
-func (r *recordReads) changes(ctx context.Context, sources []events.Source) ([]events.Change, error) {
-	var last []*events.Delivery
+// events returns the last events of sources, but for those that are not readable, and up to where the stream is acked.
+func (r *recordReads) events(ctx context.Context, sources []events.Source) (last []*events.Delivery, acked uint64, err error) {
 	for _, source := range sources {
 		delivery, err := r.last(ctx, source)
 		if _, reject := errors.AsType[*events.RejectError](err); reject || errors.Is(err, events.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		last = append(last, delivery)
 	}
 	if len(last) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
-	// Read after the events: if the stream was made anew in between, they are later than what it has decided.
-	decided, err := r.decided(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var changes []events.Change
-	for _, delivery := range last {
-		if delivery.Seq <= decided {
-			changes = append(changes, delivery.Change)
-		}
-	}
-	return changes, nil
+	// Read after the events: if the stream was made anew in between, they are later than what it has acked.
+	acked, err = r.acked(ctx)
+	return last, acked, err
 }
 
-// entries returns what is to be recorded of a workload.
-func (f *recordable) entries(w *workload.Workload) map[string]workload.RolledFor {
-	entries := make(map[string]workload.RolledFor)
-	for _, change := range f.changes {
-		if record, ok := plan.Baseline(w, change); ok && !f.isDenied(change) {
-			entries[change.Source.String()] = record
-		}
-	}
-	return entries
-}
-
-// isDenied reports whether the API server has refused to have the workload rolled for a change. Its pods have other content then, and must
-// roll if the change comes again.
-func (f *recordable) isDenied(change events.Change) bool {
-	return f.last.Verb == events.VerbFailed && f.last.Reason == events.ReasonPatchDenied &&
-		slices.ContainsFunc(f.last.Sources, func(s events.OutcomeSource) bool {
+// isRefused reports whether the last outcome says that the API server has refused to have the workload rolled for a change, or that someone
+// took the roll back. Its pods have other content then, and must roll if the change comes again.
+func (f *recordable) isRefused(change events.Change) bool {
+	return (f.outcome.Reason == events.ReasonPatchDenied || f.outcome.Reason == reasonReverted) &&
+		slices.ContainsFunc(f.outcome.Sources, func(s events.OutcomeSource) bool {
 			return s.Source == change.Source.String() && s.Event == change.ID()
 		})
 }
