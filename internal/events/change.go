@@ -38,7 +38,8 @@ type Change struct {
 	// event. Empty if the content has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
 	// CreatedAt is the resourceVersion at which the source appeared, or was found if it appeared while the watcher was away. It is
-	// empty if the source was there before the cluster was first watched, and carried like ChangedAt. Creation does not mark the keys as changed: pods that need the source could only start after it.
+	// empty if the source was there before the cluster was first watched, and carried like ChangedAt. Creation does not mark the
+	// keys as changed: pods that need the source could only start after it.
 	CreatedAt string `json:"createdAt,omitempty"`
 	// Since is when a source was created that a watcher found when it first watched its namespace, to the second. It is set if that
 	// was a short time before, and carried like ChangedAt: pods of workloads that were written earlier have started without it. CreatedAt

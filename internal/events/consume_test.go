@@ -72,7 +72,7 @@ func drained(t *testing.T, b *Bus) {
 	t.Helper()
 	testkit.Eventually(t, "every event is acknowledged", func() bool {
 		lag, err := b.Lag(t.Context(), "actuator")
-		return err == nil && lag == Lag{}
+		return err == nil && lag.Pending == 0 && lag.AckPending == 0
 	})
 }
 

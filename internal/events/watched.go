@@ -103,7 +103,7 @@ func (b *Bus) Watched(ctx context.Context) ([]Watched, error) {
 	err := b.State(ctx, []string{KindFilter(b.cluster, KindCluster)}, func(stored Stored) error {
 		address, err := ParseSubject(stored.Subject)
 		if err != nil || stored.Err != nil || !strings.HasPrefix(address.Name, watchedPrefix) {
-			return nil
+			return nil //nolint:nilerr // it is left out
 		}
 		w, err := parseWatched(stored.Event)
 		if err == nil && w.subject() == stored.Subject {

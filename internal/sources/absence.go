@@ -35,7 +35,7 @@ func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, lo
 	if len(a.scope.Kinds) == 0 {
 		return true
 	}
-	return retryUntilDone(ctx, log, "cannot read until when sources were watched", func() error {
+	return retryUntilDone(ctx, log, "until when sources were watched", func() error {
 		var err error
 		a.earlier, err = bus.Watched(ctx)
 		return err

@@ -32,15 +32,15 @@ type ledgerReader struct {
 // readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended
 // first.
 func (r *ledgerReader) readAll(ctx context.Context) bool {
-	return retryUntilDone(ctx, r.log, "cannot read the last events", func() error {
+	return retryUntilDone(ctx, r.log, "last events", func() error {
 		return r.each(ctx, func(source events.Source, stored *lastEvent) {
 			r.ledger.set(source, merge(r.ledger.get(source), stored))
 		})
 	})
 }
 
-// retryUntilDone calls read until it succeeds, and logs the message for each error. It returns false if ctx ended first.
-func retryUntilDone(ctx context.Context, log *slog.Logger, message string, read func() error) bool {
+// retryUntilDone calls read until it succeeds, and logs each error with what is read. It returns false if ctx ended first.
+func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read func() error) bool {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
 	for {
 		err := read()
@@ -48,7 +48,7 @@ func retryUntilDone(ctx context.Context, log *slog.Logger, message string, read 
 			return true
 		}
 		delay := backoff.Step()
-		log.ErrorContext(ctx, message, "err", err, "retry_in", delay)
+		log.ErrorContext(ctx, "cannot read the stream", "what", what, "err", err, "retry_in", delay)
 		select {
 		case <-ctx.Done():
 			return false

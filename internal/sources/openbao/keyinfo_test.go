@@ -153,7 +153,7 @@ func TestAScanOfAVeryLargeMountNeedsLittleMemory(t *testing.T) {
 	}))
 	defer server.Close()
 	config := &storeConfig{servers: []string{server.URL}, Auth: authConfig{Token: "canary"}}
-	c, err := newClient(config, http.DefaultTransport, time.Now, slog.New(slog.DiscardHandler))
+	c, err := newClient(config, &http.Transport{DisableKeepAlives: true}, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
