@@ -72,7 +72,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 				t.Errorf("try %d came after %s, want %s and at most a tenth more", i+1, waited, least)
 			}
 		}
-		if times := strings.Count(log.String(), "cannot read the last events"); times != 8 {
+		if times := strings.Count(log.String(), "cannot read the stream"); times != 8 {
 			t.Errorf("it is said %d times, want 8", times)
 		}
 		if entry := reader.ledger.get(testSource); entry == nil || entry.seq != 5 || entry.isReadable() {

@@ -215,7 +215,7 @@ func TestWatcherEndsWhileNATSIsAway(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	b.nc.Close()
 	w, stop := b.start(b.options())
-	b.eventually("it says so", func() bool { return strings.Contains(b.log.String(), "cannot read the last events") })
+	b.eventually("it says so", func() bool { return strings.Contains(b.log.String(), "cannot read the stream") })
 	stop()
 	if w.Ready() == nil {
 		t.Error("it is ready")
