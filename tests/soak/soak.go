@@ -105,6 +105,7 @@ func (s *soak) run(ctx context.Context, dir string) (_ *report, err error) {
 			stop(fmt.Errorf("observing: %w", err))
 		}
 	})
+	running.Go(func() { s.revive(ctx) })
 	s.keyturn, err = newInstallation(ctx, s.plane, s.settings)
 	defer s.keyturn.close()
 	if err != nil {
@@ -119,6 +120,19 @@ func (s *soak) run(ctx context.Context, dir string) (_ *report, err error) {
 	}
 	s.say("all %d faults are over", len(s.inflicted))
 	return s.conclude(ctx)
+}
+
+// revive starts servers of the control plane again that have ended by themselves, until ctx is done.
+func (s *soak) revive(ctx context.Context) {
+	for sleep(ctx, time.Second) == nil {
+		revived, err := s.plane.Revive()
+		if err != nil {
+			s.say("cannot start a server again: %v", err)
+		}
+		for _, name := range revived {
+			s.say("%s had ended by itself, and is started again", name)
+		}
+	}
 }
 
 // prepare fills the namespace, starts Keyturn, and changes every source once, so that each workload has a record of all that it reads.

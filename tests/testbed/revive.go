@@ -1,0 +1,29 @@
+package testbed
+
+import (
+	"errors"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// Revive starts those of the controller manager, the scheduler and kwok again that have ended, as a kubelet does, and returns their names.
+// It does not wait until they are ready. A scheduler ends by itself where it finds its cache inconsistent, as it may after the API server or
+// etcd was killed.
+func (cp *ControlPlane) Revive() ([]string, error) {
+	var revived []string
+	var failed error
+	for _, server := range []struct {
+		name  string
+		start func() (ready, error)
+	}{{build.ControllerManager, cp.startControllers}, {build.Scheduler, cp.startScheduler}, {build.Kwok, cp.startKwok}} {
+		if p := cp.Server(server.name); p == nil || !p.Ended() {
+			continue
+		}
+		if _, err := server.start(); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		revived = append(revived, server.name)
+	}
+	return revived, failed
+}
