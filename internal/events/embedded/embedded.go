@@ -87,7 +87,8 @@ func (s *Server) ClientURL() string {
 }
 
 // Ready is a readiness check: it returns an error while messages cannot be stored, because JetStream has stopped after an I/O error or
-// the store has reached its limit.
+// the store has reached its limit, and while the server is behind the others of its cluster: until it has caught up, the loss of another
+// one may cost the majority.
 func (s *Server) Ready() error { return s.storage.ready() }
 
 // Shutdown stops the server. It returns when the store is closed.

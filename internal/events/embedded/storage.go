@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// lookInterval is how often the storage is looked at.
-	lookInterval = 10 * time.Second
-	// restartLooks is after how many looks a JetStream that does not work is restarted again.
+	// lookInterval is how often the storage is looked at, for the readiness and the gauges.
+	lookInterval = time.Second
+	// tendInterval is how often something is done about it.
+	tendInterval = 10 * time.Second
+	// restartLooks is after how many times that JetStream does not work it is restarted again.
 	restartLooks = 6
 	// worthwhile is the least growth of the limit that is applied, as a part of the limit: 1/worthwhile. On a volume that others write to,
 	// it changes all the time.
@@ -42,19 +44,21 @@ type storage struct {
 type look struct {
 	// used is the size of the messages, limit what the server lets it be, and free what can be written to the volume, in bytes.
 	used, limit, free int64
-	// fault is why JetStream does not work, or nil.
-	fault error
+	condition
 }
 
 // run looks after the storage until ctx is done.
 func (s *storage) run(ctx context.Context) {
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
+	looking, tending := time.NewTicker(lookInterval), time.NewTicker(tendInterval)
+	defer looking.Stop()
+	defer tending.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-looking.C:
+			_, _ = s.look() // tend logs what cannot be measured
+		case <-tending.C:
 			s.tend(ctx)
 		}
 	}
@@ -83,7 +87,7 @@ func (s *storage) tend(ctx context.Context) {
 
 // look measures the storage and keeps the result for ready and the gauges.
 func (s *storage) look() (look, error) {
-	now := look{fault: fault(s.server)}
+	now := look{condition: examine(s.server)}
 	var err error
 	if now.free, err = s.options.free(s.options.StoreDir); err != nil {
 		return now, err
@@ -109,7 +113,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 	if err != nil || limit < now.limit+now.limit/worthwhile || limit <= s.refused {
 		return // what cannot be measured was logged
 	}
-	if err := s.reload(true, limit); err != nil {
+	if err := s.reload(limit); err != nil {
 		s.refused = limit
 		s.logger.ErrorContext(ctx, "nats storage limit not raised, restart the actuator to use the larger volume", "limit", limit, "err", err)
 		return
@@ -120,7 +124,8 @@ func (s *storage) raise(ctx context.Context, now look) {
 // restart restarts JetStream, which reads the streams from the volume again.
 func (s *storage) restart(ctx context.Context, now look) {
 	s.logger.WarnContext(ctx, "restarting jetstream", "err", now.fault, "free", now.free)
-	if err := errors.Join(s.reload(false, now.limit), s.reload(true, now.limit)); err != nil {
+	// What the server knows of its cluster stays on the volume, other than when a reload turns JetStream off.
+	if err := errors.Join(s.server.ShutdownJetStream(), s.reload(now.limit)); err != nil {
 		s.logger.ErrorContext(ctx, "jetstream not restarted", "err", err)
 		return
 	}
@@ -129,13 +134,12 @@ func (s *storage) restart(ctx context.Context, now look) {
 	}
 }
 
-// reload gives the server the options of its configuration again, with JetStream on or off.
-func (s *storage) reload(jetstream bool, limit int64) error {
+// reload gives the server the options of its configuration again, with a limit. It starts JetStream if that is shut down.
+func (s *storage) reload(limit int64) error {
 	options, err := s.options.options()
 	if err != nil {
 		return err
 	}
-	options.JetStream = jetstream
 	if s.ours {
 		options.JetStreamMaxStore = limit
 	}
@@ -145,7 +149,7 @@ func (s *storage) reload(jetstream bool, limit int64) error {
 	return nil
 }
 
-// ready returns why messages cannot be stored, or nil.
+// ready returns why messages cannot be stored, or what this server lacks of what its cluster has, or nil.
 func (s *storage) ready() error {
 	now := s.seen.Load()
 	switch {
@@ -153,6 +157,8 @@ func (s *storage) ready() error {
 		return nil
 	case now.fault != nil:
 		return fmt.Errorf("%w; %d bytes are free", now.fault, now.free)
+	case now.behind != nil:
+		return now.behind
 	case now.used > now.limit:
 		return fmt.Errorf("no space for messages: they take %d bytes of %d; enlarge the volume", now.used, now.limit)
 	}

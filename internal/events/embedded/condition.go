@@ -1,0 +1,38 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// condition is what a server says about its JetStream.
+type condition struct {
+	// fault is why JetStream does not work, or nil. After an I/O error, such as a full volume, the server disables it, or stops writing a
+	// stream, until it is restarted.
+	fault error
+	// behind is what the server lacks of what its cluster has, or nil. It catches up by itself: a restart would only delay it.
+	behind error
+}
+
+// examine asks a server how it is.
+func examine(s *server.Server) condition {
+	if !s.JetStreamEnabled() {
+		return condition{fault: errors.New("jetstream is disabled after an i/o error")}
+	}
+	var now condition
+	clustered := s.JetStreamIsClustered()
+	for _, e := range s.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		err := fmt.Errorf("jetstream: %s", e.Error)
+		switch {
+		// The server reports the write errors of streams nowhere else, and only in words.
+		case strings.Contains(e.Error, "write error"), !clustered && e.Stream != "":
+			now.fault = err
+		case clustered:
+			now.behind = err
+		}
+	}
+	return now
+}

@@ -1,0 +1,253 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// replicas are three servers in processes of their own, as in the pods of three actuators: with the configuration that is deployed, its
+// users, the certificate of the job, and the names of the pods.
+type replicas struct {
+	*testing.T
+	keys    folderOfKeys
+	env     []string
+	servers []*replica
+}
+
+// replica is one of them.
+type replica struct {
+	replicaOptions
+	name    string
+	process *process.Process
+}
+
+// folderOfKeys writes Secrets as the volumes of pods.
+type folderOfKeys string
+
+func (f folderOfKeys) Create(_ context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+	dir := filepath.Join(string(f), secret.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for name, content := range secret.StringData {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return secret, nil
+}
+
+func (f folderOfKeys) read(t *testing.T, secret, key string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(string(f), secret, key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// newReplicas prepares three servers.
+func newReplicas(t *testing.T) *replicas {
+	t.Helper()
+	r := &replicas{T: t, keys: folderOfKeys(t.TempDir())}
+	err := keys.Make(t.Context(), keys.Options{
+		Secrets: r.keys, NATSUsers: []string{"watcher", "actuator"}, RoutesNamespace: "keyturn-system",
+		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.env = []string{
+		"NATS_WATCHER_KEY=" + r.keys.read(t, "keyturn-nats-watcher", "public"),
+		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
+		"GORACE=atexit_sleep_ms=0",
+	}
+	const count = 3
+	ports, err := process.FreePorts(3 * count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var routes []string
+	for i := range count {
+		routes = append(routes, process.Address(ports[3*i]))
+	}
+	for i := range count {
+		dir := t.TempDir()
+		config, err := writeDeployed(dir, filepath.Join(string(r.keys), "keyturn-nats-routes"), i, routes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.servers = append(r.servers, &replica{
+			name: fmt.Sprintf("keyturn-actuator-%d", i),
+			replicaOptions: replicaOptions{Health: process.Address(ports[3*i+2]), Options: Options{
+				Listen: process.Address(ports[3*i+1]), StoreDir: filepath.Join(dir, "data"), ConfigFile: config, Replicas: count,
+			}},
+		})
+	}
+	return r
+}
+
+// start starts a server, and does not wait until it is ready.
+func (r *replicas) start(s *replica) {
+	r.Helper()
+	options, err := json.Marshal(s.replicaOptions)
+	if err != nil {
+		r.Fatal(err)
+	}
+	s.process, err = process.Start(process.Options{
+		Path: os.Args[0], Name: s.name, LogFile: filepath.Join(r.TempDir(), s.name+".log"),
+		Env: append([]string{replicaEnv + "=" + string(options), "POD_NAME=" + s.name}, r.env...),
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	s.process.StopAfter(r.T)
+}
+
+// loseVolume kills a server as a crash of its node does, and deletes its store.
+func (r *replicas) loseVolume(s *replica) {
+	r.Helper()
+	s.process.Kill()
+	if err := os.RemoveAll(s.StoreDir); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// vanish has a server stop answering without closing a connection, as a machine does that loses power.
+func (r *replicas) vanish(s *replica) {
+	r.Helper()
+	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// readiness returns what the readiness probe of a server says.
+func (s *replica) readiness(ctx context.Context) (ready bool, body string) {
+	code, body, err := testkit.Get(ctx, "http://"+s.Health+"/readyz")
+	if err != nil {
+		return false, err.Error()
+	}
+	return code == http.StatusOK, body
+}
+
+// awaitReady waits until a server is ready, and returns how long that took.
+func (r *replicas) awaitReady(s *replica) time.Duration {
+	r.Helper()
+	began, last := time.Now(), ""
+	testkit.Await(r.T, s.name+" is ready", func(ctx context.Context) bool {
+		var ready bool
+		ready, last = s.readiness(ctx)
+		return ready
+	}, func() string { return last })
+	return time.Since(began)
+}
+
+// leader returns the server that leads CHANGES.
+func (r *replicas) leader() *replica {
+	r.Helper()
+	leader := r.cluster(events.StreamChanges).Leader
+	for _, s := range r.servers {
+		if s.name == leader {
+			return s
+		}
+	}
+	r.Fatalf("stream %s is led by %q", events.StreamChanges, leader)
+	return nil
+}
+
+// cluster returns what the servers say about a stream.
+func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
+	r.Helper()
+	js, err := jetstream.New(r.connect("actuator"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	s, err := js.Stream(r.Context(), stream)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s.CachedInfo().Cluster
+}
+
+// current checks that a server has what the streams have, as the leader or as a follower but for the changes of a moment.
+func (r *replicas) current(s *replica) {
+	r.Helper()
+	for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
+		cluster := r.cluster(stream)
+		at := slices.IndexFunc(cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Name == s.name })
+		switch {
+		case cluster.Leader == s.name:
+		case at < 0:
+			r.Errorf("%s is ready, and not known to stream %s, which is led by %q", s.name, stream, cluster.Leader)
+		case !cluster.Replicas[at].Current && cluster.Replicas[at].Lag > 10:
+			r.Errorf("%s is ready, and stream %s says of it: %+v", s.name, stream, *cluster.Replicas[at])
+		}
+	}
+}
+
+// connect connects as one of the programs does, to all servers or to the one.
+func (r *replicas) connect(program string, only ...*replica) *nats.Conn {
+	r.Helper()
+	if len(only) == 0 {
+		only = r.servers
+	}
+	var urls string
+	for _, s := range only {
+		urls += ",nats://" + s.Listen
+	}
+	connection, err := events.Connect(r.Context(), events.ConnectOptions{
+		URL: urls[1:], CredsFile: filepath.Join(string(r.keys), "keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(connection.Close)
+	return connection
+}
+
+// bus connects a program and opens the streams.
+func (r *replicas) bus(program string) *events.Bus {
+	r.Helper()
+	var bus *events.Bus
+	var err error
+	connection := r.connect(program)
+	testkit.Await(r.T, "the streams are there", func(ctx context.Context) bool {
+		bus, err = events.Open(context.WithoutCancel(ctx), connection, "blue", nil)
+		return err == nil
+	}, func() string { return fmt.Sprint(err) })
+	return bus
+}
+
+// declare declares the streams as the actuator with this server does: again and again, until that succeeds.
+func (r *replicas) declare(s *replica) {
+	r.Helper()
+	js, err := jetstream.New(r.connect("actuator", s))
+	if err != nil {
+		r.Fatal(err)
+	}
+	testkit.Await(r.T, s.name+" declares the streams", func(ctx context.Context) bool {
+		// Without a deadline each request has the one of the client library, as in the actuator.
+		err = events.Declare(context.WithoutCancel(ctx), js, len(r.servers))
+		return err == nil
+	}, func() string { return fmt.Sprint(err) })
+}
