@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// takeoverWait is how long the events of an actuator that died wait for the next one.
-	takeoverWait = 10 * time.Second
+	// takeoverWait is how long the events of an actuator that died wait for the next one, which leads after about as long.
+	takeoverWait = leaseDuration
 	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
 	// keep the others from coming.
 	maxInFlight = 20000

@@ -15,6 +15,12 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}
 }
 
+// newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
+// consumers, and nothing rolls until they have found the stream again.
+func newConsumerBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
+}
+
 // redeliveryDelay returns the delay before an event that failed is redelivered. It depends on the deliveries so far alone,
 // so that it keeps growing when another process takes over.
 func redeliveryDelay(deliveries int) time.Duration {

@@ -22,17 +22,19 @@ type Bus struct {
 	logger  *slog.Logger
 	// now is time.Now, except in tests.
 	now func() time.Time
-	// retry returns the delays between the attempts of a consumer. It is newBackoff, except in tests.
+	// retry returns the delays between the attempts of a consumer. It is newConsumerBackoff, except in tests.
 	retry    func() wait.Backoff
 	refusals refusals
 
 	deadLetters jetstream.Stream
 }
 
-// answerTimeout bounds the wait for a stream's answer to an outcome.
-const answerTimeout = 5 * time.Second
+// answerTimeout bounds the wait for a stream's answer to a message. A server that is lost with the message never answers; repeated, the
+// message reaches the one that took over.
+const answerTimeout = 3 * time.Second
 
-// Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet.
+// Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet, and up to a
+// minute for an answer: servers that form a cluster give none before most of them run.
 // If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
 func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
 	if err := ValidateCluster(cluster); err != nil {
@@ -47,7 +49,7 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	}
 	b := &Bus{
 		Reader: Reader{stall: stall, historyRoot: historyRoot},
-		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newBackoff,
+		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newConsumerBackoff,
 	}
 	for name, stream := range map[string]*jetstream.Stream{
 		StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters,

@@ -15,7 +15,10 @@ import (
 
 // silences is how many times in a row a consumer may be without a sign of life before the connection is made again: its
 // server may have vanished, or be cut off from the others.
-const silences = 2
+const silences = 3
+
+// findTimeout bounds an attempt to find the consumer. While its servers elect a leader, none answers.
+const findTimeout = 2 * time.Second
 
 // consumption is one call of Consume or ConsumeOutcomes.
 type consumption struct {
@@ -96,9 +99,16 @@ func (c *consumption) afterSilence(ctx context.Context, before int, err error) i
 	return 0
 }
 
+// find returns the consumer.
+func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	return ensureConsumer(ctx, c.stream, c.config)
+}
+
 // fetch consumes until something fails. It reports whether the consumer was there before that.
 func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
-	consumer, err := ensureConsumer(ctx, c.stream, c.config)
+	consumer, err := c.find(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -79,6 +79,8 @@ func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id string, options ...
 func (b *Bus) store(
 	ctx context.Context, stream, subject string, msg *nats.Msg, id string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
 	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
 	b.refusals.note(ctx, b.logger, stream, err)

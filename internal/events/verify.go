@@ -9,58 +9,79 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // verify checks that the streams are declared as the programs of the cluster require. The error has a line for each wrong
-// field, which wraps errStream, and for each stream that could not be read. missing reports whether all that is wrong is
-// that streams do not exist.
-func verify(ctx context.Context, js jetstream.JetStream, cluster string) (missing bool, err error) {
+// field, which wraps errStream, and for each stream that could not be read. patience is how long it may take until that
+// changes by itself; zero if it does not.
+func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
 	for _, want := range Streams(1) {
 		stream, err := js.Stream(ctx, want.Name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			absent = append(absent, fmt.Errorf("%w: %s does not exist", errStream, want.Name))
+		case isSilence(err):
+			return answeredWait, fmt.Errorf("reading stream %s: %w", want.Name, err)
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("reading stream %s: %w", want.Name, err))
 		default:
 			wrong = append(wrong, differences(stream.CachedInfo().Config, want, cluster)...)
 		}
 	}
-	return len(absent) > 0 && len(wrong) == 0, errors.Join(append(absent, wrong...)...)
+	if len(absent) > 0 && len(wrong) == 0 {
+		patience = declaredWait
+	}
+	return patience, errors.Join(append(absent, wrong...)...)
 }
+
+// isSilence reports whether a stream could not be read because nobody answered, as long as its servers, or those of the cluster, have no
+// leader.
+func isSilence(err error) bool {
+	var answer *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader
+}
+
+// errCodeNoClusterLeader is the server's JSClusterNotAvailErr.
+const errCodeNoClusterLeader jetstream.ErrorCode = 10008
 
 const (
 	// declaredWait is how long awaitDeclared waits for streams that do not exist: the program that declares them may just
 	// be starting.
 	declaredWait = 5 * time.Second
+	// answeredWait is how long it waits for an answer: several servers elect a leader in seconds, but first most of them must run.
+	answeredWait = time.Minute
 	declaredPoll = 100 * time.Millisecond
 )
 
-// awaitDeclared verifies the streams. It waits if they do not exist yet.
+// awaitDeclared verifies the streams. It waits if they do not exist yet, or nobody answers yet.
 func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, logger *slog.Logger) error {
-	timeout := time.After(declaredWait)
+	var since time.Time
+	var last time.Duration
 	poll := time.NewTicker(declaredPoll)
 	defer poll.Stop()
-	var absent error
+	var before error
 	for {
-		missing, err := verify(ctx, js, cluster)
-		switch {
-		case absent != nil && ctx.Err() != nil:
-			return absent // it says more than the expired context
-		case !missing:
-			return err
-		case absent == nil:
-			logger.WarnContext(ctx, "streams are not declared yet", "err", err, "wait", declaredWait)
+		patience, err := verify(ctx, js, cluster)
+		if patience != last {
+			since, last = time.Now(), patience // there is something else to wait for
 		}
-		absent = err
+		switch {
+		case before != nil && ctx.Err() != nil:
+			return before // it says more than the expired context
+		case err == nil || time.Since(since) >= patience:
+			return err
+		case before == nil:
+			logger.WarnContext(ctx, "streams are not declared yet", "err", err, "wait", patience)
+		}
+		before = err
 		select {
 		case <-poll.C:
-		case <-timeout:
-			return absent
 		case <-ctx.Done():
-			return absent
+			return before
 		}
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The delay before a source is tried again doubles from retryFirst to retryMost.
+// The delay before a source is tried again doubles from retryFirst to retryMost. That is short, because a stream that lost a server
+// is back after seconds, and the number of workers bounds what many sources ask of one that is not.
 const (
 	retryFirst = 50 * time.Millisecond
-	retryMost  = 30 * time.Second
+	retryMost  = 3 * time.Second
 )
 
 // queueEntry describes a queued source.
