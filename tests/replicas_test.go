@@ -28,11 +28,11 @@ type churn struct {
 	mu sync.Mutex
 	// open are the changes of each Deployment that no patch has answered yet, oldest first.
 	open map[string][]madeChange
-	// rolled is the resourceVersion that the record of each Deployment has, and generation its generation.
-	rolled     map[string]uint64
-	generation map[string]int64
-	made       int
-	patches    int
+	// rolled is the resourceVersion that each Deployment was last rolled for, and revision what the roll left on its pod template.
+	rolled   map[string]uint64
+	revision map[string]string
+	made     int
+	patches  int
 	// longest is the longest wait since the last call of gap.
 	longest time.Duration
 	extra   []string
@@ -47,14 +47,14 @@ type madeChange struct {
 // newChurn takes the Deployments of a fleet as they are now, and watches them until the test ends.
 func (r *rig) newChurn() *churn {
 	r.Helper()
-	c := &churn{rig: r, open: map[string][]madeChange{}, rolled: map[string]uint64{}, generation: map[string]int64{}}
+	c := &churn{rig: r, open: map[string][]madeChange{}, rolled: map[string]uint64{}, revision: map[string]string{}}
 	deployments := r.client.AppsV1().Deployments(r.namespace)
 	list, err := deployments.List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
 	for i := range list.Items {
-		c.generation[list.Items[i].Name] = list.Items[i].Generation
+		c.revision[list.Items[i].Name] = programs.Revision(&list.Items[i].Spec.Template)
 	}
 	testkit.Run(r.T, "watch of the Deployments", func(ctx context.Context) error {
 		watch, err := deployments.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -78,14 +78,11 @@ func (r *rig) newChurn() *churn {
 func (c *churn) observe(deployment *appsv1.Deployment, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := deployment.Name
-	if deployment.Generation == c.generation[name] {
+	name, revision := deployment.Name, programs.Revision(&deployment.Spec.Template)
+	if revision == c.revision[name] {
 		return nil // the status, or the record alone
 	}
 	c.patches++
-	if deployment.Generation > c.generation[name]+1 {
-		c.extra = append(c.extra, fmt.Sprintf("%s went from generation %d to %d at once", name, c.generation[name], deployment.Generation))
-	}
 	version, err := recorded(deployment)
 	if err != nil {
 		return err
@@ -93,7 +90,7 @@ func (c *churn) observe(deployment *appsv1.Deployment, now time.Time) error {
 	if version <= c.rolled[name] {
 		c.extra = append(c.extra, fmt.Sprintf("%s was rolled for version %d after %d", name, version, c.rolled[name]))
 	}
-	c.generation[name], c.rolled[name] = deployment.Generation, version
+	c.revision[name], c.rolled[name] = revision, version
 	for len(c.open[name]) > 0 && c.open[name][0].version <= version {
 		c.longest = max(c.longest, now.Sub(c.open[name][0].at))
 		c.open[name] = c.open[name][1:]

@@ -93,8 +93,9 @@ func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 	log := &logBuffer{}
 	b.logger = log.logger()
 	b.retry = func() wait.Backoff { return wait.Backoff{Duration: time.Hour, Steps: 1} }
-	c := consume(t, b, ConsumeOptions{})
+	var c *consumer
 	s.restart(func() {
+		c = consume(t, b, ConsumeOptions{}) // one that consumes already survives the restart without another attempt
 		testkit.Eventually(t, "the consumer waits for its next attempt", func() bool {
 			return strings.Contains(log.String(), "consumer interrupted")
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -22,7 +24,8 @@ func TestAChangeIsDeliveredSoonAfterTheServerVanished(t *testing.T) {
 	}
 	wire := newWire(t, address.Host)
 	log := &testkit.Log{}
-	near, far := openBus(t, server.URL(), log), openBus(t, "nats://"+wire.Addr().String(), log)
+	// Without pings, as if the server answered them and nothing else: one that is cut off from the others of its cluster.
+	near, far := openBus(t, server.URL(), log), openBus(t, "nats://"+wire.Addr().String(), log, nats.PingInterval(time.Hour))
 
 	deliveries, result := make(chan *events.Delivery, 10), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,10 +73,10 @@ func await(t *testing.T, deliveries <-chan *events.Delivery, name string, log *t
 	}
 }
 
-func openBus(t *testing.T, url string, log *testkit.Log) *events.Bus {
+func openBus(t *testing.T, url string, log *testkit.Log, further ...nats.Option) *events.Bus {
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	nc, err := events.Connect(t.Context(), events.ConnectOptions{URL: url, Cluster: "east", Logger: logger})
+	nc, err := events.Connect(t.Context(), events.ConnectOptions{URL: url, Cluster: "east", Logger: logger}, further...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,15 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Replicas > 1 {
+		removed, err := removeSingle(opts.StoreDir)
+		if err != nil {
+			return nil, fmt.Errorf("embedded nats: %w", err)
+		}
+		if removed {
+			logger.WarnContext(context.Background(), "streams of a single nats server removed, a cluster begins with empty ones", "dir", opts.StoreDir)
+		}
+	}
 	s, err := server.NewServer(options)
 	if err != nil {
 		return nil, fmt.Errorf("embedded nats: %w", err)

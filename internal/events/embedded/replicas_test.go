@@ -182,10 +182,13 @@ func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
 	if err != nil {
 		r.Fatal(err)
 	}
-	s, err := js.Stream(r.Context(), stream)
-	if err != nil {
-		r.Fatal(err)
-	}
+	var s jetstream.Stream
+	testkit.Await(r.T, "the leader of stream "+stream+" answers", func(ctx context.Context) bool {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		s, err = js.Stream(ctx, stream)
+		return err == nil
+	}, func() string { return fmt.Sprint(err) })
 	return s.CachedInfo().Cluster
 }
 
