@@ -12,6 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
 // newRemoteRig returns a rig for a second cluster. It runs only an API server: its Deployments have no pods.
@@ -25,6 +26,10 @@ func newRemoteRig(t *testing.T, options programs.Options) *rig {
 	}
 	t.Cleanup(remote.Stop)
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(remote.Config()), namespace: remote.Namespace(t)}
+	if r.templates, err = templates.Watch(t.Context(), r.client, r.namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.templates.Stop)
 	options.Dir, options.RBAC, options.Binaries = t.TempDir(), "../deploy/base/rbac.yaml", binaries
 	options.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, options.Env...)
 	options.ActuatorArgs = append([]string{"--settle", "50ms"}, options.ActuatorArgs...)
