@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
 const (
@@ -57,10 +59,10 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	testkit.Await(t, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
 	// What is done twice is done by then: it was on the stream before this.
 	u.write("last")
-	testkit.Await(t, "the last Deployment is rolled", func(context.Context) bool { return u.generations()["last"] > 1 })
-	for name, generation := range u.generations() {
-		if generation != 2 {
-			t.Errorf("%s was rolled %d times, want once", name, generation-1)
+	testkit.Await(t, "the last Deployment is rolled", func(context.Context) bool { return u.writes()["last"] > 1 })
+	for name, writes := range u.writes() {
+		if writes != 2 {
+			t.Errorf("%s was rolled %d times, want once", name, writes-1)
 		}
 	}
 }
@@ -70,6 +72,7 @@ type upgrade struct {
 	*testing.T
 	client    kubernetes.Interface
 	namespace string
+	templates *templates.Counter
 }
 
 func newUpgrade(t *testing.T) *upgrade {
@@ -85,6 +88,11 @@ func newUpgrade(t *testing.T) *upgrade {
 			t.Fatal(err)
 		}
 	}
+	var err error
+	if u.templates, err = templates.Watch(t.Context(), u.client, u.namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.templates.Stop)
 	return u
 }
 
@@ -155,26 +163,26 @@ func (u *upgrade) stop(program *programs.Program) {
 	}
 }
 
-// generations returns the generations of the Deployments; 1 was never rolled.
-func (u *upgrade) generations() map[string]int64 {
+// writes returns how often the template of each Deployment was written, by its name; 1 was never rolled.
+func (u *upgrade) writes() map[string]int64 {
 	u.Helper()
-	list, err := u.client.AppsV1().Deployments(u.namespace).List(u.Context(), metav1.ListOptions{})
+	counted, err := u.templates.Writes(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}
-	generations := map[string]int64{}
-	for _, deployment := range list.Items {
-		generations[deployment.Name] = deployment.Generation
+	writes := map[string]int64{}
+	for workload, count := range counted {
+		writes[strings.TrimPrefix(workload, "deployment/")] = count
 	}
-	return generations
+	return writes
 }
 
 // rolls is how many Deployments were rolled.
 func (u *upgrade) rolls() int {
 	u.Helper()
 	count := 0
-	for _, generation := range u.generations() {
-		if generation > 1 {
+	for _, writes := range u.writes() {
+		if writes > 1 {
 			count++
 		}
 	}
