@@ -13,6 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
 // tierLabel is what selects sources and namespaces in the tests of this file.
@@ -65,6 +66,11 @@ func TestANamespaceSelectorNarrowsTheNamespaces(t *testing.T) {
 	})
 	there := *r // the same programs, seen from the other namespace
 	there.namespace = outside
+	var err error
+	if there.templates, err = templates.Watch(t.Context(), r.client, outside); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(there.templates.Stop)
 	secret := events.KindSecret
 	for _, place := range []*rig{r, &there} {
 		place.write(secret, "db", map[string]string{"password": "one"})

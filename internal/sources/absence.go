@@ -24,6 +24,8 @@ type watchedReader interface {
 // of its scope has seen, and says until when there was one.
 type absence struct {
 	scope events.Scope
+	// known has the last event of each source. It is read before anything is listed.
+	known *ledger
 	// began is when this watcher began, and earlier is what was watched before. Both are set before anything is listed.
 	began   time.Time
 	earlier []events.Watched
@@ -61,6 +63,10 @@ func (a *absence) isNew(o *object, initial bool) bool {
 	}
 	if !initial {
 		return true
+	}
+	// Somebody has watched the source, even if the last event cannot be read.
+	if a.known.get(o.source) != nil {
+		return false
 	}
 	until, watched := a.until(o.source)
 	return watched && o.created().After(until.Add(-clockTolerance))

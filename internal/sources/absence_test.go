@@ -71,17 +71,39 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 		{"never watched, and created later", nil, 101 * time.Hour, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := &absence{scope: scope, began: epoch.Add(began * time.Hour), earlier: tt.earlier}
+			a := &absence{scope: scope, known: newLedger(nil), began: epoch.Add(began * time.Hour), earlier: tt.earlier}
 			o := createdObject(epoch.Add(tt.created), 0)
 			if isNew, isRecent := a.isNew(o, true), a.isRecent(o); isNew != tt.isNew || isRecent != tt.isRecent {
 				t.Errorf("new %t, recent %t; want %t, %t", isNew, isRecent, tt.isNew, tt.isRecent)
 			}
 		})
 	}
+	t.Run("the last event of a source cannot be read", func(t *testing.T) {
+		a := &absence{scope: scope, known: newLedger(nil), began: epoch, earlier: []events.Watched{until(0, scope)}}
+		a.known.set(testSource, &lastEvent{seq: 7})
+		o := createdObject(epoch, 0)
+		if a.isNew(o, true) {
+			t.Error("it is new in the first list, want it known")
+		}
+		if !a.isNew(o, false) {
+			t.Error("it is not new when its creation is seen")
+		}
+	})
 	t.Run("an object without a time", func(t *testing.T) {
-		a := &absence{scope: scope, began: epoch, earlier: []events.Watched{until(0, scope)}}
+		a := &absence{scope: scope, known: newLedger(nil), began: epoch, earlier: []events.Watched{until(0, scope)}}
 		if o := objectOf(keyringOf(1), "u", 1, nil); a.isNew(o, true) || a.isRecent(o) {
 			t.Error("it is new, or recent")
 		}
 	})
+}
+
+func TestASourceIsRecentOnlyIfTheStreamHasNoEventOfIt(t *testing.T) {
+	now, unreadable := objectOf(keyringOf(1), "u", 5, nil), &lastEvent{seq: 7}
+	recent := view{isRecent: func(*object) bool { return true }}
+	if change, _ := assessContent(recent, unreadable, now, false); !change.Since.IsZero() || change.CreatedAt != "" {
+		t.Errorf("since %s, created at %q; want neither, because the source was known", change.Since, change.CreatedAt)
+	}
+	if change, _ := assessContent(recent, nil, now, false); change.CreatedAt != "5" {
+		t.Errorf("created at %q without an event, want 5", change.CreatedAt)
+	}
 }

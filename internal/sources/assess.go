@@ -14,7 +14,7 @@ type assessor func(source events.Source, before *lastEvent, created bool) (event
 // come after the pods that read it.
 func assessContent(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
 	change, ok := compare(before, now, created)
-	if ok && now != nil && !created && !before.isReadable() && v.isRecent(now) {
+	if ok && now != nil && !created && before == nil && v.isRecent(now) {
 		change.Since, change.CreatedAt = now.created(), now.ResourceVersion
 	}
 	return change, ok

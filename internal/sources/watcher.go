@@ -48,8 +48,8 @@ func New(options Options) (*Watcher, error) {
 		pending:   newPendingSources(options.Now),
 		cached:    make(objectCache),
 		assessors: make(map[events.Kind]assessor),
-		absence:   &absence{scope: options.scope()},
 	}
+	w.absence = &absence{scope: options.scope(), known: w.ledger}
 	if err := w.wire(ring, seen); err != nil {
 		w.pending.shutDown()
 		return nil, err
