@@ -182,8 +182,8 @@ func (f *Feed) listen(ctx context.Context) ([]func(context.Context) error, error
 	return serving, nil
 }
 
-// Ready returns nil once the receivers listen and each polled store was read or could not be read. Otherwise the error names what is
-// missing, one line for each store.
+// Ready returns nil once the receivers listen and each polled store was read or could not be read, and nobody was refused the list of
+// references. Otherwise the error names what is missing, one line for each store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil
@@ -193,8 +193,8 @@ func (f *Feed) Ready() error {
 	}
 	var missing []error
 	for _, p := range f.pipelines {
-		if !p.isReady() {
-			missing = append(missing, fmt.Errorf("store %s: not polled yet", p.config.Name))
+		if err := p.ready(); err != nil {
+			missing = append(missing, fmt.Errorf("store %s: %w", p.config.Name, err))
 		}
 	}
 	return errors.Join(missing...)

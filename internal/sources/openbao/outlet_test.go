@@ -44,7 +44,7 @@ func TestOutlet_APathThatEventsCannotNameIsRecordedAndNotOffered(t *testing.T) {
 	status := newStatus(newLogger(log), time.Now)
 	out := &outlet{status: status, sink: func(o Observation) bool { t.Errorf("offered %+v", o); return true }}
 	out.emit(t.Context(), Observation{})
-	if !strings.Contains(log.String(), "paths that events cannot name") || status.wasPolled() {
-		t.Errorf("polled: %t; want the log to tell of the path:\n%s", status.wasPolled(), log)
+	if !strings.Contains(log.String(), "paths that events cannot name") || status.unpolled() == nil {
+		t.Errorf("unpolled: %v; want the log to tell of the path:\n%s", status.unpolled(), log)
 	}
 }

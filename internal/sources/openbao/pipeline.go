@@ -55,9 +55,14 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 // isPolled reports whether polling finds the changes that the audit log misses.
 func (p *pipeline) isPolled() bool { return p.client != nil && p.config.Poll.enabled() }
 
-// isReady reports whether everything that is polled was read, or cannot be read now. A store that is down must not keep the sources in the
-// cluster, and the lines of other stores, from being watched.
-func (p *pipeline) isReady() bool { return !p.isPolled() || p.status.wasPolled() }
+// ready returns nil once everything that is polled was read, or cannot be read now. A store that is down must not keep the sources in the
+// cluster, and the lines of other stores, from being watched. A permission that is missing in the cluster is a mistake of the installation.
+func (p *pipeline) ready() error {
+	if !p.isPolled() {
+		return nil
+	}
+	return p.status.unpolled()
+}
 
 // run observes changes until ctx is done. Before it returns, it observes the spooled entries that are complete by themselves.
 func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {

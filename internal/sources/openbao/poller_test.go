@@ -41,8 +41,8 @@ func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
 		p.requests.ask()
 		after(time.Second)
 		want(3)
-		if !p.status.wasPolled() {
-			t.Error("it is not recorded")
+		if err := p.status.unpolled(); err != nil {
+			t.Errorf("it is not recorded: %v", err)
 		}
 		cancel()
 		<-ended
@@ -133,7 +133,7 @@ func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
 	s := newStatus(slog.New(slog.DiscardHandler), time.Now)
 	s.noteFailure(t.Context(), "part of secret", errNoMount)
 	s.noteFailure(t.Context(), auditHints, errAnswer)
-	if s.wasPolled() {
+	if s.unpolled() == nil {
 		t.Error("the first poll has not ended")
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestReferencesAreListedOnceForAllStores(t *testing.T) {
@@ -31,6 +34,32 @@ func TestReferencesAreListedOnceForAllStores(t *testing.T) {
 		// At most one for each half of an interval.
 		if got := lists.Load(); got < 9 || got > 23 {
 			t.Errorf("listed %d times for %d polls of five stores in ten minutes", got, polls)
+		}
+	})
+}
+
+func TestAFeedIsReadyOnceReferencesMayBeListed(t *testing.T) {
+	var granted atomic.Bool
+	const config = "stores: [{name: main, address: 'http://bao', auth: {token: canary-token}, poll: {interval: 1m, referenced: true, mounts: [nowhere]}}]"
+	inBubble(t, config, newFakeStore(kv2), func(o *Options) {
+		o.Referenced = func(context.Context) ([]Reference, error) {
+			if granted.Load() {
+				return nil, nil
+			}
+			refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secretstores"}, "", errors.New("no role"))
+			return nil, fmt.Errorf("listing secretstores: %w", refusal)
+		}
+	}, func(t *testing.T, r *rig) {
+		after(10 * time.Minute)
+		const want = "store main: referenced paths: listing references: listing secretstores: secretstores is forbidden: no role"
+		if err := r.feed.Ready(); err == nil || err.Error() != want {
+			t.Errorf("without the permission: got %v\nwant %s", err, want)
+		}
+		granted.Store(true)
+		after(2 * time.Minute)
+		// The mount still cannot be read.
+		if err := r.feed.Ready(); err != nil {
+			t.Errorf("with the permission: %v", err)
 		}
 	})
 }

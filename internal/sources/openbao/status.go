@@ -2,10 +2,17 @@ package openbao
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
+
+// errNotPolled means that the first poll of a store has not ended.
+var errNotPolled = errors.New("not polled yet")
 
 const (
 	// maxHintFailures is the maximum number of mounts in audit lines whose failures are remembered, and logged, in hintFailureAge. Whoever
@@ -14,6 +21,8 @@ const (
 	hintFailureAge  = time.Hour
 	// auditHints is the subject of failures to read what the audit log hints at.
 	auditHints = "audit hints"
+	// referencedPaths is the subject of failures to poll by reference.
+	referencedPaths = "referenced paths"
 )
 
 // status is the health of a store: it logs each failure once, and the gauges report from it.
@@ -115,9 +124,18 @@ func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	return s.polledAt, s.lineAt
 }
 
-// wasPolled reports whether the first poll was complete, or has failed.
-func (s *status) wasPolled() bool {
+// unpolled returns nil once a poll was complete, or the first one has failed for the store's part. It otherwise returns an error that says
+// what is missing, such as the permission to list who references what. Later, a missing permission is only logged.
+func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tried
+	switch err := s.failures[referencedPaths]; {
+	case !s.polledAt.IsZero():
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w", referencedPaths, err)
+	case !s.tried:
+		return errNotPolled
+	}
+	return nil
 }

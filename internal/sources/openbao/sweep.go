@@ -53,7 +53,7 @@ func (s *sweeper) sweep(ctx context.Context) bool {
 		}
 	}
 	if s.references != nil {
-		ok = s.report(ctx, "referenced paths", s.references.readAll(ctx, whole)) && ok
+		ok = s.report(ctx, referencedPaths, s.references.readAll(ctx, whole)) && ok
 	}
 	return ok
 }
