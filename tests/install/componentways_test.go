@@ -52,8 +52,8 @@ func (c *components) receives(name, store string) {
 		c.Fatalf("Service %s leads to the port %s, of which the watcher has none", name, service.Spec.Ports[0].TargetPort.String())
 	}
 	behind := int(ports[at].ContainerPort)
-	if !service.Spec.PublishNotReadyAddresses {
-		c.Errorf("Service %s does not lead to a watcher that is not ready: the store would have to wait", name)
+	if service.Spec.PublishNotReadyAddresses {
+		c.Errorf("Service %s leads to a watcher that is not ready, such as one on a lost node: the store would have to wait for it", name)
 	}
 	if !c.opens("watcher", store, true, behind) {
 		c.Errorf("no policy lets the store in at port %d", behind)
