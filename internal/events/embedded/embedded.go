@@ -49,7 +49,8 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 			return nil, fmt.Errorf("embedded nats: %w", err)
 		}
 		if removed {
-			logger.WarnContext(context.Background(), "streams of a single nats server removed, a cluster begins with empty ones", "dir", opts.StoreDir)
+			logger.WarnContext(context.Background(), "streams of a single nats server removed, a cluster begins with empty ones",
+				"dir", opts.StoreDir)
 		}
 	}
 	s, err := server.NewServer(options)

@@ -50,7 +50,7 @@ func runReplica(text string) error {
 	probes := &health.Probes{}
 	probes.AddReadiness("jetstream", s.Ready)
 	web := &http.Server{Handler: probes.Handler(), ReadHeaderTimeout: time.Second}
-	defer web.Close()
+	defer func() { _ = web.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
 	if err := web.Serve(listener); ctx.Err() == nil {
 		return err

@@ -65,9 +65,9 @@ func (f *traffic) publish(ctx context.Context, bus *events.Bus, change events.Ch
 		cancel()
 		if err == nil {
 			f.mu.Lock()
-			defer f.mu.Unlock()
 			f.accepted[change.ID()] = true
 			f.publishing = max(f.publishing, time.Since(f.made[change.ID()]))
+			f.mu.Unlock()
 			return
 		}
 		<-time.After(delay)
