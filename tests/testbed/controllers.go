@@ -22,6 +22,9 @@ func (cp *ControlPlane) startControllers() (ready, error) {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file="+cp.pki.accountsKey,
 		"--root-ca-file="+cp.pki.ca,
+		// A busy machine, or an API server that is down, delays the heartbeats of kwok's nodes. The controller would then make all pods of a
+		// node unready, and kwok does not make them ready again, as a kubelet would.
+		"--node-monitor-grace-period=24h",
 		"--kube-api-qps="+strconv.Itoa(cp.opts.ControllerQPS),
 		"--kube-api-burst="+strconv.Itoa(cp.opts.ControllerBurst),
 		"--concurrent-deployment-syncs="+syncs,
