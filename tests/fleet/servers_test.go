@@ -184,7 +184,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 
 func (h *hub) jetstream(user string) jetstream.JetStream {
 	h.Helper()
-	js, err := jetstream.New(h.connect(user, nil))
+	js, err := jetstream.New(h.connect(user, nil), jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		h.Fatal(err)
 	}

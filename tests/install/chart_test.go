@@ -19,9 +19,8 @@ import (
 // What is done by hand here is what docs/install.md and docs/upgrade.md say.
 func TestHelmInstallsUpgradesAndRemovesKeyturn(t *testing.T) {
 	r := newRelease(t)
+	r.prepare()
 	r.apply()
-	r.secret("db", "one")
-	r.configMap("app", "one")
 	r.volume()
 	r.part("helm installs Keyturn", r.install)
 	r.part("the namespace can be labelled as restricted", r.restrict)

@@ -104,13 +104,11 @@ func install(t *testing.T, folder, namespace string) {
 		t.Fatal(err)
 	}
 	i := newFluxInstallation(t, folder, namespace)
+	i.prepare()
 	i.part("flux applies the workloads", func() {
-		// The namespace of an installation for one is there before.
 		i.write("kustomization.yaml", "resources: [shop.yaml]\n")
 		i.push("the workloads")
 	})
-	i.secret("db", "one")
-	i.configMap("app", "one")
 	i.volume()
 	if folder == "cluster" { // Once is enough: it takes seconds.
 		i.part("flux sees a mistake", i.seesMistake)

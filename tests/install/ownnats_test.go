@@ -50,8 +50,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	k := newKubelet(t, w.namespace)
 	applyOverlay(t, w.namespace, ownNATSOverlay)
 	startNATS(t, k, "watcher", "actuator")
-	w.secret("db", "one")
-	w.configMap("app", "one")
+	w.prepare()
 	w.apply()
 	for program, count := range map[string]int{"keys": 1, "watcher": 1, "actuator": 2} {
 		testkit.Await(t, fmt.Sprintf("there are %d pods of the %s", count, program), func(context.Context) bool { return len(k.pods(program)) == count })

@@ -87,8 +87,7 @@ func shopScene() scene {
 	return scene{
 		prepare: func(b *bench) {
 			b.args[watcherAccount] = []string{"--namespaces", b.namespace}
-			b.secret("db", "one")
-			b.configMap("app", "one")
+			b.prepare()
 			b.apply()
 		},
 		change: func(ctx context.Context, b *bench, number int) {

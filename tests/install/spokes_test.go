@@ -106,9 +106,8 @@ func TestFluxInstallsTheClustersOfAFleet(t *testing.T) {
 // installSpoke commits the workloads and what makes the cluster a spoke, and brings the Secret that is the operator's.
 func (i *fluxInstallation) installSpoke(h *hub) {
 	i.Helper()
+	i.prepare()
 	i.commitFleet(spokeOverlay, "ADDRESS", h.Servers[0].LeafAddress())
-	i.secret("db", "one")
-	i.configMap("app", "one")
 	i.operatorsSecret("keyturn-nats-leaf", map[string]string{
 		"leaf-key.conf": filepath.Join(h.Dir, "prod-eu", "leaf-key.conf"), "ca.crt": h.Certificates.CA,
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -32,6 +34,18 @@ func shop(t *testing.T, namespace string) string {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(string(content), "NAMESPACE", namespace)
+}
+
+// prepare makes the namespace, if it is not there, and the sources. The nodes of the tests run pods that lack their sources, so a source that
+// is created after the pods would count as a change.
+func (w workloads) prepare() {
+	w.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	if _, err := w.kube.CoreV1().Namespaces().Create(w.t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	w.secret("db", "one")
+	w.configMap("app", "one")
 }
 
 // apply makes the workloads.
