@@ -4,9 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newClustersCommand(s *settings) *cobra.Command {
+func newClustersCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	cmd := &cobra.Command{
 		Use:     "clusters",
@@ -14,7 +15,7 @@ func newClustersCommand(s *settings) *cobra.Command {
 		Example: "  actuator clusters --cluster hub --stream FLEET",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reader, disconnect, err := r.from(s).OpenReader(cmd.Context())
+			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}

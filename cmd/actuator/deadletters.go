@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newDeadLettersCommand(s *settings) *cobra.Command {
+func newDeadLettersCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	var limit int
 	cmd := &cobra.Command{
@@ -19,7 +20,7 @@ func newDeadLettersCommand(s *settings) *cobra.Command {
 			if limit < 1 {
 				return fmt.Errorf("--limit: %d, want 1 or more", limit)
 			}
-			bus, disconnect, err := r.from(s).OpenBus(cmd.Context())
+			bus, disconnect, err := r.from(a).OpenBus(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -5,9 +5,10 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newExplainCommand(s *settings) *cobra.Command {
+func newExplainCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	var options inspect.ExplainOptions
 	var namespace string
@@ -21,16 +22,16 @@ func newExplainCommand(s *settings) *cobra.Command {
 			if err := r.validateTraceURL(); err != nil {
 				return err
 			}
-			client, err := s.process.Kube.Client()
+			client, err := a.Process.Kube.Client()
 			if err != nil {
 				return err
 			}
-			reader, disconnect, err := r.from(s).OpenReader(cmd.Context())
+			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer disconnect()
-			options.Origins = events.Origins{Cluster: s.process.Cluster, StoresFrom: s.actuator.StoresFrom}
+			options.Origins = events.Origins{Cluster: a.Process.Cluster, StoresFrom: a.Actuate.StoresFrom}
 			options.Clients.Typed, options.TraceURL = client, r.traceURL
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())
 		},

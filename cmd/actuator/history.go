@@ -7,9 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newHistoryCommand(s *settings) *cobra.Command {
+func newHistoryCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	var options inspect.HistoryOptions
 	cmd := &cobra.Command{
@@ -21,12 +22,12 @@ func newHistoryCommand(s *settings) *cobra.Command {
 			"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options.Cluster, options.TraceURL = s.process.Cluster, r.traceURL
+			options.Cluster, options.TraceURL = a.Process.Cluster, r.traceURL
 			history, err := inspect.NewHistory(options, time.Now())
 			if err := errors.Join(err, r.validateTraceURL()); err != nil {
 				return err
 			}
-			reader, disconnect, err := r.from(s).OpenReader(cmd.Context())
+			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}

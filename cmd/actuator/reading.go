@@ -7,6 +7,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
 // reading holds the flags of the commands that read the streams.
@@ -30,7 +31,7 @@ func (r *reading) validateTraceURL() error {
 }
 
 // from returns the streams to read, once the flags are parsed.
-func (r *reading) from(s *settings) *inspect.Streams {
-	r.streams.Connect, r.streams.Cluster = s.process.NATS, s.process.Cluster
+func (r *reading) from(a *program.Actuator) *inspect.Streams {
+	r.streams.Connect, r.streams.Cluster = a.Process.NATS, a.Process.Cluster
 	return &r.streams
 }

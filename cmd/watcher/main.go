@@ -3,16 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/health"
-	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/process"
-	"github.com/keyturn/keyturn/internal/sources"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
 // version is set when a release is built.
@@ -29,7 +25,7 @@ func main() {
 
 // newCommand returns the command. smallHeap is that of process.Program.
 func newCommand(smallHeap uint64) *cobra.Command {
-	s := newSettings()
+	w := program.NewWatcher(version)
 	cmd := &cobra.Command{
 		Use: "watcher", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
 		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
@@ -37,41 +33,10 @@ func newCommand(smallHeap uint64) *cobra.Command {
 			if err := process.Environment(cmd.Flags()); err != nil {
 				return err
 			}
-			return s.run(cmd.Context(), cmd.ErrOrStderr(), smallHeap)
+			return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: smallHeap})
 		},
 	}
-	s.addFlags(cmd.Flags())
+	w.AddFlags(cmd.Flags())
 	cmd.AddCommand(newKeysCommand())
 	return cmd
-}
-
-func (s *settings) run(ctx context.Context, log io.Writer, smallHeap uint64) error {
-	s.watcher.Cluster = s.process.Cluster
-	if err := errors.Join(s.process.Validate(), s.watcher.Validate()); err != nil {
-		return err
-	}
-	return process.Run(ctx, process.Program{
-		Name: "watcher", Version: version, Options: s.process, Log: log, SmallHeap: smallHeap,
-		Prepare: s.prepare, Identify: identity.Claim,
-	})
-}
-
-func (s *settings) prepare(r *process.Runtime) (process.Work, error) {
-	var err error
-	if !s.watcher.StoresAlone() {
-		if s.watcher.Dynamic, err = s.process.Kube.Dynamic(); err != nil {
-			return process.Work{}, err
-		}
-		if s.watcher.Client, err = s.process.Kube.Client(); err != nil {
-			return process.Work{}, err
-		}
-	}
-	s.watcher.Logger, s.watcher.Tracer, s.watcher.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
-	s.watcher.Progress = func() *health.Progress { return r.Progress("publishing") }
-	watcher, err := sources.New(s.watcher)
-	if err != nil {
-		return process.Work{}, err
-	}
-	r.Health.AddReadiness("sources", watcher.Ready)
-	return process.Work{Client: s.watcher.Client, Run: watcher.Run}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// Options configure an Actuator. The fields of the first group are flags of cmd/actuator.
+// Options configure an Actuator. The fields of the first group are flags of the actuator.
 type Options struct {
 	// Cluster is the cluster whose events to act on, a DNS-1123 label. Required.
 	Cluster string
@@ -53,7 +53,7 @@ type Options struct {
 	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.
 	LeaseNamespace string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
-	// Lease takes it at once, without waiting for it to expire. cmd/actuator uses POD_NAME, which a restarted container keeps and
+	// Lease takes it at once, without waiting for it to expire. the program uses POD_NAME, which a restarted container keeps and
 	// no two running pods share. Default: the host name and a random number.
 	Identity string
 

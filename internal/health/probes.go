@@ -37,12 +37,13 @@ func (h *Probes) AddReadiness(name string, run func() error) {
 	h.readiness = append(h.readiness, check{name, run})
 }
 
-// Handler serves /livez, /readyz and /healthz, an alias of /livez: 200 if every check passes, else 503, with one line for each check in
-// the order they were added.
-func (h *Probes) Handler() http.Handler {
+// Handler serves /livez, /readyz and /healthz, an alias of /livez as alsoLive are: 200 if every check passes, else 503, with one line for
+// each check in the order they were added.
+func (h *Probes) Handler(alsoLive ...string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", h.probe(&h.liveness))
-	mux.HandleFunc("GET /healthz", h.probe(&h.liveness))
+	for _, path := range append([]string{"/livez", "/healthz"}, alsoLive...) {
+		mux.HandleFunc("GET "+path, h.probe(&h.liveness))
+	}
 	mux.HandleFunc("GET /readyz", h.probe(&h.readiness))
 	return mux
 }

@@ -3,14 +3,12 @@ package process
 import (
 	"context"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
@@ -19,7 +17,7 @@ const stopLimit = 10 * time.Second
 
 // Program describes a program to Run. All fields are required unless they say otherwise.
 type Program struct {
-	// Name is watcher or actuator: the program's role on NATS, and the end of its names in telemetry and in NATS's monitoring.
+	// Name is the end of the program's name in telemetry and in NATS's monitoring, such as watcher.
 	Name string
 	// Version is the build's, for telemetry.
 	Version string
@@ -30,20 +28,13 @@ type Program struct {
 	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
 	// a test: it then leaves alone what is global to the process, which are the garbage collector and the logs and metrics of client-go.
 	SmallHeap uint64
-	// Prepare makes the work from its flags, before the program listens or connects, and adds its health checks to r.
-	Prepare func(r *Runtime) (Work, error)
-	// Connect connects to NATS by r.Connect. Nil does just that.
-	Connect func(ctx context.Context, r *Runtime) (*nats.Conn, error)
-	// Identify compares the cluster with the owner of its name on the bus: identity.Claim or identity.Check.
-	Identify func(ctx context.Context, options identity.Options, bus *events.Bus) (identity.Keep, error)
-}
-
-// Work is what a program does once everything it needs is there.
-type Work struct {
-	// Client is the cluster's API server, whose identity is compared. Nil means that there is no cluster behind the name.
-	Client kubernetes.Interface
-	// Run does the work until ctx ends.
-	Run func(ctx context.Context, bus *events.Bus) error
+	// Parts are what the program does, side by side. They are prepared, connected and identified in this order, and share all the rest. When
+	// one of them ends, all do.
+	Parts []Part
+	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Options.HealthAddr is then not used.
+	OneServer bool
+	// Servers are served beside metrics and health. Default none.
+	Servers []Server
 }
 
 // Run runs a program until ctx ends or a step fails, and undoes what it set up. It returns the error of the work, or else that of the end.
@@ -60,44 +51,22 @@ func Run(ctx context.Context, p Program) (err error) {
 	if err := p.ownProcess(r); err != nil { //nolint:contextcheck // What it starts ends with the stack, not with the context.
 		return err
 	}
-	work, err := p.Prepare(r)
-	if err != nil {
-		return err
+	parts := make([]*running, len(p.Parts))
+	for i, part := range p.Parts {
+		if parts[i], err = p.prepare(r, part); err != nil {
+			return err
+		}
 	}
 	// Before NATS is reached, which can take any time: a program that waits is alive.
-	if err := r.listen(ctx, p.Options); err != nil {
+	if err := r.listen(ctx, p); err != nil {
 		return err
 	}
-	bus, err := p.openBus(ctx, r)
-	if err != nil {
-		return err
-	}
-	options := p.Options.Identity
-	options.Client, options.Logger = work.Client, r.Logger
-	keep, err := p.Identify(ctx, options, bus)
-	if err != nil {
-		return err
-	}
-	return work.run(ctx, bus, keep)
-}
-
-// run does the work until it ends, or another cluster has taken the name of this one.
-func (w *Work) run(ctx context.Context, bus *events.Bus, keep identity.Keep) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var taken error
-	var keeping sync.WaitGroup
-	keeping.Go(func() {
-		if taken = keep(ctx); taken != nil {
-			cancel()
+	for _, part := range parts {
+		if err := part.identify(ctx, p.Options); err != nil {
+			return err
 		}
-	})
-	err := w.Run(ctx, bus)
-	cancel()
-	keeping.Wait()
-	if taken != nil {
-		return taken
 	}
-	return err
+	return runAll(ctx, parts)
 }
 
 // setUp makes the runtime: logger and telemetry.
@@ -112,8 +81,10 @@ func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 		return nil, err
 	}
 	connect := p.Options.NATS
-	connect.Cluster, connect.Role, connect.Name, connect.Logger = p.Options.Cluster, p.Name, service.Name, logger
-	r := &Runtime{Logger: logger, observed: observed, connect: connect, stack: stack{logger: logger, limit: stopLimit}}
+	connect.Cluster, connect.Name = p.Options.Cluster, service.Name
+	r := &Runtime{
+		Logger: logger, Health: &health.Probes{}, observed: observed, connect: connect, stack: &stack{logger: logger, limit: stopLimit},
+	}
 	r.OnStop("telemetry", observed.Shutdown)
 	return r, nil
 }
@@ -127,16 +98,29 @@ func (p *Program) ownProcess(r *Runtime) error {
 	return telemetry.CountRequests(r.observed.MeterProvider)
 }
 
-// openBus connects to NATS and opens the bus. Readiness includes the connection.
-func (p *Program) openBus(ctx context.Context, r *Runtime) (*events.Bus, error) {
-	connect := p.Connect
-	if connect == nil {
-		connect = func(ctx context.Context, r *Runtime) (*nats.Conn, error) { return r.Connect(ctx) }
+// prepare makes the work of a part, in a runtime of its own that shares all but the connection to NATS.
+func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
+	r := *shared
+	r.connect.Role = part.Role
+	check := "nats"
+	if len(p.Parts) > 1 {
+		r.Logger = r.Logger.With("program", part.Role)
+		check = part.Role + " nats"
 	}
-	connection, err := connect(ctx, r)
-	if err != nil {
+	r.connect.Logger = r.Logger
+	of := &running{part: part, runtime: &r}
+	var err error
+	if of.work, err = part.Prepare(&r); err != nil {
 		return nil, err
 	}
-	r.connected.Store(connection)
-	return events.Open(ctx, connection, p.Options.Cluster, r.Logger)
+	r.Health.AddReadiness(check, func() error { return events.Connected(of.connected.Load()) })
+	return of, nil
+}
+
+// connect connects a part to NATS as it says.
+func (p *Part) connect(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+	if p.Connect == nil {
+		return r.Connect(ctx)
+	}
+	return p.Connect(ctx, r)
 }

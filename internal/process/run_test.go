@@ -43,32 +43,35 @@ func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *ev
 	store := t.TempDir()
 	return Program{
 		Name: "actuator", Version: "1.2.3", Options: options, Log: log,
-		Prepare: func(r *Runtime) (Work, error) {
-			r.Health.AddReadiness("workloads", func() error { return nil })
-			r.Progress("deciding").Busy()
-			system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-west"}}
-			return Work{Client: fake.NewClientset(system), Run: work}, nil
-		},
-		Connect: func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
-			server, err := embedded.Start(embedded.Options{StoreDir: store}, r.Logger)
-			if err != nil {
-				return nil, err
-			}
-			r.OnStop("embedded nats", func(context.Context) error {
-				server.Shutdown()
-				return nil
-			})
-			connection, err := r.Connect(ctx, server.ClientOption())
-			if err != nil {
-				return nil, err
-			}
-			js, err := jetstream.New(connection)
-			if err != nil {
-				return nil, err
-			}
-			return connection, events.Declare(ctx, js, 1)
-		},
-		Identify: identity.Claim,
+		Parts: []Part{{
+			Role: "actuator",
+			Prepare: func(r *Runtime) (Work, error) {
+				r.Health.AddReadiness("workloads", func() error { return nil })
+				r.Progress("deciding").Busy()
+				system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-west"}}
+				return Work{Client: fake.NewClientset(system), Run: work}, nil
+			},
+			Connect: func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+				server, err := embedded.Start(embedded.Options{StoreDir: store}, r.Logger)
+				if err != nil {
+					return nil, err
+				}
+				r.OnStop("embedded nats", func(context.Context) error {
+					server.Shutdown()
+					return nil
+				})
+				connection, err := r.Connect(ctx, server.ClientOption())
+				if err != nil {
+					return nil, err
+				}
+				js, err := jetstream.New(connection)
+				if err != nil {
+					return nil, err
+				}
+				return connection, events.Declare(ctx, js, 1)
+			},
+			Identify: identity.Claim,
+		}},
 	}
 }
 
@@ -127,7 +130,7 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 func TestRunListensBeforeNATSIsReached(t *testing.T) {
 	log := &testkit.Log{}
 	p := program(t, log, nil)
-	p.Connect = func(ctx context.Context, _ *Runtime) (*nats.Conn, error) {
+	p.Parts[0].Connect = func(ctx context.Context, _ *Runtime) (*nats.Conn, error) {
 		if code, body := get(t, log, "health", "/livez"); code != http.StatusOK {
 			t.Errorf("livez is %d %q, want 200", code, body)
 		}
@@ -146,7 +149,7 @@ func TestRunServesNothingWithoutAddresses(t *testing.T) {
 	log := &testkit.Log{}
 	p := program(t, log, nil)
 	p.Options.MetricsAddr, p.Options.HealthAddr = "", ""
-	p.Connect = func(context.Context, *Runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
+	p.Parts[0].Connect = func(context.Context, *Runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
 	if err := Run(t.Context(), p); err == nil || err.Error() != "no nats" {
 		t.Errorf("got %v, want the error of Connect", err)
 	}
@@ -157,7 +160,7 @@ func TestRunServesNothingWithoutAddresses(t *testing.T) {
 
 func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
 	p := program(t, io.Discard, nil)
-	p.Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
+	p.Parts[0].Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := Run(ctx, p)
@@ -175,21 +178,21 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 	}{
 		{"an environment that telemetry does not understand", func(*Program) { t.Setenv("OTEL_TRACES_EXPORTER", "pigeon") }, "setting up traces: "},
 		{"work that cannot be prepared", func(p *Program) {
-			p.Prepare = func(*Runtime) (Work, error) { return Work{}, broken }
+			p.Parts[0].Prepare = func(*Runtime) (Work, error) { return Work{}, broken }
 		}, "broken"},
 		{"an address that cannot be listened on", func(p *Program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
 		{"streams that are not declared for this cluster", func(p *Program) { p.Options.Cluster = "a.b" }, `cluster "a.b"`},
 		{"a cluster whose name is another's", func(p *Program) {
-			p.Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
+			p.Parts[0].Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
 				return nil, events.ErrClaimed
 			}
 		}, events.ErrClaimed.Error()},
 		{"a cluster whose name becomes another's", func(p *Program) {
-			p.Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
+			p.Parts[0].Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
 				return func(context.Context) error { return events.ErrClaimed }, nil
 			}
-			prepare := p.Prepare
-			p.Prepare = func(r *Runtime) (Work, error) {
+			prepare := p.Parts[0].Prepare
+			p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
 				work, err := prepare(r)
 				work.Run = func(ctx context.Context, _ *events.Bus) error {
 					<-ctx.Done()
@@ -205,8 +208,8 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 			stopped := false
 			p := program(t, io.Discard, func(context.Context, *events.Bus) error { return broken })
 			tt.damage(&p)
-			prepare := p.Prepare
-			p.Prepare = func(r *Runtime) (Work, error) {
+			prepare := p.Parts[0].Prepare
+			p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
 				r.OnStop("work", func(context.Context) error {
 					stopped = true
 					return nil
@@ -235,8 +238,8 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 		return nil
 	})
 	p.SmallHeap = 1 << 20
-	prepare := p.Prepare
-	p.Prepare = func(r *Runtime) (Work, error) {
+	prepare := p.Parts[0].Prepare
+	p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
 		running = r
 		return prepare(r)
 	}

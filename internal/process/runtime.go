@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,17 +25,27 @@ const (
 	drainLimit = 3 * time.Second
 )
 
-// Runtime is what a program has while it runs. It is owned by the goroutine of Run.
+// Runtime is what a part of a program has while it runs. It is owned by the goroutine of Run.
 type Runtime struct {
-	// Logger is the program's.
+	// Logger is the part's.
 	Logger *slog.Logger
-	// Health answers the probes. Checks may be added until the work begins.
-	Health health.Probes
+	// Health answers the probes. Checks may be added until the work begins. All parts share it.
+	Health *health.Probes
 
-	observed  *telemetry.Telemetry
-	connect   events.ConnectOptions
-	connected atomic.Pointer[nats.Conn]
-	stack     stack
+	observed *telemetry.Telemetry
+	connect  events.ConnectOptions
+	stack    *stack
+}
+
+// Server is an HTTP server of a program.
+type Server struct {
+	// Name is that of its log lines.
+	Name string
+	// Addr is the host:port to listen on. Empty means off.
+	Addr    string
+	Handler http.Handler
+	// WriteTimeout is how long an answer may take. Zero means the default of httpserver.
+	WriteTimeout time.Duration
 }
 
 // Tracer returns the tracer of a package of this module, such as "sources".
@@ -71,31 +80,42 @@ func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Co
 	return connection, nil
 }
 
-// listen serves metrics and health, each at its address, until the end.
-func (r *Runtime) listen(ctx context.Context, o Options) error {
-	r.Health.AddReadiness("nats", func() error { return events.Connected(r.connected.Load()) })
-	if err := r.serve(ctx, "metrics", o.MetricsAddr, r.observed.Metrics); err != nil {
-		return err
+// listen serves metrics, health and what else the program serves, each at its address, until the end.
+func (r *Runtime) listen(ctx context.Context, p Program) error {
+	servers := []Server{
+		{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: r.observed.Metrics},
+		{Name: "health", Addr: p.Options.HealthAddr, Handler: r.Health.Handler()},
 	}
-	return r.serve(ctx, "health", o.HealthAddr, r.Health.Handler())
+	if p.OneServer {
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", r.observed.Metrics)
+		mux.Handle("/", r.Health.Handler("/live"))
+		servers = []Server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
+	}
+	for _, server := range append(servers, p.Servers...) {
+		if err := r.serve(ctx, server); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve serves a handler at an address until the end. The address that was bound is logged as "addr". An empty one is off.
-func (r *Runtime) serve(ctx context.Context, name, addr string, handler http.Handler) error {
-	if addr == "" {
+func (r *Runtime) serve(ctx context.Context, s Server) error {
+	if s.Addr == "" {
 		return nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
-		return fmt.Errorf("serving %s: listening: %w", name, err)
+		return fmt.Errorf("serving %s: listening: %w", s.Name, err)
 	}
-	logger := r.Logger.With("component", name)
+	logger := r.Logger.With("component", s.Name)
 	logger.InfoContext(ctx, "listening", "addr", listener.Addr().String())
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
 		err := httpserver.Serve(serving, listener, httpserver.Options{
-			Handler: handler, Logger: logger, ErrorLevel: slog.LevelWarn, Drain: drainLimit,
+			Handler: s.Handler, Logger: logger, ErrorLevel: slog.LevelWarn, Drain: drainLimit, WriteTimeout: s.WriteTimeout,
 		})
 		if err != nil && serving.Err() == nil {
 			logger.ErrorContext(serving, "server failed", "err", err)
@@ -103,7 +123,7 @@ func (r *Runtime) serve(ctx context.Context, name, addr string, handler http.Han
 		}
 		ended <- err
 	}()
-	r.OnStop(name+" server", func(context.Context) error {
+	r.OnStop(s.Name+" server", func(context.Context) error {
 		end()
 		return <-ended
 	})

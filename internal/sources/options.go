@@ -20,7 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// Options configure a Watcher. The fields of the first group are flags of cmd/watcher.
+// Options configure a Watcher. The fields of the first group are flags of the watcher.
 type Options struct {
 	// Cluster is the name of the cluster in subjects and events, a DNS-1123 label. It has no default.
 	Cluster string

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Options configure a Feed. The fields of the first group are flags of cmd/watcher.
+// Options configure a Feed. The fields of the first group are flags of the watcher.
 type Options struct {
 	// ConfigFile is the path of the configuration of the stores. Empty: no store is watched.
 	ConfigFile string

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -19,43 +19,44 @@ import (
 const declareInterval = time.Second
 
 // addEmbeddedFlags adds the flags of the embedded NATS server.
-func (s *settings) addEmbeddedFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&s.embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
-	flags.StringVar(&s.embedded.Listen, "nats-listen", "",
+func (a *Actuator) addEmbeddedFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.Embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
+	flags.StringVar(&a.Embedded.Listen, "nats-listen", "",
 		"`address` on which the embedded server listens for the watcher; empty means none. An address other than loopback requires --nats-config")
-	flags.StringVar(&s.embedded.StoreDir, "nats-store-dir", "", "`directory` in which the embedded server stores its streams")
-	flags.StringVar(&s.embedded.ConfigFile, "nats-config", "",
+	flags.StringVar(&a.Embedded.StoreDir, "nats-store-dir", "", "`directory` in which the embedded server stores its streams")
+	flags.StringVar(&a.Embedded.ConfigFile, "nats-config", "",
 		"nats-server configuration `file` with authorization, accounts, TLS and leaf nodes of the embedded server")
-	flags.IntVar(&s.embedded.Replicas, "nats-replicas", 1,
+	flags.IntVar(&a.Embedded.Replicas, "nats-replicas", 1,
 		"`number` of actuators whose embedded servers keep the streams together: 1, 3 or 5. More than 1 requires a cluster block in --nats-config")
-	flags.StringVar(&s.storesDomain, "stores-domain", "",
+	flags.StringVar(&a.StoresDomain, "stores-domain", "",
 		"JetStream `domain` from which the embedded server copies the events of --stores-from, over a leaf node that --nats-config defines")
 }
 
 // validateNATS returns an error if the flags of the embedded server contradict each other.
-func (s *settings) validateNATS() error {
-	if s.embed && s.embedded.StoreDir == "" {
+func (a *Actuator) validateNATS() error {
+	if a.Embed && a.Embedded.StoreDir == "" {
 		return errors.New("--nats-store-dir: is empty, want a directory for the streams of --nats-embedded")
 	}
-	if !s.embed && (s.embedded.Listen != "" || s.embedded.StoreDir != "" || s.embedded.ConfigFile != "" || s.embedded.Replicas != 1) {
+	if !a.Embed && (a.Embedded.Listen != "" || a.Embedded.StoreDir != "" || a.Embedded.ConfigFile != "" || a.Embedded.Replicas != 1) {
 		return errors.New("--nats-listen, --nats-store-dir, --nats-config, --nats-replicas: set without the embedded server, " +
 			"want --nats-embedded with them")
 	}
-	if s.storesDomain != "" && (!s.embed || len(s.actuator.StoresFrom) == 0) {
+	if a.StoresDomain != "" && (!a.Embed || len(a.Actuate.StoresFrom) == 0) {
 		return errors.New("--stores-domain: set alone, want --nats-embedded and --stores-from with it")
 	}
 	return nil
 }
 
 // connect connects to NATS: to the embedded server, which it starts and whose streams it declares, or to the one at --nats-url.
-func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn, error) {
-	if !s.embed {
+func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn, error) {
+	if !a.Embed {
 		return r.Connect(ctx)
 	}
-	server, err := embedded.Start(s.embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
+	server, err := embedded.Start(a.Embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
 	if err != nil {
 		return nil, err
 	}
+	a.server = server
 	r.OnStop("embedded nats", func(context.Context) error {
 		server.Shutdown()
 		return nil
@@ -74,17 +75,17 @@ func (s *settings) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 		return nil, fmt.Errorf("opening jetstream: %w", err)
 	}
 	var sources []*jetstream.StreamSource
-	if s.storesDomain != "" {
-		sources = events.StoreSources(s.storesDomain, s.actuator.StoresFrom)
+	if a.StoresDomain != "" {
+		sources = events.StoreSources(a.StoresDomain, a.Actuate.StoresFrom)
 	}
-	return connection, s.declare(ctx, r, js, sources)
+	return connection, a.declare(ctx, r, js, sources)
 }
 
 // declare declares the streams. The servers of several actuators accept that only when most of them are connected, so it is repeated.
-func (s *settings) declare(ctx context.Context, r *process.Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
+func (a *Actuator) declare(ctx context.Context, r *process.Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
 	for {
-		err := events.Declare(ctx, js, s.embedded.Replicas, sources...)
-		if err == nil || s.embedded.Replicas == 1 || ctx.Err() != nil {
+		err := events.Declare(ctx, js, a.Embedded.Replicas, sources...)
+		if err == nil || a.Embedded.Replicas == 1 || ctx.Err() != nil {
 			return err
 		}
 		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the other actuators", "retry_in", declareInterval, "err", err)

@@ -1,0 +1,148 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// beside adds a second part to a program that has one. It uses the connection of the first one's server.
+func beside(p *Program, work func(ctx context.Context, bus *events.Bus) error) {
+	var connection *nats.Conn
+	first := p.Parts[0].Connect
+	p.Parts[0].Connect = func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+		var err error
+		connection, err = first(ctx, r)
+		return connection, err
+	}
+	p.Parts = append(p.Parts, Part{
+		Role: "watcher",
+		Prepare: func(r *Runtime) (Work, error) {
+			r.Health.AddReadiness("sources", func() error { return nil })
+			return Work{Run: work}, nil
+		},
+		Connect: func(context.Context, *Runtime) (*nats.Conn, error) { return connection, nil },
+	})
+}
+
+func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
+	log := &testkit.Log{}
+	began := make(chan struct{}, 2)
+	work := func(ctx context.Context, _ *events.Bus) error {
+		began <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	p := program(t, log, work)
+	beside(&p, work)
+	p.Name, p.OneServer, p.Options.HealthAddr = "reloader", true, "192.0.2.1:1"
+	p.Servers = []Server{{Name: "pprof", Addr: "127.0.0.1:0", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	})}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, p) }()
+	for range 2 {
+		select {
+		case <-began:
+		case err := <-ended:
+			t.Fatalf("it ended before both parts began: %v", err)
+		case <-time.After(30 * time.Second):
+			t.Fatal("not both parts began")
+		}
+	}
+	for _, tt := range []struct {
+		server, path string
+		code         int
+		body         string
+	}{
+		{"metrics", "/metrics", http.StatusOK, `service_name="keyturn-reloader"`},
+		{"metrics", "/live", http.StatusOK, "[+]deciding ok\n"},
+		{"metrics", "/livez", http.StatusOK, "[+]deciding ok\n"},
+		{"metrics", "/readyz", http.StatusOK, "[+]workloads ok\n[+]actuator nats ok\n[+]sources ok\n[+]watcher nats ok\n"},
+		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
+		{"pprof", "/", http.StatusTeapot, ""},
+	} {
+		code, body := get(t, log, tt.server, tt.path)
+		if code != tt.code || !strings.Contains(body, tt.body) {
+			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that of the parts", err)
+	}
+}
+
+func TestAPartThatEndsEndsTheOthers(t *testing.T) {
+	broken, late := errors.New("broken"), errors.New("not finished")
+	until := func(err error) func(context.Context, *events.Bus) error {
+		return func(ctx context.Context, _ *events.Bus) error {
+			<-ctx.Done()
+			if err == nil {
+				return ctx.Err()
+			}
+			return err
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		works  []func(context.Context, *events.Bus) error
+		cancel bool
+		want   []error
+		not    error
+	}{
+		{
+			"the error of one is that of the program",
+			[]func(context.Context, *events.Bus) error{until(nil), func(context.Context, *events.Bus) error { return broken }},
+			false, []error{broken}, context.Canceled,
+		},
+		{
+			"an error on the way out is reported too",
+			[]func(context.Context, *events.Bus) error{until(late), func(context.Context, *events.Bus) error { return broken }},
+			false, []error{broken, late}, context.Canceled,
+		},
+		{
+			"the end of the program is no error of its own",
+			[]func(context.Context, *events.Bus) error{until(nil), until(nil)}, true, []error{context.Canceled}, nil,
+		},
+		{
+			"an error after the end is still one",
+			[]func(context.Context, *events.Bus) error{until(nil), until(late)}, true, []error{late}, context.Canceled,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var parts []*running
+				for _, work := range tt.works {
+					keep := identity.Keep(func(context.Context) error { return nil })
+					parts = append(parts, &running{work: Work{Run: work}, keep: keep})
+				}
+				if tt.cancel {
+					cancel()
+				}
+				err := runAll(ctx, parts)
+				for _, want := range tt.want {
+					if !errors.Is(err, want) {
+						t.Errorf("got %v, want %v in it", err, want)
+					}
+				}
+				if tt.not != nil && errors.Is(err, tt.not) {
+					t.Errorf("got %v, which contains %v", err, tt.not)
+				}
+			})
+		})
+	}
+}

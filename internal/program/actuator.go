@@ -1,0 +1,91 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/notify"
+	"github.com/keyturn/keyturn/internal/process"
+)
+
+// Actuator is the program that rolls the workloads that depend on a changed source. Its fields are its options.
+type Actuator struct {
+	Process process.Options
+	Actuate actuate.Options
+	Notify  notify.Options
+	// Embed runs a NATS server in the process, which Embedded configures, instead of using that of Process.NATS.
+	Embed    bool
+	Embedded embedded.Options
+	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. Empty: their events come another way.
+	StoresDomain string
+
+	// server is the embedded one, once it runs.
+	server *embedded.Server
+}
+
+// NewActuator returns an actuator with the defaults.
+func NewActuator(version string) *Actuator {
+	return &Actuator{Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions()}
+}
+
+// AddCommonFlags adds the flags that the program and all its commands have.
+func (a *Actuator) AddCommonFlags(flags *pflag.FlagSet) {
+	a.Process.AddClusterFlags(flags)
+	flags.StringSliceVar(&a.Actuate.Namespaces, "namespaces", nil, "`namespaces` whose workloads to roll, separated by commas; empty means all")
+	flags.StringSliceVar(&a.Actuate.StoresFrom, "stores-from", nil,
+		"other `clusters` whose watchers watch secret stores for this one, separated by commas")
+}
+
+// AddRunFlags adds the flags that only the program itself has.
+func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
+	a.Process.AddRunFlags(flags)
+	a.Actuate.AddFlags(flags)
+	a.Notify.AddFlags(flags)
+	a.addEmbeddedFlags(flags)
+}
+
+// Run runs the actuator until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
+func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
+	a.Actuate.Cluster = a.Process.Cluster
+	if err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS()); err != nil {
+		return err
+	}
+	return process.Run(ctx, process.Program{
+		Name: "actuator", Version: build.Version, Options: a.Process, Log: log, SmallHeap: build.SmallHeap,
+		Parts: []process.Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
+	})
+}
+
+func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
+	var err error
+	if a.Actuate.Client, err = a.Process.Kube.Client(); err != nil {
+		return process.Work{}, err
+	}
+	if a.Actuate.ForceSync {
+		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
+			return process.Work{}, err
+		}
+	}
+	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")
+	notifier, err := notify.New(a.Notify)
+	if err != nil {
+		return process.Work{}, err
+	}
+	a.Actuate.WhileLeading = notifier.Run
+	a.Actuate.Identity = os.Getenv("POD_NAME")
+	a.Actuate.Logger, a.Actuate.Tracer, a.Actuate.Meter = r.Logger, r.Tracer("actuate"), r.Meter("actuate")
+	a.Actuate.Progress = r.Progress("deciding")
+	actuator, err := actuate.New(a.Actuate)
+	if err != nil {
+		return process.Work{}, err
+	}
+	r.Health.AddReadiness("workloads", actuator.Ready)
+	return process.Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
+}

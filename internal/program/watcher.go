@@ -1,0 +1,65 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/identity"
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/sources"
+)
+
+// Watcher is the program that publishes an event for each change of a source. Its fields are its options.
+type Watcher struct {
+	Process process.Options
+	Sources sources.Options
+}
+
+// NewWatcher returns a watcher with the defaults.
+func NewWatcher(version string) *Watcher {
+	return &Watcher{Process: process.DefaultOptions("watcher", version), Sources: sources.DefaultOptions()}
+}
+
+// AddFlags adds the flags of the options.
+func (w *Watcher) AddFlags(flags *pflag.FlagSet) {
+	w.Process.AddClusterFlags(flags)
+	w.Process.AddRunFlags(flags)
+	flags.StringSliceVar(&w.Sources.Namespaces, "namespaces", nil, "`namespaces` to watch, separated by commas; empty means all")
+	w.Sources.AddFlags(flags)
+}
+
+// Run runs the watcher until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
+func (w *Watcher) Run(ctx context.Context, log io.Writer, build Build) error {
+	w.Sources.Cluster = w.Process.Cluster
+	if err := errors.Join(w.Process.Validate(), w.Sources.Validate()); err != nil {
+		return err
+	}
+	return process.Run(ctx, process.Program{
+		Name: "watcher", Version: build.Version, Options: w.Process, Log: log, SmallHeap: build.SmallHeap,
+		Parts: []process.Part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
+	})
+}
+
+func (w *Watcher) prepare(r *process.Runtime) (process.Work, error) {
+	var err error
+	if !w.Sources.StoresAlone() {
+		if w.Sources.Dynamic, err = w.Process.Kube.Dynamic(); err != nil {
+			return process.Work{}, err
+		}
+		if w.Sources.Client, err = w.Process.Kube.Client(); err != nil {
+			return process.Work{}, err
+		}
+	}
+	w.Sources.Logger, w.Sources.Tracer, w.Sources.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
+	w.Sources.Progress = func() *health.Progress { return r.Progress("publishing") }
+	watcher, err := sources.New(w.Sources)
+	if err != nil {
+		return process.Work{}, err
+	}
+	r.Health.AddReadiness("sources", watcher.Ready)
+	return process.Work{Client: w.Sources.Client, Run: watcher.Run}, nil
+}
