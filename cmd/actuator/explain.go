@@ -26,13 +26,17 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			custom, err := a.Process.Kube.Dynamic()
+			if err != nil {
+				return err
+			}
 			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer disconnect()
 			options.Origins = events.Origins{Cluster: a.Process.Cluster, StoresFrom: a.Actuate.StoresFrom}
-			options.Clients.Typed, options.TraceURL = client, r.traceURL
+			options.Clients.Typed, options.Clients.Dynamic, options.TraceURL = client, custom, r.traceURL
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())
 		},
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
@@ -40,12 +39,12 @@ func New(options Options) (*Actuator, error) {
 		options.Identity = host + "_" + nuid.Next()
 	}
 	a := &Actuator{surroundings: surroundings{
-		options: options, kinds: workload.BuiltIn(), log: options.Logger.With("component", "actuator"),
+		options: options, kinds: options.kinds(), log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
 	a.index = newIndex(options.RollAll, a.dirty.add, a.dirty.link)
-	a.reflectors = newReflectors(options.Client, options.Namespaces, a.kinds, a.index, a.log)
+	a.reflectors = newReflectors(options.clients(), options.Namespaces, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Options configure an Actuator. The fields of the first group are flags of the actuator.
@@ -46,6 +47,8 @@ type Options struct {
 	ForceSync bool
 	// MaxSyncs is how many ExternalSecrets may wait for External Secrets Operator to sync them. Default 5.
 	MaxSyncs int
+	// ArgoRollouts also rolls Rollouts of Argo Rollouts. Default false.
+	ArgoRollouts bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
 	// LeaderElect elects a leader among replicas, using the Lease keyturn-actuator. Default true.
@@ -59,7 +62,7 @@ type Options struct {
 
 	// Client is the client of workloads.
 	Client kubernetes.Interface
-	// Dynamic is the client of ExternalSecrets and their stores. Required with ForceSync.
+	// Dynamic is the client of custom resources. Required with ForceSync and ArgoRollouts.
 	Dynamic dynamic.Interface
 	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
 	SyncTimeout time.Duration
@@ -97,10 +100,25 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
 	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
+	flags.BoolVar(&o.ArgoRollouts, "argo-rollouts", o.ArgoRollouts, "also roll Rollouts of Argo Rollouts; its CRD may be installed later")
 	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
 		"also serve metrics under the names of Reloader, for existing dashboards")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace, "`namespace` of the Lease")
+}
+
+// clients returns the clients of workloads.
+func (o *Options) clients() workload.Clients {
+	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic}
+}
+
+// kinds returns the kinds of workloads that are rolled.
+func (o *Options) kinds() workload.Kinds {
+	kinds := workload.BuiltIn()
+	if o.ArgoRollouts {
+		kinds = append(kinds, workload.ArgoRollout())
+	}
+	return kinds
 }
 
 // Validate returns every problem of the options, a line each.

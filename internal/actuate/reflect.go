@@ -6,22 +6,19 @@ import (
 	"log/slog"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// manifest grants the permissions on workloads.
-const manifest = "deploy/base/rbac.yaml"
-
 // reflectors keep the index equal to the API server.
 type reflectors struct {
-	client     kubernetes.Interface
+	clients    workload.Clients
 	kinds      workload.Kinds
 	namespaces []string
 	index      *index
@@ -33,13 +30,13 @@ type reflectors struct {
 }
 
 func newReflectors(
-	client kubernetes.Interface, namespaces []string, kinds workload.Kinds, index *index, log *slog.Logger,
+	clients workload.Clients, namespaces []string, kinds workload.Kinds, index *index, log *slog.Logger,
 ) *reflectors {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		client: client, kinds: kinds, namespaces: namespaces, index: index, log: log,
+		clients: clients, kinds: kinds, namespaces: namespaces, index: index, log: log,
 		waiting: make(map[string]error), done: make(chan struct{}),
 	}
 	for _, kind := range kinds {
@@ -60,29 +57,55 @@ func (r *reflectors) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, kind := range r.kinds {
 		for _, namespace := range r.namespaces {
-			reflector := r.reflector(kind, namespace)
-			running.Go(func() { reflector.RunWithContext(ctx) })
+			running.Go(func() { r.reflect(ctx, kind, namespace) })
 		}
 	}
 	running.Wait()
 }
 
-func (r *reflectors) reflector(k workload.Kind, namespace string) *cache.Reflector {
-	client, where := k.Objects(workload.Clients{Typed: r.client}, namespace), place(k, namespace)
+// reflect reflects a kind in a namespace until the context is done.
+func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace string) {
+	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(place(k, namespace)) }}
+	if k.Component == "" {
+		r.reflector(k, store, func() {}).RunWithContext(ctx)
+		return
+	}
+	for r.awaitInstalled(ctx, k, namespace) {
+		installed, remove := context.WithCancel(ctx)
+		r.reflector(k, store, remove).RunWithContext(installed)
+		remove()
+		if ctx.Err() == nil {
+			store.clear()
+		}
+	}
+}
+
+// reflector returns what reflects a kind in a namespace. It calls removed when the API server no longer serves the kind.
+func (r *reflectors) reflector(k workload.Kind, store *kindStore, removed func()) *cache.Reflector {
+	client, where := k.Objects(r.clients, store.namespace), place(k, store.namespace)
+	check := func(ctx context.Context, err error) {
+		r.denied(ctx, where, kube.MissingPermission(where, manifestOf(k), err))
+		if apierrors.IsNotFound(err) {
+			removed()
+		}
+	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := client.List(ctx, options)
-			r.denied(ctx, where, kube.MissingPermission(where, manifest, err))
+			check(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			events, err := client.Watch(ctx, options)
-			r.denied(ctx, where, kube.MissingPermission(where, manifest, err))
+			check(ctx, err)
 			return events, err
 		},
 	}
-	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(where) }}
-	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), k.Example, store,
+	var from any = r.clients.Typed
+	if k.Component != "" {
+		from = r.clients.Dynamic
+	}
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, from), k.Example, store,
 		cache.ReflectorOptions{Name: where, TypeDescription: k.Name})
 }
 

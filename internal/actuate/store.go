@@ -91,5 +91,10 @@ func (s *kindStore) Replace(list []any, version string) error {
 	return nil
 }
 
+// clear is called when the API server no longer serves the kind.
+func (s *kindStore) clear() {
+	_ = s.Replace(nil, "") // It never fails.
+}
+
 // Resync does nothing: the index keeps nothing that would have to be repeated.
 func (s *kindStore) Resync() error { return nil }

@@ -125,7 +125,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
 		{
 			name: "nor of what is no workload", workload: "pod/web",
-			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
+			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob, rollout`,
 		},
 	}
 	for _, test := range tests {

@@ -68,7 +68,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	if a.Actuate.Client, err = a.Process.Kube.Client(); err != nil {
 		return process.Work{}, err
 	}
-	if a.Actuate.ForceSync {
+	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts {
 		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
 			return process.Work{}, err
 		}

@@ -6,6 +6,9 @@ type Kinds []Kind
 // BuiltIn returns the kinds of Kubernetes itself.
 func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
 
+// ArgoRollout returns the kind Rollout of Argo Rollouts.
+func ArgoRollout() Kind { return argoRollouts }
+
 // Names lists the names of the kinds.
 func (t Kinds) Names() []string {
 	names := make([]string, 0, len(t))

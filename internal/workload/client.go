@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -16,6 +17,8 @@ const FieldManager = "keyturn"
 // Clients are what the kinds talk to the API server with.
 type Clients struct {
 	Typed kubernetes.Interface
+	// Dynamic is that of custom resources.
+	Dynamic dynamic.Interface
 }
 
 // Objects reads and patches the workloads of one kind in one namespace.
@@ -64,5 +67,26 @@ func (o typedObjects[Object, List]) Watch(ctx context.Context, options metav1.Li
 }
 
 func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
+}
+
+// customObjects are custom resources.
+type customObjects struct {
+	client dynamic.ResourceInterface
+}
+
+func (o customObjects) Get(ctx context.Context, name string) (runtime.Object, error) {
+	return o.client.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (o customObjects) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return o.client.List(ctx, options)
+}
+
+func (o customObjects) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return o.client.Watch(ctx, options)
+}
+
+func (o customObjects) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
 }

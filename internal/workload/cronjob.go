@@ -19,9 +19,8 @@ var cronJobs = Kind{
 			return parts{}, false
 		}
 		return parts{
-			&cronJob.ObjectMeta, &cronJob.Spec.JobTemplate.Spec.Template,
-			Progress{State: Complete, Message: "the next job starts with the new content"},
-			false,
+			meta: &cronJob.ObjectMeta, template: &cronJob.Spec.JobTemplate.Spec.Template,
+			progress: Progress{State: Complete, Message: "the next job starts with the new content"},
 		}, true
 	},
 	template: "/spec/jobTemplate/spec/template", strategy: annotating,

@@ -21,7 +21,7 @@ var daemonSets = Kind{
 		status := set.Status
 		serving := serves(status.UpdatedNumberScheduled, status.CurrentNumberScheduled, status.NumberAvailable) &&
 			status.ObservedGeneration >= set.Generation
-		return parts{&set.ObjectMeta, &set.Spec.Template, daemonSetProgress(set), serving}, true
+		return parts{meta: &set.ObjectMeta, template: &set.Spec.Template, progress: daemonSetProgress(set), serving: serving}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

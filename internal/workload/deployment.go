@@ -21,7 +21,9 @@ var deployments = Kind{
 		}
 		status := deployment.Status
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= deployment.Generation
-		return parts{&deployment.ObjectMeta, &deployment.Spec.Template, deploymentProgress(deployment), serving}, true
+		return parts{
+			meta: &deployment.ObjectMeta, template: &deployment.Spec.Template, progress: deploymentProgress(deployment), serving: serving,
+		}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

@@ -14,6 +14,9 @@ type Kind struct {
 	APIVersion, Title string
 	// Resource is the plural in the API, for messages about permissions.
 	Resource string
+	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may be installed and removed at any time.
+	// Empty: the API server always serves the kind, and deploy/base grants them.
+	Component string
 	// Example is an empty object of the kind.
 	Example runtime.Object
 	// client returns what lists, watches and patches the objects in a namespace.

@@ -29,7 +29,7 @@ var canaries = Kind{
 			return parts{}, false
 		}
 		meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Annotations: object.GetAnnotations()}
-		return parts{&meta, &template, Progress{State: Progressing, Pods: 1}, false}, true
+		return parts{meta: &meta, template: &template, progress: Progress{State: Progressing, Pods: 1}}, true
 	},
 	template: "/spec/workload/template",
 	strategy: strategy{

@@ -20,7 +20,7 @@ var statefulSets = Kind{
 		}
 		status := set.Status
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= set.Generation
-		return parts{&set.ObjectMeta, &set.Spec.Template, statefulSetProgress(set), serving}, true
+		return parts{meta: &set.ObjectMeta, template: &set.Spec.Template, progress: statefulSetProgress(set), serving: serving}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

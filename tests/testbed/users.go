@@ -19,9 +19,10 @@ const (
 	controllersUser = "system:kube-controller-manager"
 	schedulerUser   = "system:kube-scheduler"
 
-	// externalSecretsUser and certManagerUser are those of the operators, and FluxUser that of Flux's controllers.
+	// externalSecretsUser, certManagerUser and argoRolloutsUser are those of the operators, and FluxUser that of Flux's controllers.
 	externalSecretsUser = "testbed-external-secrets"
 	certManagerUser     = "testbed-cert-manager"
+	argoRolloutsUser    = "testbed-argo-rollouts"
 	FluxUser            = "testbed-flux"
 )
 
@@ -35,7 +36,7 @@ func (cp *ControlPlane) makeUsers() error {
 	var file strings.Builder
 	for user, group := range map[string]string{
 		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
-		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, FluxUser: mastersGroup,
+		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, argoRolloutsUser: mastersGroup, FluxUser: mastersGroup,
 	} {
 		token := rand.Text()
 		cp.tokens[user] = token

@@ -18,6 +18,10 @@ func extractCRDs(folder string) func(moduleDir, dir string) error {
 		if err := os.CopyFS(CRDsPath(dir), from); err != nil {
 			return fmt.Errorf("copy custom resource definitions: %w", err)
 		}
+		// Some have a list of the files beside them, which is no object of a cluster.
+		if err := os.RemoveAll(filepath.Join(CRDsPath(dir), "kustomization.yaml")); err != nil {
+			return fmt.Errorf("remove the list of custom resource definitions: %w", err)
+		}
 		return nil
 	}
 }

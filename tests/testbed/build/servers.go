@@ -17,6 +17,7 @@ const (
 	Vault             = "vault"
 	ExternalSecrets   = "external-secrets"
 	CertManager       = "cert-manager"
+	ArgoRollouts      = "argo-rollouts"
 	JaegerServer      = "jaeger"
 	Promtool          = "promtool"
 	NATS              = "nats-server"
@@ -34,6 +35,7 @@ const (
 	vaultVersion           = "v1.13.0"
 	externalSecretsVersion = "v0.20.4"
 	certManagerVersion     = "v1.21.2"
+	argoRolloutsVersion    = "v1.10.1"
 	jaegerVersion          = "v1.76.0"
 	promtoolVersion        = "v0.313.5"
 	helmVersion            = "v4.3.1"
@@ -109,6 +111,10 @@ func servers() map[string]server {
 		CertManager: {
 			version: certManagerVersion, revision: "-1", tools: "cert-manager", module: "github.com/cert-manager/cert-manager",
 			pkg: ".", estimate: "a minute and a half", extract: extractCRDs("deploy/crds"),
+		},
+		ArgoRollouts: {
+			version: argoRolloutsVersion, tools: "argo-rollouts", module: "github.com/argoproj/argo-rollouts",
+			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", estimate: "2 minutes", extract: extractCRDs("manifests/crds"),
 		},
 		JaegerServer: {
 			version: jaegerVersion, tools: "jaeger", module: "github.com/jaegertracing/jaeger",

@@ -1,0 +1,43 @@
+package actuate
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// installInterval is how often to look whether the CRD of a kind is installed, while it is not.
+const installInterval = 10 * time.Second
+
+// manifestOf is what grants the permissions on a kind.
+func manifestOf(k workload.Kind) string {
+	if k.Component == "" {
+		return "deploy/base/rbac.yaml"
+	}
+	return "deploy/components/" + k.Component
+}
+
+// awaitInstalled blocks until the API server serves a kind. Nothing waits for the list of one that it does not serve. It returns false if
+// the context ended first.
+func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namespace string) bool {
+	where := place(k, namespace)
+	return kube.AwaitInstalled(ctx, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
+		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
+		r.listed(where)
+	})
+}
+
+// customLister lists objects to see whether that is possible, and keeps none.
+type customLister struct {
+	objects workload.Objects
+}
+
+func (l customLister) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	_, err := l.objects.List(ctx, options)
+	return nil, err
+}

@@ -1,0 +1,127 @@
+package workload
+
+import (
+	"encoding/json"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// rolloutOf is a Rollout as the API server serves it.
+func rolloutOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// readRollout reads a Rollout of a spec and a status, in generation 2.
+func readRollout(t *testing.T, spec, status string) *Workload {
+	t.Helper()
+	const meta = `{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":2}`
+	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":`+meta+`,"spec":`+spec+`,"status":`+status+`}`), false)
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
+}
+
+func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
+	const three, steps = `{"replicas":3}`, `{"replicas":3,"strategy":{"canary":{"steps":[{"setWeight":20},{"analysis":{}},{"experiment":{}}]}}}`
+	tests := []struct {
+		name         string
+		spec, status string
+		want         Progress
+	}{
+		{
+			"it is done", three, `{"observedGeneration":"2","phase":"Healthy","replicas":3,"updatedReplicas":3,"availableReplicas":3}`,
+			Progress{State: Complete, Pods: 3, Done: 6},
+		},
+		{
+			"it does not say how many pods", `{}`, `{"observedGeneration":"2","phase":"Healthy"}`,
+			Progress{State: Complete, Pods: 1},
+		},
+		{
+			"old pods are left", three,
+			`{"observedGeneration":"2","phase":"Progressing","message":"old replicas are pending termination","replicas":4,"updatedReplicas":3,"availableReplicas":4}`,
+			Progress{State: Progressing, Message: "old replicas are pending termination", Pods: 3, Done: 6},
+		},
+		{
+			"the controller has not looked", three, `{"observedGeneration":"1","phase":"Healthy","replicas":3,"updatedReplicas":3,"availableReplicas":3}`,
+			Progress{State: Progressing, Message: "the controller has not observed the change yet", Pods: 3, Done: nothingDone},
+		},
+		{
+			"the controller has never looked", three, `{}`,
+			Progress{State: Progressing, Message: "the controller has not observed the change yet", Pods: 3, Done: nothingDone},
+		},
+		{
+			"it is aborted", three, `{"observedGeneration":"2","phase":"Degraded","abort":true,"message":"RolloutAborted: Rollout aborted update to revision 2"}`,
+			Progress{State: Failed, Message: "RolloutAborted: Rollout aborted update to revision 2", Pods: 3},
+		},
+		{
+			"a step is a pause", steps, `{"observedGeneration":"2","phase":"Paused","message":"CanaryPauseStep","currentStepIndex":1}`,
+			Progress{State: Waiting, Message: "the Rollout is paused: CanaryPauseStep", Pods: 3},
+		},
+		{
+			"a step is an analysis", steps, `{"observedGeneration":"2","phase":"Progressing","currentStepIndex":1}`,
+			Progress{State: Waiting, Message: "step 2 of the canary is an analysis or an experiment", Pods: 3},
+		},
+		{
+			"a step is an experiment", steps, `{"observedGeneration":"2","phase":"Progressing","currentStepIndex":2}`,
+			Progress{State: Waiting, Message: "step 3 of the canary is an analysis or an experiment", Pods: 3},
+		},
+		{
+			"a step replaces pods", steps, `{"observedGeneration":"2","phase":"Progressing","message":"more","currentStepIndex":0}`,
+			Progress{State: Progressing, Message: "more", Pods: 3},
+		},
+		{
+			"all steps are taken", steps, `{"observedGeneration":"2","phase":"Progressing","message":"more","currentStepIndex":3}`,
+			Progress{State: Progressing, Message: "more", Pods: 3},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := readRollout(t, test.spec, test.status).Progress; got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestARolloutIsReadLikeADeployment(t *testing.T) {
+	const text = `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,"annotations":{"keyturn.dev/roll-on":"auto"}},
+		"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a","envFrom":[{"secretRef":{"name":"db"}}]}]}}},
+		"status":{"observedGeneration":"1","phase":"Healthy","replicas":1,"updatedReplicas":1,"availableReplicas":1}}`
+	w, ok := Read(ArgoRollout(), rolloutOf(t, text), false)
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	if w.ID.String() != "rollout/web" || w.Reference(db) == nil || !w.wants(db).Wanted() || w.ServingSince != "7" {
+		t.Errorf("it is read as %s, with the reference %v, serving since %q", w.ID, w.Reference(db), w.ServingSince)
+	}
+}
+
+// Who may write a Rollout controls its content, as far as the schema of the CRD leaves it open.
+func FuzzReadRollout(f *testing.F) {
+	f.Add(`{"metadata":{"name":"web","annotations":{"keyturn.dev/roll-on":"auto"}},"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}}`)
+	f.Add(`{"spec":{"replicas":-1,"strategy":{"canary":{"steps":[{"analysis":{}}]}}},"status":{"observedGeneration":"0","currentStepIndex":-1}}`)
+	f.Add(`{"spec":{"template":5},"status":{"currentStepIndex":99,"replicas":9223372036854775807}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		object := &unstructured.Unstructured{}
+		if json.Unmarshal([]byte(text), &object.Object) != nil {
+			t.Skip("the API server gives objects")
+		}
+		w, ok := Read(ArgoRollout(), object, true)
+		if !ok {
+			return
+		}
+		if _, err := ArgoRollout().Patch(w, Write{Rolls: true}); err != nil {
+			t.Error(err)
+		}
+	})
+}
