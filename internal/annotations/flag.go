@@ -1,0 +1,74 @@
+package annotations
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const flag = "reloader-annotations"
+
+// named is the key that each of Reloader's flags sets, by the name of the flag.
+func (r *Reloader) named() map[string]*string {
+	return map[string]*string{
+		"auto-annotation":                  &r.Auto,
+		"secret-auto-annotation":           &r.AutoSecret,
+		"configmap-auto-annotation":        &r.AutoConfigMap,
+		"secret-annotation":                &r.Secret,
+		"configmap-annotation":             &r.ConfigMap,
+		"auto-search-annotation":           &r.Search,
+		"search-match-annotation":          &r.Match,
+		"ignore-annotation":                &r.Ignore,
+		"pause-deployment-annotation":      &r.PausePeriod,
+		"pause-deployment-time-annotation": &r.PausedAt,
+	}
+}
+
+// AddFlag adds the flag that sets keys, by the names of Reloader's flags.
+func AddFlag(flags *pflag.FlagSet, keys *map[string]string) {
+	var all Reloader
+	flags.StringToStringVar(keys, flag, *keys, "other keys for annotations of Reloader, as comma-separated `name=key`; the names are those of "+
+		"Reloader's flags: "+strings.Join(slices.Sorted(maps.Keys(all.named())), ", "))
+}
+
+// Parse returns the keys with those of the flag. Its error has a line for each problem.
+func Parse(given map[string]string) (Reloader, error) {
+	keys := Default()
+	named := keys.named()
+	names := slices.Sorted(maps.Keys(named))
+	var problems []error
+	fail := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("--"+flag+": "+format, args...))
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		key, known := named[name]
+		switch {
+		case !known:
+			fail("%.100q, want names of %s", name, strings.Join(names, ", "))
+		case len(validation.IsQualifiedName(given[name])) > 0:
+			fail("%s: %.100q, want the key of an annotation, such as example.org/reload", name, given[name])
+		case strings.HasPrefix(given[name], "keyturn.dev/"):
+			fail("%s: %q, want a key that is not Keyturn's own", name, given[name])
+		default:
+			*key = given[name]
+		}
+	}
+	if len(problems) > 0 {
+		return Reloader{}, errors.Join(problems...)
+	}
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		key := *named[name]
+		if other, taken := first[key]; taken {
+			fail("%s and %s: both are %q, want a key for each", other, name, key)
+			continue
+		}
+		first[key] = name
+	}
+	return keys, errors.Join(problems...)
+}

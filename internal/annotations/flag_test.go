@@ -1,0 +1,92 @@
+package annotations
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
+	const names = "auto-annotation, auto-search-annotation, configmap-annotation, configmap-auto-annotation, ignore-annotation, " +
+		"pause-deployment-annotation, pause-deployment-time-annotation, search-match-annotation, secret-annotation, secret-auto-annotation"
+	change := func(with func(*Reloader)) Reloader {
+		keys := Default()
+		with(&keys)
+		return keys
+	}
+	tests := []struct {
+		name  string
+		given map[string]string
+		want  Reloader
+		err   string
+	}{
+		{name: "none are given", want: Default()},
+		{
+			name: "one is given", given: map[string]string{"auto-annotation": "example.org/auto"},
+			want: change(func(r *Reloader) { r.Auto = "example.org/auto" }),
+		},
+		{
+			name: "all are given", given: map[string]string{
+				"auto-annotation": "a/1", "secret-auto-annotation": "a/2", "configmap-auto-annotation": "a/3", "secret-annotation": "a/4",
+				"configmap-annotation": "a/5", "auto-search-annotation": "a/6", "search-match-annotation": "a/7", "ignore-annotation": "a/8",
+				"pause-deployment-annotation": "a/9", "pause-deployment-time-annotation": "plain",
+			},
+			want: Reloader{"a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/8", "a/9", "plain"},
+		},
+		{
+			name: "two are exchanged", given: map[string]string{
+				"auto-annotation": "reloader.stakater.com/search", "auto-search-annotation": "reloader.stakater.com/auto",
+			},
+			want: change(func(r *Reloader) { r.Auto, r.Search = r.Search, r.Auto }),
+		},
+		{
+			name: "a name is unknown", given: map[string]string{"--auto-annotation": "example.org/auto"},
+			err: `--reloader-annotations: "--auto-annotation", want names of ` + names,
+		},
+		{
+			name: "each problem has a line", given: map[string]string{
+				"auto-annotation": "", "match": "example.org/match", "ignore-annotation": "no spaces", "secret-annotation": "keyturn.dev/roll-on",
+				"configmap-annotation": "example.org/" + strings.Repeat("x", 200),
+			},
+			err: `--reloader-annotations: auto-annotation: "", want the key of an annotation, such as example.org/reload` + "\n" +
+				`--reloader-annotations: configmap-annotation: "example.org/` + strings.Repeat("x", 88) + `", want the key of an annotation, such as example.org/reload` + "\n" +
+				`--reloader-annotations: ignore-annotation: "no spaces", want the key of an annotation, such as example.org/reload` + "\n" +
+				`--reloader-annotations: "match", want names of ` + names + "\n" +
+				`--reloader-annotations: secret-annotation: "keyturn.dev/roll-on", want a key that is not Keyturn's own`,
+		},
+		{
+			name: "two names have one key", given: map[string]string{"auto-annotation": "a/b", "secret-annotation": "a/b", "search-match-annotation": "a/b"},
+			err: `--reloader-annotations: auto-annotation and search-match-annotation: both are "a/b", want a key for each` + "\n" +
+				`--reloader-annotations: auto-annotation and secret-annotation: both are "a/b", want a key for each`,
+		},
+		{
+			name: "a key is that of another name", given: map[string]string{"auto-annotation": "reloader.stakater.com/search"},
+			err: `--reloader-annotations: auto-annotation and auto-search-annotation: both are "reloader.stakater.com/search", want a key for each`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Parse(tt.given)
+			testkit.WantError(t, err, tt.err)
+			if err == nil && got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheFlagSetsKeysByName(t *testing.T) {
+	var given map[string]string
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlag(flags, &given)
+	if err := flags.Parse([]string{"--reloader-annotations=auto-annotation=a/b,ignore-annotation=c/d"}); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := Parse(given)
+	if err != nil || keys.Auto != "a/b" || keys.Ignore != "c/d" || keys.Search != Default().Search {
+		t.Errorf("got %+v, %v", keys, err)
+	}
+}
