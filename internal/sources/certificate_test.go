@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -23,7 +24,7 @@ const failingJSON = `{
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
 func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
-	got, err := certificateSource.transform(keyringOf(1))(customOf(t, failingJSON))
+	got, err := certificateSource.transform(keyringOf(1), annotations.Default())(customOf(t, failingJSON))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -27,7 +28,7 @@ const syncedJSON = `{
 			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
 
 func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
-	got, err := externalSecretSource.transform(keyringOf(1))(customOf(t, syncedJSON))
+	got, err := externalSecretSource.transform(keyringOf(1), annotations.Default())(customOf(t, syncedJSON))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -18,6 +19,7 @@ type informerMaker struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	ring    *keyring
+	keys    annotations.Reloader
 	// selector is matched with the labels of objects by the API server. Empty matches all.
 	selector string
 	// isNew reports whether an object that was not cached before was created, and not brought into scope by a label.
@@ -60,14 +62,14 @@ func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedInd
 	}
 	if !kind.isCustom() {
 		return kind.informer(informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithNamespace(namespace),
-			informers.WithTransform(kind.transform(m.ring)), informers.WithTweakListOptions(narrow))), nil
+			informers.WithTransform(kind.transform(m.ring, m.keys)), informers.WithTweakListOptions(narrow))), nil
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	informer := dynamicinformer.NewFilteredDynamicInformer(m.dynamic, kind.custom, namespace, 0, indexers, narrow).Informer()
 	if err := informer.AddIndexers(kind.indexers); err != nil {
 		return nil, err
 	}
-	return informer, informer.SetTransform(kind.transform(m.ring))
+	return informer, informer.SetTransform(kind.transform(m.ring, m.keys))
 }
 
 func (m *informerMaker) handler() cache.ResourceEventHandler {

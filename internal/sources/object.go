@@ -7,15 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Annotations on a source.
-const (
-	annotationIgnore         = "keyturn.dev/ignore"
-	annotationReloaderIgnore = "reloader.stakater.com/ignore"
-	annotationReloaderMatch  = "reloader.stakater.com/match"
-)
+// annotationIgnore, on a source, has its changes roll nothing, as Reloader's annotation of the same name does.
+const annotationIgnore = "keyturn.dev/ignore"
 
 // object is the part of a source that the informers cache: its name and its fingerprints.
 type object struct {
@@ -58,12 +55,16 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	return &object{
 		source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		fingerprints: ring.fingerprint(source, data),
-		ignore:       meta.Annotations[annotationIgnore] == "true" || meta.Annotations[annotationReloaderIgnore] == "true",
-		match:        meta.Annotations[annotationReloaderMatch] == "true",
 		writtenAt:    seconds(written),
 		createdAt:    seconds(meta.CreationTimestamp.Time),
 		asCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
 	}
+}
+
+// heed takes what the annotations of the source say.
+func (o *object) heed(text map[string]string, keys annotations.Reloader) {
+	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
+	o.match = text[keys.Match] == "true"
 }
 
 // created returns when the object was created, zero if that is not known.

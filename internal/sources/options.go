@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -36,6 +37,9 @@ type Options struct {
 	// NamespaceSelector is a label selector that namespaces must match. Empty: all match. It needs permission to list and
 	// watch namespaces.
 	NamespaceSelector string
+	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. The watcher reads
+	// ignore-annotation and search-match-annotation. Default: none.
+	ReloaderAnnotations map[string]string
 	// Workers is the number of events that are published concurrently. Default 8.
 	Workers int
 
@@ -77,6 +81,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
 	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events to publish concurrently")
+	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	o.OpenBao.AddFlags(flags)
 }
 
@@ -121,6 +126,9 @@ func (o *Options) Validate() error {
 	}
 	if o.NamespaceSelector != "" && len(o.Namespaces) > 0 {
 		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector))
+	}
+	if _, err := annotations.Parse(o.ReloaderAnnotations); err != nil {
+		problems = append(problems, err)
 	}
 	if o.Workers < 1 {
 		problems = append(problems, fmt.Errorf("--publish-workers: %d, want 1 or more", o.Workers))

@@ -73,6 +73,12 @@ func TestOptionsValidate(t *testing.T) {
 			`--namespace-selector: "a=b", want none with --namespaces`,
 		},
 		{
+			"the keys of Reloader's annotations are checked", func(o *Options) {
+				o.ReloaderAnnotations = map[string]string{"ignore-annotation": "a/b", "search-match-annotation": "a/b"}
+			},
+			`--reloader-annotations: ignore-annotation and search-match-annotation: both are "a/b", want a key for each`,
+		},
+		{
 			"somebody must publish", func(o *Options) { o.Workers = 0 },
 			"--publish-workers: 0, want 1 or more",
 		},
@@ -101,11 +107,12 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	}
 	err := flags.Parse([]string{
 		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
+		"--reloader-annotations=ignore-annotation=a/b",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3}
+	want := Options{KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

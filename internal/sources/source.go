@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -30,12 +31,15 @@ type sourceKind struct {
 }
 
 // transform reduces each object before anything holds on to it. With streaming lists that is as each object arrives, so that
-// not even the first list holds all values at once.
-func (s sourceKind) transform(ring *keyring) cache.TransformFunc {
+// not even the first list holds all values at once. Keys are those of the annotations by which a source is ignored or found.
+func (s sourceKind) transform(ring *keyring, keys annotations.Reloader) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		reduced, ok := s.reduce(ring, obj)
 		if !ok {
 			return obj, nil // Already reduced, or a tombstone of the informer.
+		}
+		if source, ok := obj.(metav1.Object); ok && !s.isCustom() {
+			reduced.heed(source.GetAnnotations(), keys)
 		}
 		return reduced, nil
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -106,7 +107,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tt.source.transform(ring)(tt.obj)
+			got, err := tt.source.transform(ring, annotations.Default())(tt.obj)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +133,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 				t.Errorf("the informer calls it %q: %v", key, err)
 			}
-			again, err := tt.source.transform(ring)(got)
+			again, err := tt.source.transform(ring, annotations.Default())(got)
 			if err != nil || again != got {
 				t.Errorf("transformed again it is %v (%v), want it as it is", again, err)
 			}
@@ -143,32 +144,46 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
 	for _, s := range sourceKinds {
 		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
-			if got, err := s.transform(keyringOf(1))(obj); err != nil || got != obj {
+			if got, err := s.transform(keyringOf(1), annotations.Default())(obj); err != nil || got != obj {
 				t.Errorf("%s makes %v (%v) of %v", s.kind, got, err, obj)
 			}
 		}
 	}
 }
 
-func TestReduceReadsTheAnnotationsOfTheSource(t *testing.T) {
+func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
+	configured := annotations.Default()
+	configured.Ignore, configured.Match = "example.org/ignore", "example.org/match"
 	for _, tt := range []struct {
 		name                  string
 		annotations           map[string]string
 		wantIgnore, wantMatch bool
+		keys                  annotations.Reloader
 	}{
-		{"a source says nothing of its own", nil, false, false},
-		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false},
-		{"it says Reloader's ignore", map[string]string{"reloader.stakater.com/ignore": "true"}, true, false},
-		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true},
-		{"it says that it is not to be ignored", map[string]string{"keyturn.dev/ignore": "false"}, false, false},
+		{"a source says nothing of its own", nil, false, false, annotations.Default()},
+		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false, annotations.Default()},
+		{"it says Reloader's ignore", map[string]string{"reloader.stakater.com/ignore": "true"}, true, false, annotations.Default()},
+		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true, annotations.Default()},
+		{"it says that it is not to be ignored", map[string]string{"keyturn.dev/ignore": "false"}, false, false, annotations.Default()},
 		{
 			"one of two is enough",
 			map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/ignore": "false"},
-			true, false,
+			true, false, annotations.Default(),
+		},
+		{"it says ignore by a configured key", map[string]string{"example.org/ignore": "true"}, true, false, configured},
+		{"it says match by a configured key", map[string]string{"example.org/match": "true"}, false, true, configured},
+		{"Keyturn's own ignore counts beside a configured key", map[string]string{"keyturn.dev/ignore": "true"}, true, false, configured},
+		{
+			"it says both by keys of before", map[string]string{"reloader.stakater.com/ignore": "true", "reloader.stakater.com/match": "true"},
+			false, false, configured,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newObject(keyringOf(1), events.KindSecret, &metav1.ObjectMeta{Annotations: tt.annotations}, nil)
+			reduced, err := secretSource.transform(keyringOf(1), tt.keys)(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}})
+			got, ok := reduced.(*object)
+			if err != nil || !ok {
+				t.Fatalf("it is a %T: %v", reduced, err)
+			}
 			if got.ignore != tt.wantIgnore || got.match != tt.wantMatch {
 				t.Errorf("ignore %t, match %t; want %t and %t", got.ignore, got.match, tt.wantIgnore, tt.wantMatch)
 			}

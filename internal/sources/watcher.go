@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -78,6 +79,10 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	if err != nil {
 		return fmt.Errorf("--namespace-selector: %q, want a label selector: %w", w.options.NamespaceSelector, err)
 	}
+	keys, err := annotations.Parse(w.options.ReloaderAnnotations)
+	if err != nil {
+		return err
+	}
 	within := scope{names: w.options.Namespaces, selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace)}
 	failures := &watchErrors{readiness: &w.readiness, now: w.options.Now, log: w.log}
 	w.sweeper = &sweeper{ledger: w.ledger, scope: within, cached: w.cached, gone: w.notice}
@@ -85,7 +90,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, listed: w.sweeper.sweep,
 	}
 	maker := &informerMaker{
-		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, selector: w.options.Selector,
+		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector,
 		isNew: w.absence.isNew, noticed: w.pending.add, errors: failures,
 	}
 	eyes := view{
