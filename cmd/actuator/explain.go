@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/program"
@@ -12,6 +13,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	var options inspect.ExplainOptions
 	var namespace string
+	var keys map[string]string
 	cmd := &cobra.Command{
 		Use:   "explain <kind>/<name>",
 		Short: "Show what a workload depends on, what it was last rolled for, and what would happen now, with the reason.",
@@ -20,6 +22,10 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.validateTraceURL(); err != nil {
+				return err
+			}
+			var err error
+			if options.Reading.Keys, err = annotations.Parse(keys); err != nil {
 				return err
 			}
 			client, err := a.Process.Kube.Client()
@@ -42,7 +48,9 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
-	flags.BoolVar(&options.RollAll, "roll-all", false, "explain the decisions of an actuator with --roll-all")
+	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
+	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
+	annotations.AddFlag(flags, &keys)
 	r.addTraceURL(flags)
 	r.streams.AddStreamFlag(flags)
 	return cmd

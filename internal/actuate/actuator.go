@@ -38,17 +38,20 @@ func New(options Options) (*Actuator, error) {
 		}
 		options.Identity = host + "_" + nuid.Next()
 	}
+	reading, err := options.reading()
+	if err != nil {
+		return nil, err
+	}
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: options.kinds(), log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
-	a.index = newIndex(options.RollAll, a.dirty.add, a.dirty.link)
+	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
 	a.reflectors = newReflectors(options.clients(), options.Namespaces, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
-	var err error
 	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)
 	}

@@ -44,7 +44,7 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	read := func(version, image string, status appsv1.DeploymentStatus) *workload.Workload {
 		d := webDeployment(version, rollOn("auto"))
 		d.Spec.Template.Spec.Containers[0].Image, d.Status = image, status
-		w, _ := workload.Read(deployments, d, false)
+		w, _ := workload.Read(deployments, d, workload.Reading{})
 		return w
 	}
 	stuck := appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}

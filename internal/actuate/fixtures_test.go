@@ -52,7 +52,7 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
 		Annotations: map[string]string{workload.AnnotationRollOn: annotation},
-	}}, false)
+	}}, workload.Reading{})
 	if !ok || len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}
@@ -82,7 +82,7 @@ func rollOn(text string) map[string]string { return map[string]string{workload.A
 
 // recordOf returns the record in an annotation, as a workload that has it is read.
 func recordOf(annotation string) map[string]workload.RolledFor {
-	w, _ := workload.Read(deployments, webDeployment("1", map[string]string{annotationRolled: annotation}), false)
+	w, _ := workload.Read(deployments, webDeployment("1", map[string]string{annotationRolled: annotation}), workload.Reading{})
 	return w.Rolled
 }
 
@@ -119,7 +119,7 @@ func unlinked(workload.Key, []events.Source) {}
 
 // indexOf is an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *index {
-	x := newIndex(false, func(workload.Key) {}, unlinked)
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	for _, w := range workloads {
 		x.observe(w, false)
 	}

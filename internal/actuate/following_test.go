@@ -22,7 +22,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 			w.Revision, w.Generation, w.Progress = revision, generation, workload.Progress{State: state, Message: "m", Pods: 1}
 		})
 	}
-	other, _ := workload.Read(deployments, webDeployment("50", rollOn("auto")), false)
+	other, _ := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})
 	other.Revision, other.Generation = "r2", 3
 	successor := at("r1", 2, workload.Complete)
 	successor.ID.UID = "another"

@@ -14,7 +14,7 @@ import (
 // index holds the workloads, and finds those that a source may concern without a request. One reflector for each kind and namespace feeds it.
 // It is safe for concurrent use.
 type index struct {
-	rollAll bool
+	reading workload.Reading
 	// changed is called, without the lock, after a workload has changed or gone. It must not block.
 	changed func(workload.Key)
 	// linked is called, without the lock, with the sources that a workload wants in a way in which it did not before. It must not block.
@@ -29,9 +29,9 @@ type index struct {
 	waves int
 }
 
-func newIndex(rollAll bool, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
+func newIndex(reading workload.Reading, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
 	return &index{
-		rollAll: rollAll, changed: changed, linked: linked,
+		reading: reading, changed: changed, linked: linked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
@@ -40,7 +40,7 @@ func newIndex(rollAll bool, changed func(workload.Key), linked func(workload.Key
 
 // read returns the workload of an object, and false if that is of another kind.
 func (x *index) read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
-	return workload.Read(k, obj, x.rollAll)
+	return workload.Read(k, obj, x.reading)
 }
 
 // get returns a workload, nil if there is none.

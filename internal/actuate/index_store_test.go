@@ -48,7 +48,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			told := 0
-			x := newIndex(false, func(workload.Key) { told++ }, unlinked)
+			x := newIndex(workload.Reading{}, func(workload.Key) { told++ }, unlinked)
 			if test.known != nil {
 				x.observe(test.known, test.exact)
 			}
@@ -69,7 +69,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 }
 
 func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
-	x := newIndex(false, func(workload.Key) {}, unlinked)
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	synced := 0
 	store := &kindStore{index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
 	object := func(name, version string) *appsv1.Deployment {
@@ -135,7 +135,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 }
 
 func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
-	x := newIndex(false, func(workload.Key) {}, unlinked)
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	x.observe(workloadOf(t, "none", wholeDB, nil), true)
 	if got := x.dependents(db); len(got) != 0 {
 		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].ID)

@@ -60,12 +60,12 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newIndex(tt.rollAll, func(workload.Key) {}, unlinked)
+			x := newIndex(workload.Reading{All: tt.rollAll}, func(workload.Key) {}, unlinked)
 			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "1", Annotations: tt.workload,
 			}}
 			deployment.Spec.Template.Annotations = tt.template
-			w, _ := workload.Read(deployments, deployment, tt.rollAll)
+			w, _ := workload.Read(deployments, deployment, workload.Reading{All: tt.rollAll})
 			if len(w.Problems) > 0 {
 				t.Fatal(w.Problems)
 			}

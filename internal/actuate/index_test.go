@@ -16,7 +16,7 @@ func at(t *testing.T, version string, template byte) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment(version, rollOn("auto"))
 	deployment.Spec.Template.Spec.Containers[0].Image = string(template)
-	w, ok := workload.Read(deployments, deployment, false)
+	w, ok := workload.Read(deployments, deployment, workload.Reading{})
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -45,7 +45,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			x := newIndex(false, func(workload.Key) {}, unlinked)
+			x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 			for _, step := range test.steps {
 				x.observe(at(t, step.version, step.template), step.exact)
 			}
@@ -57,7 +57,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 }
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
-	x := newIndex(false, func(workload.Key) {}, unlinked)
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	x.observe(at(t, "20", 'a'), true)
 	again := at(t, "5", 'a')
 	again.ID.UID = "another"
@@ -77,7 +77,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 	names, sourceKinds := []string{"a", "b", "c"}, []events.Kind{events.KindSecret, events.KindConfigMap}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		x := newIndex(false, func(workload.Key) {}, unlinked)
+		x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 		there := make(map[workload.Key]*workload.Workload)
 		for version := range 200 {
 			ref := workload.Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}

@@ -80,7 +80,7 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 	before, after := webDeployment("99", map[string]string{"team": "a"}), webDeployment("101", rollOn("auto"))
 	l := loopOf(t, testOptions())
 	read := func(d *appsv1.Deployment) *workload.Workload {
-		w, _ := workload.Read(deployments, d, false)
+		w, _ := workload.Read(deployments, d, workload.Reading{})
 		return w
 	}
 	l.intake.index.observe(read(before), false)
@@ -120,7 +120,7 @@ func TestANewLeaderAsksForWhatTheLastOneMayHaveMissed(t *testing.T) {
 
 func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
 	var links []events.Source
-	x := newIndex(false, func(workload.Key) {}, func(_ workload.Key, fresh []events.Source) { links = append(links, fresh...) })
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(_ workload.Key, fresh []events.Source) { links = append(links, fresh...) })
 	store := &kindStore{index: x, kind: deployments, synced: func() {}}
 	list := func(version string, objects ...any) {
 		t.Helper()

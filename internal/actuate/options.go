@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -38,6 +39,10 @@ type Options struct {
 	RolloutTimeout time.Duration
 	// RollAll also rolls workloads without an annotation, for everything that their pod spec references.
 	RollAll bool
+	// Reloader behaves as Reloader does where Keyturn otherwise does better. Default false.
+	Reloader bool
+	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. Default: none.
+	ReloaderAnnotations map[string]string
 	// DryRun decides and reports, and patches nothing.
 	DryRun bool
 	// PatchWorkers is how many patches are sent at a time. Default 16.
@@ -96,6 +101,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
 	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
+	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave as Reloader does where Keyturn differs, for those who come from it")
+	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
@@ -119,6 +126,12 @@ func (o *Options) kinds() workload.Kinds {
 		kinds = append(kinds, workload.ArgoRollout())
 	}
 	return kinds
+}
+
+// reading returns how workloads are read.
+func (o *Options) reading() (workload.Reading, error) {
+	keys, err := annotations.Parse(o.ReloaderAnnotations)
+	return workload.Reading{All: o.RollAll, Reloader: o.Reloader, Keys: keys}, err
 }
 
 // Validate returns every problem of the options, a line each.
@@ -151,6 +164,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxSyncs < 1 {
 		problems = append(problems, fmt.Errorf("--max-syncs: %d, want 1 or more", o.MaxSyncs))
+	}
+	if _, err := o.reading(); err != nil {
+		problems = append(problems, err)
 	}
 	if o.LeaderElect && o.LeaseNamespace == "" {
 		problems = append(problems, errors.New("--lease-namespace: empty, want the namespace of the Lease or --leader-elect=false"))

@@ -61,6 +61,10 @@ func TestOptionsValidate(t *testing.T) {
 			"--patch-workers: 0, want 1 or more",
 		},
 		{
+			"the keys of Reloader's annotations are checked", func(o *Options) { o.ReloaderAnnotations = map[string]string{"auto-annotation": "a b"} },
+			`--reloader-annotations: auto-annotation: "a b", want the key of an annotation, such as example.org/reload`,
+		},
+		{
 			"a lease is somewhere", func(o *Options) { o.LeaseNamespace = "" },
 			"--lease-namespace: empty, want the namespace of the Lease or --leader-elect=false",
 		},
@@ -95,14 +99,14 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--dry-run",
-		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7",
+		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--dry-run",
+		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Options{
-		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, DryRun: true,
+		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 	}

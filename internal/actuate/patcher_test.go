@@ -39,7 +39,7 @@ func revisionIn(action k8stesting.Action) string {
 // recording is a patch of web that only records.
 func recording(t *testing.T) *roll {
 	t.Helper()
-	w, ok := workload.Read(deployments, webDeployment("50", rollOn("auto")), false)
+	w, ok := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})
 	if !ok {
 		t.Fatal("no workload")
 	}

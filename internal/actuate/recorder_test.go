@@ -51,7 +51,7 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 // observe has the index see a Deployment.
 func (b *recordBed) observe(name string) {
 	b.Helper()
-	w, ok := workload.Read(deployments, b.get(name), false)
+	w, ok := workload.Read(deployments, b.get(name), workload.Reading{})
 	if !ok {
 		b.Fatal("no workload")
 	}
@@ -226,7 +226,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 		delete(d.Annotations, annotationRolled)
 		d.Annotations[workload.AnnotationRollOn] = "auto, configmap/app"
 	})
-	w, _ := workload.Read(deployments, b.get("web"), false)
+	w, _ := workload.Read(deployments, b.get("web"), workload.Reading{})
 	b.recorder.index.observe(w, true)
 	b.review(t.Context())
 	b.turn()

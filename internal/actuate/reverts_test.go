@@ -47,7 +47,7 @@ func newRevertBed(t *testing.T) *revertBed {
 
 func (b *revertBed) read() *workload.Workload {
 	b.Helper()
-	w, ok := workload.Read(deployments, b.deployment, false)
+	w, ok := workload.Read(deployments, b.deployment, workload.Reading{})
 	if !ok {
 		b.Fatal("no workload")
 	}

@@ -38,7 +38,7 @@ func rolledAt(t *testing.T, name string, at time.Time, state workload.State) *wo
 	t.Helper()
 	d := webDeployment("50", rollOn("auto, configmap/app"))
 	d.Name, d.UID = name, types.UID("uid-"+name)
-	w, _ := workload.Read(deployments, d, false)
+	w, _ := workload.Read(deployments, d, workload.Reading{})
 	patch, err := deployments.Patch(w, workload.Write{Rolls: true, Rolled: map[string]workload.RolledFor{
 		"configmap/app": {Fingerprint: fp("a"), Version: "90", UID: "u"}, "secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"},
 	}})
@@ -54,7 +54,7 @@ func rolledAt(t *testing.T, name string, at time.Time, state workload.State) *wo
 	rolled.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: workload.FieldManager, Time: &metav1.Time{Time: at}}, {Manager: "kubectl", Time: &metav1.Time{Time: written}},
 	}
-	w, _ = workload.Read(deployments, rolled, false)
+	w, _ = workload.Read(deployments, rolled, workload.Reading{})
 	w.Progress = workload.Progress{State: state, Pods: 1}
 	return w
 }

@@ -19,8 +19,8 @@ type ExplainOptions struct {
 	Origins events.Origins
 	// Clients read the workload.
 	Clients workload.Clients
-	// RollAll explains for an actuator that runs with --roll-all.
-	RollAll bool
+	// Reading is how the actuator reads workloads.
+	Reading workload.Reading
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
 }
@@ -67,7 +67,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	if err != nil {
 		return nil, fmt.Errorf("reading %s in namespace %s: %w", name, namespace, err)
 	}
-	w, ok := workload.Read(kind, obj, options.RollAll)
+	w, ok := workload.Read(kind, obj, options.Reading)
 	if !ok {
 		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
 	}

@@ -46,7 +46,7 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
 		Annotations: map[string]string{workload.AnnotationRollOn: annotation},
-	}}, false)
+	}}, workload.Reading{})
 	if !ok || len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}

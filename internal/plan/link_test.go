@@ -28,7 +28,7 @@ func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
 					LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password",
 				}}}},
 			}}}}},
-		}, false)
+		}, workload.Reading{})
 		if !ok {
 			t.Fatal("no workload")
 		}

@@ -28,7 +28,7 @@ func (f *fenced) read() *Workload {
 	if err != nil {
 		f.Fatal(err)
 	}
-	w, ok := Read(f.kind, object, false)
+	w, ok := Read(f.kind, object, Reading{})
 	if !ok {
 		f.Fatal("it cannot be read")
 	}
@@ -100,7 +100,7 @@ func TestAPatchOfAnotherWorkloadOfTheNameChangesNothing(t *testing.T) {
 	f := newFenced(t, deployments, webDeployment("50", rollOn("auto")))
 	other := webDeployment("50", rollOn("auto"))
 	other.UID = "other"
-	w, _ := Read(deployments, other, false)
+	w, _ := Read(deployments, other, Reading{})
 	if err := f.send(f.patchOf(w, "100", Write{Rolls: true})); err == nil || len(f.read().Rolled) > 0 {
 		t.Errorf("the record is %v", f.read().Rolled)
 	}

@@ -85,7 +85,7 @@ func TestAKindIsAllThatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, ok := Read(k, obj, false)
+	before, ok := Read(k, obj, Reading{})
 	if !ok || before.ID.Kind != "canary" || before.Revision != "" || before.OptIn.Empty() {
 		t.Fatalf("read: %t, %+v", ok, before)
 	}
@@ -96,7 +96,7 @@ func TestAKindIsAllThatDiffers(t *testing.T) {
 	if obj, err = objects.Patch(t.Context(), "web", patch); err != nil {
 		t.Fatal(err)
 	}
-	after, ok := Read(k, obj, false)
+	after, ok := Read(k, obj, Reading{})
 	if !ok || after.Revision != patch.Revision || patch.Revision == "" || after.template == before.template {
 		t.Errorf("after the patch: read %t, revision %q, want %q", ok, after.Revision, patch.Revision)
 	}

@@ -40,7 +40,7 @@ func (s linkState) read(t *testing.T) *Workload {
 			Namespace: "shop", Name: "web", ResourceVersion: s.version, Annotations: map[string]string{AnnotationRollOn: s.rollOn},
 		},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Env: env}}}}},
-	}, false)
+	}, Reading{})
 	if !ok || len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}

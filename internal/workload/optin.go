@@ -13,18 +13,18 @@ type OptIn struct {
 	exclude []rule
 }
 
-// parseOptIn reads the annotations of a workload and of its pod template. All is --roll-all: whatever the pod spec references is included,
+// parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, whatever the pod spec references is included,
 // unless the annotations say otherwise.
 //
 // Each item that is not valid is one *itemError. The other items are read nevertheless.
-func parseOptIn(workload, template map[string]string, all bool) (OptIn, []error) {
+func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
 	own := rollOnReader{&r}.read(workload, template)
 	if own == rollOnNone {
 		return OptIn{}, r.errs
 	}
-	reloaderReader{&r}.read(workload, template, all && own == rollOnSilent)
-	slices.SortStableFunc(r.include, func(a, b rule) int { return cmp.Compare(a.reason, b.reason) })
+	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && own == rollOnSilent)
+	slices.SortStableFunc(r.include, rule.compare)
 	return OptIn{include: r.include, exclude: r.exclude}, r.errs
 }
 
@@ -51,8 +51,8 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 			want.Reason = OnlyPulled
 			passed = want
 		case r.key == "":
-			// A rule for the whole source includes what any other could: all that is read.
-			if ref != nil {
+			// No rule that follows includes more.
+			if ref != nil && !r.whole {
 				want.Keys = ref.Keys
 			}
 			return want

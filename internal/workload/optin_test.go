@@ -123,7 +123,7 @@ func TestOptInIsEmpty(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, nil, tt.all)
+			optIn, errs := parseOptIn(tt.workload, nil, Reading{All: tt.all})
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
@@ -138,7 +138,7 @@ func TestOptInNames(t *testing.T) {
 	optIn, errs := parseOptIn(map[string]string{
 		AnnotationRollOn:                      "secret/db#user, secret/db, configmap/app, secret/app-*, auto, !secret/noisy",
 		"secret.reloader.stakater.com/reload": `zeta, db, a.b, c\.d, foo|bar`,
-	}, nil, true)
+	}, nil, Reading{All: true})
 	if len(errs) > 0 {
 		t.Fatalf("errors %v", errs)
 	}
@@ -168,7 +168,7 @@ func TestOptInHasPatterns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, nil, true)
+			optIn, errs := parseOptIn(tt.workload, nil, Reading{All: true})
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
@@ -197,13 +197,13 @@ func FuzzParseOptIn(f *testing.F) {
 			"secrets.exclude.reloader.stakater.com/reload": exclude,
 		}
 		template := map[string]string{"configmap.reloader.stakater.com/reload": named, AnnotationRollOn: rollOn}
-		optIn, errs := parseOptIn(workload, template, all)
+		optIn, errs := parseOptIn(workload, template, Reading{All: all})
 		for _, err := range errs {
 			if item, ok := errors.AsType[*itemError](err); !ok || item.annotation == "" || item.problem == "" || len(err.Error()) > 2000 {
 				t.Errorf("error %q is not a short line about one item", err)
 			}
 		}
-		again, _ := parseOptIn(workload, template, all)
+		again, _ := parseOptIn(workload, template, Reading{All: all})
 		for _, text := range []string{"secret/canary", "configmap/canary", "configmap/app-a.b", "secret/x" + named} {
 			source := source(t, text)
 			for _, ref := range []*Reference{nil, reads(), reads("a", "password"), pulls()} {
@@ -241,7 +241,7 @@ func BenchmarkParseOptIn(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, errs := parseOptIn(workload, nil, false); len(errs) > 0 {
+		if _, errs := parseOptIn(workload, nil, Reading{}); len(errs) > 0 {
 			b.Fatal(errs)
 		}
 	}
@@ -251,7 +251,7 @@ func BenchmarkOptInWants(b *testing.B) {
 	optIn, _ := parseOptIn(map[string]string{
 		AnnotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
 		"configmap.reloader.stakater.com/reload": "app,foo-.*",
-	}, nil, false)
+	}, nil, Reading{})
 	source, ref := source(b, "configmap/web"), reads("a", "b")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,9 +11,8 @@ import (
 // annotationWave, on a workload, is its wave: a whole number, 0 by default.
 const annotationWave = "keyturn.dev/wave"
 
-// Read returns the snapshot of an object, and false if it is not of the kind. It keeps nothing of the object itself. RollAll is
-// --roll-all.
-func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
+// Read returns the snapshot of an object, and false if it is not of the kind. It keeps nothing of the object itself.
+func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	parts, ok := k.read(obj)
 	if !ok {
 		return nil, false
@@ -44,7 +43,7 @@ func Read(k Kind, obj runtime.Object, rollAll bool) (*Workload, bool) {
 	if parts.serving {
 		w.ServingSince = w.Version
 	}
-	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, rollAll)
+	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {

@@ -7,56 +7,49 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/expression"
 )
 
-// Annotations of Stakater's Reloader that are not about one kind of source.
-const (
-	reloaderAuto   = "reloader.stakater.com/auto"
-	reloaderSearch = "reloader.stakater.com/search"
-)
-
-// reloaderKinds are the annotations of Reloader about one kind of source.
-var reloaderKinds = []reloaderKind{
-	{
-		kind:    events.KindSecret,
-		named:   "secret.reloader.stakater.com/reload",
-		auto:    "secret.reloader.stakater.com/auto",
-		exclude: "secrets.exclude.reloader.stakater.com/reload",
-	},
-	{
-		kind:    events.KindConfigMap,
-		named:   "configmap.reloader.stakater.com/reload",
-		auto:    "configmap.reloader.stakater.com/auto",
-		exclude: "configmaps.exclude.reloader.stakater.com/reload",
-	},
-}
-
+// reloaderKind are the annotations of Reloader about one kind of source.
 type reloaderKind struct {
 	kind                 events.Kind
 	named, auto, exclude string
 }
 
+// reloaderKinds are the kinds of sources that Reloader has annotations about. The keys of exclusions cannot be configured.
+func reloaderKinds(keys annotations.Reloader) [2]reloaderKind {
+	return [...]reloaderKind{
+		{events.KindSecret, keys.Secret, keys.AutoSecret, "secrets.exclude.reloader.stakater.com/reload"},
+		{events.KindConfigMap, keys.ConfigMap, keys.AutoConfigMap, "configmaps.exclude.reloader.stakater.com/reload"},
+	}
+}
+
 // reloaderReader reads the annotations of Reloader, which mean what they mean to Reloader.
-type reloaderReader struct{ *rules }
+type reloaderReader struct {
+	*rules
+	keys annotations.Reloader
+	// strict has names mean exactly what they mean to Reloader.
+	strict bool
+}
 
 // read reads all of them, kind by kind. All is what Reloader calls --auto-reload-all.
 func (p reloaderReader) read(workload, template map[string]string, all bool) {
 	badAuto := ""
-	for _, k := range reloaderKinds {
+	for _, k := range reloaderKinds(p.keys) {
 		p.excluded(k, workload[k.exclude])
 		from := workload
-		if !k.mentioned(workload) {
+		if !p.mentioned(k, workload) {
 			from = template
 		}
 		p.named(k, from[k.named])
 		// Reloader accepts no other spelling here, unlike for auto.
-		if text := from[reloaderSearch]; text == "true" {
-			p.include = append(p.include, rule{reason: bySearch, annotation: reloaderSearch, item: text, kind: k.kind})
+		if text := from[p.keys.Search]; text == "true" {
+			p.include = append(p.include, rule{reason: bySearch, annotation: p.keys.Search, item: text, kind: k.kind})
 		}
-		auto, typed := from[reloaderAuto], from[k.auto]
-		if !p.auto(k, reloaderAuto, auto) {
+		auto, typed := from[p.keys.Auto], from[k.auto]
+		if !p.auto(k, p.keys.Auto, auto) {
 			badAuto = auto
 		}
 		if !p.auto(k, k.auto, typed) {
@@ -67,18 +60,18 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 		}
 	}
 	if badAuto != "" {
-		p.fail(reloaderAuto, badAuto, reloaderBool)
+		p.fail(p.keys.Auto, badAuto, reloaderBool)
 	}
-	if all && workload[reloaderAuto] == "" && template[reloaderAuto] == "" {
+	if all && workload[p.keys.Auto] == "" && template[p.keys.Auto] == "" {
 		// Reloader knows no secret stores: none of its annotations is about them.
 		p.include = append(p.include, rule{reason: byAll, kind: events.KindOpenBao})
 	}
 }
 
-// mentioned reports whether annotations are about the kind. If those of the workload are not, those of the pod template are read.
-func (k reloaderKind) mentioned(annotations map[string]string) bool {
-	for _, key := range []string{k.named, k.auto, reloaderAuto, reloaderSearch} {
-		if _, ok := annotations[key]; ok {
+// mentioned reports whether annotations are about a kind. If those of the workload are not, those of the pod template are read.
+func (p reloaderReader) mentioned(k reloaderKind, metadata map[string]string) bool {
+	for _, key := range []string{k.named, k.auto, p.keys.Auto, p.keys.Search} {
+		if _, ok := metadata[key]; ok {
 			return true
 		}
 	}
@@ -124,20 +117,21 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 		if item == "" {
 			continue
 		}
-		name, size, err := reloaderName(item, left)
+		name, size, err := p.name(item, left)
 		if err != nil {
 			p.fail(k.named, item, fmt.Sprintf("%v: allowed is the name of a %s, or a regular expression for all of it", err, k.kind))
 			continue
 		}
 		left -= size
-		p.include = append(p.include, rule{reason: byName, annotation: k.named, item: item, kind: k.kind, name: name})
+		p.include = append(p.include, rule{reason: byName, annotation: k.named, item: item, kind: k.kind, name: name, whole: p.strict})
 	}
 }
 
-// reloaderName reads one item of a list of names. It returns the size of the expression, and an error if that is more than limit.
-//
-// The expression must match all of the name. Reloader compiles "^"+item+"$", in which "foo|bar" matches foobaz.
-func reloaderName(item string, limit int) (matcher, int, error) {
+// name reads one item of a list of names. It returns the size of the expression, and an error if that is more than limit.
+func (p reloaderReader) name(item string, limit int) (matcher, int, error) {
+	if p.strict {
+		return strictName(item, limit)
+	}
 	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
 	tree, size, err := expression.Parse(item, limit)
 	if err != nil {
@@ -148,6 +142,18 @@ func reloaderName(item string, limit int) (matcher, int, error) {
 	}
 	// What is an expression alone may be none in parentheses, such as one that ends in a quotation.
 	whole, _, err := expression.Compile("^(?:"+item+")$", math.MaxInt)
+	if err != nil {
+		return nil, 0, err
+	}
+	return pattern{whole}, size, nil
+}
+
+// strictName is name as Reloader itself reads an item: "foo|bar" also matches foobaz.
+func strictName(item string, limit int) (matcher, int, error) {
+	if validName(item) && !strings.Contains(item, ".") {
+		return exactly(item), len(item), nil
+	}
+	whole, size, err := expression.Compile("^"+item+"$", limit)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -156,7 +156,7 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 // TestReloaderBoundsAllExpressions has many expressions each of which is allowed.
 func TestReloaderBoundsAllExpressions(t *testing.T) {
 	annotation := "secret.reloader.stakater.com/reload"
-	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, false)
+	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, Reading{})
 	if len(errs) != 92 {
 		t.Errorf("%d errors, want 92 for those of 100 that do not fit", len(errs))
 	}
@@ -167,7 +167,7 @@ func TestReloaderBoundsAllExpressions(t *testing.T) {
 
 func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
 	names := strings.Repeat("my.config-1,", maxAnnotation/len("my.config-1,"))
-	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, false); len(errs) > 0 {
+	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{}); len(errs) > 0 {
 		t.Errorf("%d errors, the first %v", len(errs), errs[0])
 	}
 }

@@ -179,7 +179,7 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 }
 
 func TestReloaderAutoThatCannotBeReadOptsOutOfAll(t *testing.T) {
-	optIn, _ := parseOptIn(map[string]string{"reloader.stakater.com/auto": "no"}, nil, true)
+	optIn, _ := parseOptIn(map[string]string{"reloader.stakater.com/auto": "no"}, nil, Reading{All: true})
 	if !optIn.Empty() {
 		t.Error("roll-all counted")
 	}
@@ -230,7 +230,7 @@ func TestReloaderErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			workload := map[string]string{AnnotationRollOn: "secret/other", tt.annotation: tt.value}
-			optIn, errs := parseOptIn(workload, nil, true)
+			optIn, errs := parseOptIn(workload, nil, Reading{All: true})
 			if diff := cmp.Diff(tt.want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}

@@ -34,12 +34,12 @@ func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
 func revertedDeployment(t *testing.T, mutate func(*appsv1.Deployment)) *Workload {
 	t.Helper()
 	d := webDeployment("50", rollOn("auto"))
-	w, _ := Read(deployments, d, false)
+	w, _ := Read(deployments, d, Reading{})
 	d.Annotations[annotationReverted] = `{"secret/db":"2:` + w.TemplateID() + `@100/uid"}`
 	if mutate != nil {
 		mutate(d)
 	}
-	w, ok := Read(deployments, d, false)
+	w, ok := Read(deployments, d, Reading{})
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -96,7 +96,7 @@ func TestTheCountOfRevertsIsKnownAfterItsAnnotationIsRemoved(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := webDeployment("60", rollOn("auto"))
 			test.mutate(d)
-			w, _ := Read(deployments, d, false)
+			w, _ := Read(deployments, d, Reading{})
 			if got := w.After(revertedDeployment(t, nil), true).Reverts("secret/db", RolledFor{Version: "100", UID: "uid"}); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
@@ -131,7 +131,7 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 			}
 		})
 	}
-	plain, _ := Read(deployments, webDeployment("50", rollOn("auto")), false)
+	plain, _ := Read(deployments, webDeployment("50", rollOn("auto")), Reading{})
 	write := Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}}
 	first, err := deployments.Patch(plain, write)
 	if err != nil {

@@ -23,6 +23,9 @@ var rollOnKinds = []struct {
 	{events.KindOpenBao, "openbao"},
 }
 
+// everyKey is what follows # where every key counts, whichever the pods are seen to read.
+const everyKey = "*"
+
 // openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
@@ -96,7 +99,7 @@ func (p rollOnReader) item(item string) {
 		return
 	}
 	switch {
-	case excluded && r.key != "":
+	case excluded && (r.key != "" || r.whole):
 		p.fail(AnnotationRollOn, item, "an exclusion is of all keys: "+rollOnAllowed())
 	case excluded:
 		r.reason = Excluded
@@ -123,7 +126,7 @@ func (r *rule) source(text string) string {
 	}
 	name, key, keyed := strings.Cut(rest, "#")
 	switch {
-	case keyed && len(validation.IsConfigMapKey(key)) > 0:
+	case keyed && key != everyKey && len(validation.IsConfigMapKey(key)) > 0:
 		return "what follows # is not a data key"
 	case validName(name):
 		r.name = exactly(name)
@@ -132,7 +135,9 @@ func (r *rule) source(text string) string {
 	default:
 		return "not a name, nor a pattern of one"
 	}
-	r.key = key
+	if r.whole = key == everyKey; !r.whole {
+		r.key = key
+	}
 	return ""
 }
 
@@ -184,6 +189,6 @@ func rollOnAllowed() string {
 		}
 	}
 	return "allowed are none, or any of auto, " + strings.Join(words, ", ") +
-		", <kind>/<name>, <kind>/<name>#<key> and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
+		", <kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#* and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
 		", and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; <name> and <path> may have * and ?"
 }

@@ -208,8 +208,8 @@ func TestRollOn(t *testing.T) {
 }
 
 func TestRollOnErrors(t *testing.T) {
-	const allowed = ": allowed are none, or any of auto, secrets, configmaps, openbao, <kind>/<name>, <kind>/<name>#<key> and " +
-		"!<kind>/<name>, where <kind> is secret or configmap, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
+	const allowed = ": allowed are none, or any of auto, secrets, configmaps, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
+		"<kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
 		"<name> and <path> may have * and ?"
 	tests := []struct {
 		name string
@@ -258,10 +258,11 @@ func TestRollOnErrors(t *testing.T) {
 		{"an exclusion of nothing", "!", "not understood"},
 		{"an exclusion of a word", "!secrets", "not understood"},
 		{"an exclusion of one key", "!secret/db#password", "an exclusion is of all keys"},
+		{"an exclusion of every key", "!secret/db#*", "an exclusion is of all keys"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(rollOn("secret/a,"+tt.item+",secret/z"), nil, true)
+			optIn, errs := parseOptIn(rollOn("secret/a,"+tt.item+",secret/z"), nil, Reading{All: true})
 			if len(errs) != 1 {
 				t.Fatalf("%d errors, want one: %v", len(errs), errs)
 			}

@@ -7,7 +7,7 @@ import (
 
 func TestRollOnThatCannotBeReadIsAList(t *testing.T) {
 	for _, text := range []string{"", " ", ",\n,", "everything"} {
-		optIn, errs := parseOptIn(rollOn(text), rollOn("auto"), true)
+		optIn, errs := parseOptIn(rollOn(text), rollOn("auto"), Reading{All: true})
 		if len(errs) != 1 {
 			t.Errorf("%q: errors %v, want one", text, errs)
 		}
@@ -18,7 +18,7 @@ func TestRollOnThatCannotBeReadIsAList(t *testing.T) {
 }
 
 func TestRollOnSaysThatItIsEmpty(t *testing.T) {
-	_, errs := parseOptIn(rollOn(""), nil, false)
+	_, errs := parseOptIn(rollOn(""), nil, Reading{})
 	if got := lines(errs); len(got) != 1 || !strings.HasPrefix(got[0], "keyturn.dev/roll-on: is empty: allowed are none, or any of auto, ") {
 		t.Errorf("errors %q", got)
 	}

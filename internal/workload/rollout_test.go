@@ -23,7 +23,7 @@ func rolloutOf(t *testing.T, text string) *unstructured.Unstructured {
 func readRollout(t *testing.T, spec, status string) *Workload {
 	t.Helper()
 	const meta = `{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":2}`
-	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":`+meta+`,"spec":`+spec+`,"status":`+status+`}`), false)
+	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":`+meta+`,"spec":`+spec+`,"status":`+status+`}`), Reading{})
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -96,7 +96,7 @@ func TestARolloutIsReadLikeADeployment(t *testing.T) {
 	const text = `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,"annotations":{"keyturn.dev/roll-on":"auto"}},
 		"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a","envFrom":[{"secretRef":{"name":"db"}}]}]}}},
 		"status":{"observedGeneration":"1","phase":"Healthy","replicas":1,"updatedReplicas":1,"availableReplicas":1}}`
-	w, ok := Read(ArgoRollout(), rolloutOf(t, text), false)
+	w, ok := Read(ArgoRollout(), rolloutOf(t, text), Reading{})
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -116,7 +116,7 @@ func FuzzReadRollout(f *testing.F) {
 		if json.Unmarshal([]byte(text), &object.Object) != nil {
 			t.Skip("the API server gives objects")
 		}
-		w, ok := Read(ArgoRollout(), object, true)
+		w, ok := Read(ArgoRollout(), object, Reading{All: true})
 		if !ok {
 			return
 		}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -20,8 +21,23 @@ type rule struct {
 	store string
 	// name is nil for every name.
 	name matcher
-	// key is empty for the whole source.
+	// key is empty for all that the pods read of the source.
 	key string
+	// whole means that every key counts, whatever the pods read. Such a rule names sources.
+	whole bool
+}
+
+// compare orders rules as they are asked: by their reason, and before the others those that include every key.
+func (r rule) compare(other rule) int {
+	switch {
+	case r.reason != other.reason:
+		return cmp.Compare(r.reason, other.reason)
+	case r.whole == other.whole:
+		return 0
+	case r.whole:
+		return -1
+	}
+	return 1
 }
 
 // covers reports whether the rule is about a source.

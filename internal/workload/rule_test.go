@@ -17,10 +17,10 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 				list = "secret/db"
 			}
 			list += strings.Repeat(",", maxAnnotation-len(list))
-			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, false); len(errs) > 0 {
+			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, Reading{}); len(errs) > 0 {
 				t.Errorf("of %d bytes: errors %v", len(list), errs)
 			}
-			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, false)
+			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, Reading{})
 			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
 			if diff := cmp.Diff(want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)

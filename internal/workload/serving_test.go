@@ -47,7 +47,7 @@ func TestAWorkloadServesWithAvailablePodsOfItsTemplate(t *testing.T) {
 		for name, object := range objects {
 			t.Run(name+": "+test.name, func(t *testing.T) {
 				k, _ := BuiltIn().Named(name)
-				w, _ := Read(k, object, false)
+				w, _ := Read(k, object, Reading{})
 				if w.ServingSince != test.want {
 					t.Errorf("it serves since %q, want %q", w.ServingSince, test.want)
 				}
@@ -60,12 +60,12 @@ func TestAWorkloadServesSinceTheFirstOfTheStatesInARow(t *testing.T) {
 	read := func(version string, available int32, image string) *Workload {
 		d := state{1, 1, 3, 3, available}.deployment()
 		d.ResourceVersion, d.Spec.Template.Spec.Containers[0].Image = version, image
-		w, _ := Read(deployments, d, false)
+		w, _ := Read(deployments, d, Reading{})
 		return w
 	}
 	annotated := state{2, 1, 3, 3, 3}.deployment()
 	annotated.ResourceVersion = "50"
-	unobserved, _ := Read(deployments, annotated, false)
+	unobserved, _ := Read(deployments, annotated, Reading{})
 	tests := []struct {
 		name          string
 		earlier, then *Workload

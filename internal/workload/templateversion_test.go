@@ -11,7 +11,7 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 	read := func(version, image string) *Workload {
 		d := webDeployment(version, nil)
 		d.Spec.Template.Spec.Containers[0].Image = image
-		w, _ := Read(deployments, d, false)
+		w, _ := Read(deployments, d, Reading{})
 		return w
 	}
 	type state struct {
@@ -61,7 +61,7 @@ func TestATemplateIsWrittenWithItsVersion(t *testing.T) {
 		d.ManagedFields = []metav1.ManagedFieldsEntry{
 			{Manager: "kubectl", Time: &at}, {Manager: "controller", Subresource: "status", Time: &status}, {Manager: "old"},
 		}
-		w, _ := Read(deployments, d, false)
+		w, _ := Read(deployments, d, Reading{})
 		return w
 	}
 	first := read("10").After(nil, true)

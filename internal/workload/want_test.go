@@ -15,6 +15,8 @@ type wantTest struct {
 	workload map[string]string
 	template map[string]string
 	all      bool
+	// reloader is --reloader.
+	reloader bool
 	source   string
 	ref      *Reference
 	match    bool
@@ -28,7 +30,7 @@ type wantTest struct {
 func runWantTests(t *testing.T, tests []wantTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, tt.template, tt.all)
+			optIn, errs := parseOptIn(tt.workload, tt.template, Reading{All: tt.all, Reloader: tt.reloader})
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}

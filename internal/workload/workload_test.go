@@ -50,7 +50,7 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 			if !ok {
 				t.Fatal("there is no such kind")
 			}
-			w, ok := Read(k, objects[name], false)
+			w, ok := Read(k, objects[name], Reading{})
 			if !ok {
 				t.Fatal("it cannot be read")
 			}
@@ -68,7 +68,7 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 				t.Errorf("it wants db for the reason %s, want %s", want.Reason, byAuto)
 			}
 			for other, object := range objects {
-				if _, ok := Read(k, object, false); ok != (other == name) {
+				if _, ok := Read(k, object, Reading{}); ok != (other == name) {
 					t.Errorf("a %s is read as one: %t", other, ok)
 				}
 			}
@@ -80,7 +80,7 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 }
 
 func TestACronJobRollsNothingThatRuns(t *testing.T) {
-	w, _ := Read(cronJobs, everyKind(metav1.ObjectMeta{}, corev1.PodTemplateSpec{})["cronjob"], false)
+	w, _ := Read(cronJobs, everyKind(metav1.ObjectMeta{}, corev1.PodTemplateSpec{})["cronjob"], Reading{})
 	if w.Progress.State != Complete || w.Progress.Pods != 0 {
 		t.Errorf("got state %d with %d pods, want one that is complete at once and takes no place", w.Progress.State, w.Progress.Pods)
 	}
@@ -101,7 +101,7 @@ func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w, ok := Read(deployments, webDeployment("50", test.annotations), false)
+			w, ok := Read(deployments, webDeployment("50", test.annotations), Reading{})
 			if !ok {
 				t.Fatal("it cannot be read")
 			}
@@ -138,7 +138,7 @@ func TestTemplatesAreToldApart(t *testing.T) {
 	read := func(mutate func(*appsv1.Deployment)) *Workload {
 		deployment := webDeployment("50", nil)
 		mutate(deployment)
-		w, _ := Read(deployments, deployment, false)
+		w, _ := Read(deployments, deployment, Reading{})
 		return w
 	}
 	before := read(func(*appsv1.Deployment) {})
@@ -166,7 +166,7 @@ func TestTemplatesAreToldApart(t *testing.T) {
 // workloadThat is a workload in the namespace shop with an annotation and references.
 func workloadThat(t *testing.T, annotation string, refs ...Reference) *Workload {
 	t.Helper()
-	optIn, problems := parseOptIn(rollOn(annotation), nil, false)
+	optIn, problems := parseOptIn(rollOn(annotation), nil, Reading{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -1,0 +1,172 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+)
+
+func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
+	const secretReload = "secret.reloader.stakater.com/reload"
+	runWantTests(t, []wantTest{
+		{
+			name:     "a star is every key of a source of which one is read",
+			workload: rollOn("secret/db#*"), source: "secret/db", ref: reads("user"),
+			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+		},
+		{
+			name:     "and of a source that is not read",
+			workload: rollOn("secret/db#*"), source: "secret/db",
+			want: byName,
+		},
+		{
+			name:     "a star includes the keys that are named beside it",
+			workload: rollOn("secret/db#password, secret/db#*"), source: "secret/db", ref: reads("user"),
+			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+		},
+		{
+			name:     "and the source that is named beside it",
+			workload: rollOn("auto, secret/db, secret/db#*"), source: "secret/db", ref: reads("user"),
+			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+		},
+		{
+			name:     "a star after a pattern is of every source that matches",
+			workload: rollOn("secret/db-?#*"), source: "secret/db-1", ref: reads("user"),
+			want: byName,
+		},
+		{
+			name:     "an exclusion beats it",
+			workload: rollOn("secret/db#*, !secret/db"), source: "secret/db", ref: reads("user"),
+			want: Excluded,
+		},
+		{
+			name:     "another source that is read is not included",
+			workload: rollOn("secret/db#*"), source: "secret/mail", ref: reads("user"),
+			want: NotWanted,
+		},
+		{
+			name:     "with --reloader a name of Reloader is every key",
+			workload: map[string]string{secretReload: "db"}, reloader: true, source: "secret/db", ref: reads("user"),
+			want: byName, by: secretReload + ": db",
+		},
+		{
+			name:     "also where an expression matches it",
+			workload: map[string]string{secretReload: "d."}, reloader: true, source: "secret/db", ref: reads("user"),
+			want: byName,
+		},
+		{
+			name:     "and where roll-on names it, too",
+			workload: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"}, reloader: true, source: "secret/db", ref: reads("user"),
+			want: byName, by: secretReload + ": db",
+		},
+		{
+			name:     "with --reloader a name in roll-on is the keys that are read",
+			workload: rollOn("secret/db"), reloader: true, source: "secret/db", ref: reads("user"),
+			want: byName, keys: []string{"user"},
+		},
+		{
+			name:     "with --reloader auto is the keys that are read",
+			workload: map[string]string{"reloader.stakater.com/auto": "true"}, reloader: true, source: "secret/db", ref: reads("user"),
+			want: byAuto, keys: []string{"user"},
+		},
+	})
+}
+
+func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
+	tests := []struct {
+		item, name           string
+		ordinary, asInItself bool
+	}{
+		{"foo", "foo", true, true},
+		{"foo", "foobaz", false, false},
+		{"foo|bar", "foo", true, true},
+		{"foo|bar", "bar", true, true},
+		{"foo|bar", "foobaz", false, true},
+		{"foo|bar", "bazbar", false, true},
+		{"foo|bar", "baz", false, false},
+		{"(foo|bar)", "foobaz", false, false},
+		{"app-.*", "app-one", true, true},
+		{"app-.*", "my-app-one", false, false},
+		{"a.b", "a-b", true, true},
+		{`a\.b`, "a-b", false, false},
+	}
+	for _, tt := range tests {
+		for strict, want := range map[bool]bool{false: tt.ordinary, true: tt.asInItself} {
+			optIn, errs := parseOptIn(map[string]string{"configmap.reloader.stakater.com/reload": tt.item}, nil, Reading{Reloader: strict})
+			if got := optIn.Wants(source(t, "configmap/"+tt.name), nil, false).Wanted(); got != want || len(errs) > 0 {
+				t.Errorf("%s and %s, with --reloader %t: got %t, want %t; errors %v", tt.item, tt.name, strict, got, want, errs)
+			}
+		}
+	}
+	t.Run("what is too large or malformed is reported", func(t *testing.T) {
+		const annotation = "secret.reloader.stakater.com/reload"
+		optIn, errs := parseOptIn(map[string]string{annotation: "a)|(b, (?:xxxxxxxxxxxxxxxxxxxx){999}, db"}, nil, Reading{Reloader: true})
+		want := []string{
+			annotation + `: item "a)|(b": unexpected ): allowed is the name of a secret, or a regular expression for all of it`,
+			annotation + `: item "(?:xxxxxxxxxxxxxxxxxxxx){999}": the expressions have more than 16384 steps in all: ` +
+				"allowed is the name of a secret, or a regular expression for all of it",
+		}
+		if diff := cmp.Diff(want, lines(errs)); diff != "" {
+			t.Errorf("errors (-want +got):\n%s", diff)
+		}
+		if got := optIn.names("shop"); len(got) != 1 || got[0].Name != "db" {
+			t.Errorf("names %v", got)
+		}
+	})
+	t.Run("an annotation full of names is read", func(t *testing.T) {
+		names := strings.Repeat("a,", maxAnnotation/2)
+		if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{Reloader: true}); len(errs) > 0 {
+			t.Errorf("errors %v", errs)
+		}
+	})
+}
+
+func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
+	keys := annotations.Default()
+	keys.Auto, keys.Secret, keys.Search = "example.org/auto", "example.org/secrets", "example.org/search"
+	tests := []struct {
+		name               string
+		workload, template map[string]string
+		source             string
+		want               WantReason
+		by                 string
+	}{
+		{"a name", map[string]string{"example.org/secrets": "db"}, nil, "secret/db", byName, "example.org/secrets"},
+		{"auto", map[string]string{"example.org/auto": "true"}, nil, "secret/db", byAuto, "example.org/auto"},
+		{"auto on the template", nil, map[string]string{"example.org/auto": "true"}, "configmap/app", byAuto, "example.org/auto"},
+		{"search", map[string]string{"example.org/search": "true"}, nil, "configmap/app", bySearch, "example.org/search"},
+		{"a key that is not configured", map[string]string{"configmap.reloader.stakater.com/auto": "true"}, nil, "configmap/app", byAuto, "configmap.reloader.stakater.com/auto"},
+		{"a key of before", map[string]string{"reloader.stakater.com/auto": "true", "reloader.stakater.com/search": "true"}, nil, "secret/db", NotWanted, ""},
+		{"a key of before for names", map[string]string{"secret.reloader.stakater.com/reload": "db"}, nil, "secret/db", NotWanted, ""},
+		{
+			"a key of before does not keep the template from being read", map[string]string{"reloader.stakater.com/auto": "false"},
+			map[string]string{"example.org/auto": "true"}, "secret/db", byAuto, "example.org/auto",
+		},
+		{
+			"a configured key does", map[string]string{"example.org/auto": "false"},
+			map[string]string{"example.org/auto": "true"}, "secret/db", NotWanted, "",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			optIn, errs := parseOptIn(tt.workload, tt.template, Reading{Keys: keys})
+			got := optIn.Wants(source(t, tt.source), reads(), true)
+			if got.Reason != tt.want || got.Annotation != tt.by || len(errs) > 0 {
+				t.Errorf("got %s by %q, want %s by %q; errors %v", got.Reason, got.Annotation, tt.want, tt.by, errs)
+			}
+		})
+	}
+	t.Run("errors name the configured key", func(t *testing.T) {
+		_, errs := parseOptIn(map[string]string{"example.org/auto": "yes", "example.org/secrets": "a("}, nil, Reading{Keys: keys})
+		want := []string{
+			`example.org/secrets: item "a(": missing closing ): allowed is the name of a secret, or a regular expression for all of it`,
+			`example.org/auto: item "yes": read as "false": allowed are "true" and "false"`,
+		}
+		if diff := cmp.Diff(want, lines(errs)); diff != "" {
+			t.Errorf("errors (-want +got):\n%s", diff)
+		}
+	})
+}

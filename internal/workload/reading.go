@@ -1,0 +1,21 @@
+package workload
+
+import "github.com/keyturn/keyturn/internal/annotations"
+
+// Reading is what it depends on how a workload is read, beside the workload. It is the same for all workloads of an actuator.
+type Reading struct {
+	// All is --roll-all.
+	All bool
+	// Reloader is --reloader: what Reloader's annotations name counts with every key, and names are compiled as Reloader compiles them.
+	Reloader bool
+	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
+	Keys annotations.Reloader
+}
+
+// keys returns the keys of Reloader's annotations.
+func (r Reading) keys() annotations.Reloader {
+	if r.Keys == (annotations.Reloader{}) {
+		return annotations.Default()
+	}
+	return r.Keys
+}
