@@ -59,6 +59,9 @@ type Change struct {
 	Store *StoreState `json:"store,omitempty"`
 	// Status is set for KindExternalSecret and KindCertificate only.
 	Status *Status `json:"status,omitempty"`
+	// Recent is set for KindSecretProviderClass only. It lists the fingerprints that it had last, at most MaxRecent, the current one at the end.
+	// Its pods get a new content one after the other: one that gets what others had before makes no change.
+	Recent []string `json:"recent,omitempty"`
 }
 
 // ID returns the event's id. It depends on what was read, not on who read it or when, so that replays, restarts and a
@@ -90,6 +93,9 @@ const (
 	MaxKeys     = 1000
 	MaxKeyNames = 128 << 10
 )
+
+// MaxRecent is the number of fingerprints that Change.Recent lists at most.
+const MaxRecent = 16
 
 // Cause is what wrote a Secret, or what triggered the sync of an ExternalSecret.
 type Cause struct {

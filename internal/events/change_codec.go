@@ -2,6 +2,7 @@ package events
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 )
@@ -114,6 +115,12 @@ func (c Change) validateKind() error {
 		return errors.New("only events of Secrets and ExternalSecrets have a cause")
 	case c.Status != nil && !hasStatus, c.Status == nil && hasStatus && c.Verb != VerbDeleted:
 		return errors.New("events of ExternalSecrets and Certificates have a status, and no others")
+	case c.Recent != nil && c.Source.Kind != KindSecretProviderClass:
+		return errors.New("only events of SecretProviderClasses have recent fingerprints")
+	case len(c.Recent) > MaxRecent:
+		return errors.New("there are too many recent fingerprints")
+	case slices.ContainsFunc(c.Recent, func(text string) bool { return !isFingerprint(text) }):
+		return errors.New("a recent fingerprint is not k<key id>:<32 hex digits>")
 	case c.Source.Kind == KindOpenBao:
 		return c.validateStore()
 	case c.Store != nil:

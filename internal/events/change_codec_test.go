@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,7 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 
 func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 	secret, bao := changeOf(KindSecret, VerbChanged), changeOf(KindOpenBao, VerbRotated)
+	mounted := changeOf(KindSecretProviderClass, VerbChanged)
 	synced, issued := changeOf(KindExternalSecret, VerbSynced), changeOf(KindCertificate, VerbIssued)
 	tests := []struct {
 		name  string
@@ -128,6 +130,10 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 		{"a Certificate has the state of a store", issued, func(c *Change) { c.Store = bao.Store }},
 		{"an ExternalSecret has no status", synced, func(c *Change) { c.Status = nil }},
 		{"an ExternalSecret has no namespace", synced, func(c *Change) { c.Source.Namespace = "" }},
+		{"a Secret has recent fingerprints", secret, func(c *Change) { c.Recent = []string{sum("1")} }},
+		{"a SecretProviderClass has a status", mounted, func(c *Change) { c.Status = synced.Status }},
+		{"a recent fingerprint is none", mounted, func(c *Change) { c.Recent = []string{"hunter2"} }},
+		{"there are too many recent fingerprints", mounted, func(c *Change) { c.Recent = slices.Repeat([]string{sum("1")}, MaxRecent+1) }},
 		{"a path has a namespace of Kubernetes", bao, func(c *Change) { c.Source.Namespace = "shop" }},
 		{"a path has a status", bao, func(c *Change) { c.Status = synced.Status }},
 		{"a path has a cause", bao, func(c *Change) { c.Cause = &Cause{Event: "x"} }},

@@ -80,6 +80,9 @@ func changeOf(kind Kind, verb Verb) Change {
 			c.Status.RenewalTime = testTime.AddDate(0, 0, -1).Truncate(time.Second)
 		}
 	}
+	if kind == KindSecretProviderClass {
+		c.Keys, c.Changed, c.Truncated, c.Recent = nil, nil, true, []string{sum("1"), sum("2")}
+	}
 	switch verb {
 	case VerbObserved:
 		c.Changed, c.Previous, c.ChangedAt, c.Cause = nil, "", "", nil
@@ -92,7 +95,7 @@ func changeOf(kind Kind, verb Verb) Change {
 // allChanges returns one change of each type.
 func allChanges() []Change {
 	var list []Change
-	for _, kind := range []Kind{KindConfigMap, KindSecret, KindOpenBao, KindExternalSecret, KindCertificate} {
+	for _, kind := range []Kind{KindConfigMap, KindSecret, KindOpenBao, KindExternalSecret, KindCertificate, KindSecretProviderClass} {
 		for _, verb := range verbs[kind] {
 			list = append(list, changeOf(kind, verb))
 		}

@@ -18,6 +18,8 @@ const (
 	// KindExternalSecret and KindCertificate are causes. Workloads depend on the Secret that they write, not on them.
 	KindExternalSecret Kind = "externalsecret"
 	KindCertificate    Kind = "certificate"
+	// KindSecretProviderClass is what the Secrets Store CSI driver mounts into pods. Its content is the versions that the driver reports.
+	KindSecretProviderClass Kind = "secretproviderclass"
 	// KindRollout is the kind of an Outcome.
 	KindRollout Kind = "rollout"
 	// KindCluster is the kind of a Claim and of a Watched.
@@ -30,10 +32,14 @@ var resources = map[Kind]struct{ api, plural string }{
 	KindConfigMap:      {"/api/v1", "configmaps"},
 	KindExternalSecret: {"/apis/external-secrets.io/v1", "externalsecrets"},
 	KindCertificate:    {"/apis/cert-manager.io/v1", "certificates"},
+
+	KindSecretProviderClass: {"/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasses"},
 }
 
 // SourceKinds returns the kinds that workloads can depend on.
-func SourceKinds() []Kind { return []Kind{KindConfigMap, KindOpenBao, KindSecret} }
+func SourceKinds() []Kind {
+	return []Kind{KindConfigMap, KindOpenBao, KindSecret, KindSecretProviderClass}
+}
 
 // Source names an object that workloads depend on.
 type Source struct {
@@ -63,7 +69,8 @@ func (s Source) selfLink() string {
 func ParseSource(text string) (Source, error) {
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok || !slices.Contains(SourceKinds(), Kind(kind)) || name == "" {
-		return Source{}, fmt.Errorf("source %q: want secret/<name>, configmap/<name> or openbao/<store>/<namespace>/<mount>/<path>", text)
+		return Source{}, fmt.Errorf("source %q: want secret/<name>, configmap/<name>, secretproviderclass/<name> or "+
+			"openbao/<store>/<namespace>/<mount>/<path>", text)
 	}
 	return Source{Kind: Kind(kind), Name: name}, nil
 }

@@ -49,8 +49,11 @@ var verbs = map[Kind][]Verb{
 	KindOpenBao:        {VerbObserved, VerbRotated, VerbDeleted},
 	KindExternalSecret: {VerbObserved, VerbSynced, VerbFailed, VerbDeleted},
 	KindCertificate:    {VerbObserved, VerbIssued, VerbFailed, VerbDeleted},
-	KindRollout:        {VerbStarted, VerbCompleted, VerbFailed, VerbSkipped, VerbHeld},
-	KindCluster:        {VerbClaimed, VerbWatched},
+
+	KindSecretProviderClass: {VerbObserved, VerbChanged, VerbDeleted},
+
+	KindRollout: {VerbStarted, VerbCompleted, VerbFailed, VerbSkipped, VerbHeld},
+	KindCluster: {VerbClaimed, VerbWatched},
 }
 
 func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }
