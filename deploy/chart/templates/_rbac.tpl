@@ -37,6 +37,13 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 {{- include "keyturn.identityRule" . }}
 {{- end }}
 
+{{- define "keyturn.actuatorArgoRolloutsRules" -}}
+# The workloads of Argo Rollouts: watch references and rollouts, and roll with one patch.
+- apiGroups: [argoproj.io]
+  resources: [rollouts]
+  verbs: [list, watch, patch]
+{{- end }}
+
 {{- define "keyturn.namespacesRules" -}}
 # Namespace labels, for the selector.
 - apiGroups: [""]

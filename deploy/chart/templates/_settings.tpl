@@ -53,6 +53,7 @@ The variables of both programs.
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
 {{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
+{{- if .Values.argoRollouts.enabled }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
@@ -65,7 +66,7 @@ The variables of both programs.
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
 {{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
-{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
 {{- range $name, $value := .Values.env -}}
