@@ -19,6 +19,7 @@ import (
 const (
 	reasonRolledOut        = "rolled-out"
 	reasonDeadlineExceeded = "deadline-exceeded"
+	reasonAborted          = "aborted"
 	reasonTimedOut         = "timed-out"
 	reasonSuperseded       = "superseded"
 	reasonReverted         = "reverted"
@@ -141,6 +142,8 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
 	case w.Progress.State == workload.Complete:
 		return f.end(key, events.VerbCompleted, reasonRolledOut, w.Progress.Message), true
+	case w.Progress.Aborted:
+		return f.end(key, events.VerbFailed, reasonAborted, w.Progress.Message), true
 	case w.Progress.State == workload.Failed:
 		return f.end(key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message), true
 	}

@@ -22,6 +22,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 			w.Revision, w.Generation, w.Progress = revision, generation, workload.Progress{State: state, Message: "m", Pods: 1}
 		})
 	}
+	aborted := at("r1", 2, workload.Failed)
+	aborted.Progress.Aborted = true
 	other, _ := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})
 	other.Revision, other.Generation = "r2", 3
 	successor := at("r1", 2, workload.Complete)
@@ -37,6 +39,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 		{"someone has paused it", at("r1", 2, workload.Waiting), "", ""},
 		{"all pods are new", at("r1", 2, workload.Complete), events.VerbCompleted, "rolled-out"},
 		{"the controller has given up", at("r1", 2, workload.Failed), events.VerbFailed, "deadline-exceeded"},
+		{"the rollout was aborted", aborted, events.VerbFailed, "aborted"},
 		{"someone else has changed the template", other, events.VerbSkipped, "superseded"},
 		{"someone else has restored the template of before", at("", 3, workload.Complete), events.VerbFailed, "reverted"},
 		{"the workload is gone", nil, events.VerbSkipped, "workload-gone"},

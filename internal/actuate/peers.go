@@ -80,5 +80,8 @@ func (f *failedPeers) resumeOutcome(last events.Outcome) {
 
 // failsPeers reports whether an outcome is a reason not to roll others for the same change.
 func failsPeers(outcome events.Outcome) bool {
-	return outcome.Verb == events.VerbFailed && (outcome.Reason == reasonDeadlineExceeded || outcome.Reason == reasonTimedOut)
+	if outcome.Verb != events.VerbFailed {
+		return false
+	}
+	return outcome.Reason == reasonDeadlineExceeded || outcome.Reason == reasonAborted || outcome.Reason == reasonTimedOut
 }

@@ -21,6 +21,8 @@ type Progress struct {
 	State State
 	// Message says more, for people.
 	Message string
+	// Aborted says that a rollout has failed because it was aborted, by a person or an analysis, and the pods of before come back.
+	Aborted bool
 	// Pods is how many pods the workload is to have. A rollout of none needs no slot among the rollouts in progress.
 	Pods int32
 	// Done grows while pods are replaced and become ready. Two states can be compared if they are of one generation and have the same Pods.

@@ -50,6 +50,7 @@ type rollout struct {
 	Status struct {
 		Phase   string `json:"phase"`
 		Message string `json:"message"`
+		Abort   bool   `json:"abort"`
 		// ObservedGeneration is a number, as text.
 		ObservedGeneration string `json:"observedGeneration"`
 		Replicas           int32  `json:"replicas"`
@@ -77,6 +78,7 @@ func (r *rollout) progress() Progress {
 	case "Healthy":
 		return p.is(Complete, "")
 	case "Degraded":
+		p.Aborted = status.Abort
 		return p.is(Failed, status.Message)
 	case "Paused":
 		return p.is(Waiting, "the Rollout is paused: "+status.Message)

@@ -60,7 +60,11 @@ func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 		},
 		{
 			"it is aborted", three, `{"observedGeneration":"2","phase":"Degraded","abort":true,"message":"RolloutAborted: Rollout aborted update to revision 2"}`,
-			Progress{State: Failed, Message: "RolloutAborted: Rollout aborted update to revision 2", Pods: 3},
+			Progress{State: Failed, Aborted: true, Message: "RolloutAborted: Rollout aborted update to revision 2", Pods: 3},
+		},
+		{
+			"the controller has given up", three, `{"observedGeneration":"2","phase":"Degraded","message":"ProgressDeadlineExceeded: timed out"}`,
+			Progress{State: Failed, Message: "ProgressDeadlineExceeded: timed out", Pods: 3},
 		},
 		{
 			"a step is a pause", steps, `{"observedGeneration":"2","phase":"Paused","message":"CanaryPauseStep","currentStepIndex":1}`,

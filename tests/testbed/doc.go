@@ -2,12 +2,12 @@
 // controller manager, the scheduler and kwok, whose nodes run no containers but whose pods become ready like real ones.
 //
 // Beside it run, on request, the External Secrets Operator ([ControlPlane.StartExternalSecrets]), cert-manager's controllers
-// ([ControlPlane.StartCertManager]), and Flux's ([ControlPlane.StartFlux]) with git repositories for it ([ServeGit]). All of them
-// are the real ones. Package secretstore runs the secret store.
+// ([ControlPlane.StartCertManager]), that of Argo Rollouts ([ControlPlane.StartArgoRollouts]), and Flux's ([ControlPlane.StartFlux]) with git
+// repositories for it ([ServeGit]). All of them are the real ones. Package secretstore runs the secret store.
 //
 // Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the
 // user's cache folder, one folder per server and version. On two cores that takes about six minutes for a control plane and
-// fourteen for the others, once; "go run ./tests/testbed/cmd/build" does it ahead of the tests. Binaries in the folder that
+// sixteen for the others, once; "go run ./tests/testbed/cmd/build" does it ahead of the tests. Binaries in the folder that
 // KUBEBUILDER_ASSETS names are used instead where they exist. The secret store is Vault, because OpenBao is no module that
 // could be built; set BAO_BIN to the path of an OpenBao binary to use that.
 //

@@ -1,0 +1,152 @@
+package tests
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
+	r := newArgoRig(t, programs.Options{})
+	r.startController()
+	r.secret("db", map[string]string{"password": "one"})
+	r.createRollout(argoRollout{name: "web", secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
+	r.createRollout(argoRollout{name: "other", secret: "db", annotations: `{}`})
+	r.awaitPhase("web", "Healthy")
+	r.awaitPhase("other", "Healthy")
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+
+	completed := r.outcomeOf("web", events.VerbCompleted)
+	if completed.Workload.Kind != "rollout" || completed.Revision != r.templateRevision("web") || completed.Revision == "" {
+		t.Errorf("completed: got %s at revision %q, want rollout/web at %q", completed.Workload, completed.Revision, r.templateRevision("web"))
+	}
+	if phase := r.field("web", "status", "phase"); phase != "Healthy" {
+		t.Errorf("phase when it was completed: got %s, want Healthy", phase)
+	}
+	if got := r.replicaSets("web"); got != 2 {
+		t.Errorf("ReplicaSets: got %d, want the one of before and one new one", got)
+	}
+	if got := r.replicaSets("other"); got != 1 {
+		t.Errorf("ReplicaSets of the one that asks for nothing: got %d, want 1", got)
+	}
+}
+
+func TestACanaryThatPausesIsWaitedForAndHoldsNobody(t *testing.T) {
+	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
+	r.startController()
+	r.secret("db", map[string]string{"password": "one"})
+	r.secret("other", map[string]string{"password": "one"})
+	r.createRollout(argoRollout{
+		name: "canary", secret: "db", steps: `[{setWeight: 50}, {pause: {}}]`, annotations: `{keyturn.dev/roll-on: auto, keyturn.dev/wave: "-1"}`,
+	})
+	r.awaitPhase("canary", "Healthy")
+	r.deploy(r.reading("next", "db", 1, nil))
+	stuck := r.reading("stuck", "other", 1, nil)
+	stuck.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.awaitPhase("canary", "Paused")
+	r.outcomeOf("next", events.VerbCompleted)
+
+	// What makes no progress, and does not wait, begins later and times out.
+	r.secret("other", map[string]string{"password": "two"})
+	if failed := r.outcomeOf("stuck", events.VerbFailed); failed.Reason != "timed-out" {
+		t.Errorf("reason of the failure: got %s, want timed-out", failed.Reason)
+	}
+	ended := func(outcome events.Outcome) bool {
+		return outcome.Workload.Name == "canary" && outcome.Verb != events.VerbStarted
+	}
+	if outcomes := r.outcomes(); slices.ContainsFunc(outcomes, ended) {
+		t.Errorf("the rollout of the canary has ended while it pauses: %+v", outcomes)
+	}
+
+	r.setStatus("canary", `{"pauseConditions":null}`)
+	r.outcomeOf("canary", events.VerbCompleted)
+
+	r.secret("db", map[string]string{"password": "three"})
+	r.eventually("the canary is rolled again", func(context.Context) bool { return r.replicaSets("canary") == 3 })
+	r.awaitPhase("canary", "Paused")
+	r.setStatus("canary", `{"abort":true}`)
+	if failed := r.outcomeOf("canary", events.VerbFailed); failed.Reason != "aborted" {
+		t.Errorf("reason of the failure: got %s (%s), want aborted", failed.Reason, failed.Message)
+	}
+
+	// A new pod template ends the abort, which is then no failure of this rollout.
+	r.secret("db", map[string]string{"password": "four"})
+	r.eventually("the canary is rolled once more", func(context.Context) bool { return r.replicaSets("canary") == 4 })
+	r.awaitPhase("canary", "Paused")
+	r.setStatus("canary", `{"pauseConditions":null}`)
+	r.eventually("the last rollout of the canary is completed", func(context.Context) bool {
+		outcomes := r.outcomes()
+		return slices.ContainsFunc(outcomes, func(outcome events.Outcome) bool {
+			return outcome.Workload.Name == "canary" && outcome.Verb == events.VerbCompleted && outcome.Revision == r.templateRevision("canary")
+		})
+	})
+	failed := 0
+	for _, outcome := range r.outcomes() {
+		if outcome.Workload.Name == "canary" && outcome.Verb == events.VerbFailed {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("failures of the canary: got %d, want that of the abort alone", failed)
+	}
+}
+
+func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
+	uninstallRollouts(t)
+	r := newArgoRig(t, programs.Options{})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("api", "db", 1, nil))
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("api", events.VerbCompleted)
+
+	for _, name := range []string{"first", "again"} {
+		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
+			t.Fatal(err)
+		}
+		r.createRollout(argoRollout{name: name, secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
+		r.awaitKnown("1")
+		r.secret("db", map[string]string{"password": name})
+		r.eventually(name+" is rolled", func(context.Context) bool { return r.templateRevision(name) != "" })
+		uninstallRollouts(t)
+		r.awaitKnown("0")
+	}
+}
+
+// awaitKnown waits until the actuator knows so many Rollouts.
+func (r *argoRig) awaitKnown(count string) {
+	r.Helper()
+	r.eventually("the actuator knows "+count+" Rollouts", func(context.Context) bool {
+		return r.series(r.actuator, "keyturn_workloads", `kind="rollout"`) == count
+	})
+}
+
+// uninstallRollouts removes the kind Rollout, and with it all that there are.
+func uninstallRollouts(t *testing.T) {
+	t.Helper()
+	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	kinds := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
+	testkit.Await(t, "the kind is not installed", func(ctx context.Context) bool {
+		err := kinds.Delete(ctx, "rollouts.argoproj.io", metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err != nil
+	})
+}

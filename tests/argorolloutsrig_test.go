@@ -1,0 +1,144 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// argoRolloutsRights are the permissions in addition to those of deploy/base.
+const argoRolloutsRights = "../deploy/components/argo-rollouts/rbac.yaml"
+
+// argoRig is a rig for workloads of Argo Rollouts.
+type argoRig struct {
+	*rig
+	custom dynamic.ResourceInterface
+}
+
+// newArgoRig is newRig with an actuator that rolls Rollouts. It starts no controller of them.
+func newArgoRig(t *testing.T, options programs.Options) *argoRig {
+	t.Helper()
+	options.ActuatorArgs = append([]string{"--settle", "50ms", "--argo-rollouts"}, options.ActuatorArgs...)
+	r := newRig(t, options)
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), argoRolloutsRights); err != nil {
+		t.Fatal(err)
+	}
+	resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+	return &argoRig{r, dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)}
+}
+
+// startController starts the controller of Argo Rollouts, with its kinds, for as long as the test runs.
+func (r *argoRig) startController() {
+	r.Helper()
+	controller, err := plane.StartArgoRollouts(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	controller.StopAfter(r.T)
+}
+
+// argoRollout is a Rollout of two pods, whose container is to read a Secret.
+type argoRollout struct {
+	name, secret string
+	// annotations are those of its metadata, in braces.
+	annotations string
+	// steps are those of its canary, in brackets. Empty means none.
+	steps string
+	// workloadRef is the Deployment whose pod template it runs. Empty: it has one of its own, which reads the Secret.
+	workloadRef string
+}
+
+func (r *argoRig) createRollout(o argoRollout) {
+	r.Helper()
+	if o.steps == "" {
+		o.steps = "[]"
+	}
+	pods := fmt.Sprintf(`template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: main, image: "example.com/app:1", envFrom: [{secretRef: {name: %[2]s}}]}]}`, o.name, o.secret)
+	if o.workloadRef != "" {
+		pods = fmt.Sprintf(`workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %s}`, o.workloadRef)
+	}
+	err := plane.ApplyYAML(r.Context(), strings.NewReader(fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: %s, namespace: %s, annotations: %s}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: %[1]s}}
+  strategy: {canary: {maxSurge: 1, maxUnavailable: 0, steps: %[4]s}}
+  %[5]s
+`, o.name, r.namespace, o.annotations, o.steps, pods)))
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *argoRig) rollout(name string) *unstructured.Unstructured {
+	r.Helper()
+	object, err := r.custom.Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return object
+}
+
+// field returns a text in a Rollout, empty if it has none there.
+func (r *argoRig) field(name string, path ...string) string {
+	r.Helper()
+	text, _, err := unstructured.NestedString(r.rollout(name).Object, path...)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return text
+}
+
+// templateRevision returns the revision on the pod template of a Rollout.
+func (r *argoRig) templateRevision(name string) string {
+	r.Helper()
+	return r.field(name, "spec", "template", "metadata", "annotations", "keyturn.dev/revision")
+}
+
+func (r *argoRig) awaitPhase(name, phase string) {
+	r.Helper()
+	r.eventually("rollout "+name+" is "+phase, func(context.Context) bool {
+		object := r.rollout(name)
+		observed, _, _ := unstructured.NestedString(object.Object, "status", "observedGeneration")
+		now, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		return observed == fmt.Sprint(object.GetGeneration()) && now == phase
+	})
+}
+
+// setStatus does what the kubectl plugin of Argo Rollouts does to promote or abort.
+func (r *argoRig) setStatus(name, status string) {
+	r.Helper()
+	_, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// replicaSets counts the ReplicaSets that the controller has made of a Rollout: one for each pod template that it had.
+func (r *argoRig) replicaSets(name string) int {
+	r.Helper()
+	list, err := r.client.AppsV1().ReplicaSets(r.namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		r.Fatal(err)
+	}
+	made := 0
+	for _, set := range list.Items {
+		if owner := metav1.GetControllerOf(&set); owner != nil && owner.Kind == "Rollout" {
+			made++
+		}
+	}
+	return made
+}
