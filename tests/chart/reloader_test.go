@@ -11,8 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// reloaderDefaults are the values below "reloader" of Reloader's chart 2.2.16, with their defaults.
+// reloaderDefaults are the values of Reloader's chart 2.2.16 with their defaults, but for the image.
 const reloaderDefaults = `
+global: {imageRegistry: "", imagePullSecrets: []}
+kubernetes: {host: https://kubernetes.default}
+nameOverride: ""
+fullnameOverride: ""
+image: {name: stakater/reloader, repository: keyturn, tag: devel, pullPolicy: IfNotPresent}
 reloader:
   autoReloadAll: false
   isArgoRollouts: false
@@ -79,7 +84,7 @@ reloader:
 `
 
 func TestReloadersDefaultsChangeNothing(t *testing.T) {
-	same(t, rendered(t, "{}"), rendered(t, reloaderDefaults))
+	same(t, rendered(t, "image: {pullPolicy: IfNotPresent}"), rendered(t, reloaderDefaults))
 }
 
 func TestReloadersValuesAreTakenOver(t *testing.T) {
@@ -94,7 +99,13 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			"namespaces by name and by label", "ignoreNamespaces: 'kube-system, dev', namespaceSelector: 'reloader=on,tier'",
 			map[string]any{"KEYTURN_NAMESPACE_SELECTOR": "reloader=on,tier,kubernetes.io/metadata.name notin (kube-system,dev)"},
 		},
+		{
+			"namespaces by label, in Reloader's old form", "namespaceSelector: 'team:*, env: prod,tier=*,a=b'",
+			map[string]any{"KEYTURN_NAMESPACE_SELECTOR": "team, env=prod,tier,a=b"},
+		},
+		{"namespaces that do not count", "watchGlobally: false, ignoreNamespaces: a, namespaceSelector: b=c", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
 		{"sources by label", "resourceLabelSelector: app=web", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
+		{"sources by label, in Reloader's old form", "resourceLabelSelector: 'app:web'", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
 		{"a level of the log by another name", "logLevel: warning", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
 		{"its own namespace", "watchGlobally: false", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
 		{
@@ -146,14 +157,16 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 		{"Argo Rollouts", "isArgoRollouts: true", "reloader.isArgoRollouts: is true, which Keyturn does not have; use instead: Deployments"},
 		{"a webhook in place of rolling", "webhookUrl: " + address, "reloader.webhookUrl: is set, which"},
 		{"environment variables", "reloadStrategy: env-vars", "reloader.reloadStrategy: is env-vars, which"},
-		{"rights that are made elsewhere", "rbac: {enabled: false}", "reloader.rbac.enabled: is false, which"},
+		{"one account for both programs", "serviceAccount: {create: false}", "reloader.serviceAccount.create: is false, which"},
+		{"the name of one account", "serviceAccount: {name: x}", "reloader.serviceAccount.name: is set, which"},
+		{"a monitor with TLS", "podMonitor: {enabled: true, scheme: https}", "reloader.podMonitor.scheme: is https, which"},
+		{"high availability", "enableHA: true", "reloader.enableHA: is true, which Keyturn does not have; use instead: actuator.replicas: 3"},
 		{"alerts", "deployment: {env: {secret: {ALERT_WEBHOOK_URL: '" + address + "'}}}", "reloader.deployment.env: is set, which"},
 		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
-		{"resources", "deployment: {resources: {limits: {memory: 1Gi}}}", "reloader.deployment.resources: is set, which"},
 		{"a deletion, as a string", "reloadOnDelete: 'true'", "reloader.reloadOnDelete: is set, which"},
-		{"a selector in Reloader's old form", "namespaceSelector: 'team:*'", `reloader.namespaceSelector: is "team:*", want a label selector of Kubernetes`},
 		{"nothing to watch", "ignoreSecrets: true, ignoreConfigMaps: true", "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch"},
 		{"a value that Reloader has not either", "autoReload: true", "reloader.autoReload: is no value of Reloader's chart, want one of: autoReloadAll, "},
+		{"the same further below", "netpol: {enable: true}", "reloader.netpol.enable: is no value of Reloader's chart, want one of: enabled, from, to"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -166,6 +179,32 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 				t.Errorf("an address, which is a password, is printed:\n%s", out)
 			}
 		})
+	}
+}
+
+func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
+	for values, want := range map[string]string{
+		"fullnameOverride: x": `fullnameOverride: is "x", which Keyturn does not have; use instead: nothing; the objects are called keyturn-`,
+		"nameOverride: x":     `nameOverride: is "x", which`,
+		"namespace: x":        `namespace: is "x", which Keyturn does not have; use instead: helm --namespace`,
+		"image: {repository: ghcr.io/stakater/reloader}": `image.repository: is "ghcr.io/stakater/reloader", want the image of Keyturn`,
+		"image: {name: mirror/reloader}":                 `image.name: is "mirror/reloader", which Keyturn does not have; use instead: image.repository`,
+	} {
+		if out, err := template(t, values); err == nil || !strings.Contains(out, ": "+want) {
+			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+		}
+	}
+}
+
+func TestAValueOfReloaderIsTakenOnceItsSubstituteIsSet(t *testing.T) {
+	for _, values := range []string{
+		"{reloader: {enableHA: true}, actuator: {replicas: 3}}",
+		"{reloader: {enableHA: true}, nats: {url: nats://a:4222}}",
+		"{reloader: {serviceAccount: {create: false, name: x}}, watcher: {serviceAccount: {create: false, name: a}}, actuator: {serviceAccount: {create: false, name: b}}}",
+	} {
+		if out, err := template(t, values); err != nil {
+			t.Errorf("with %s: %v\n%s", values, err, out)
+		}
 	}
 }
 

@@ -27,7 +27,8 @@ var mistakes = []struct {
 	{"more hubs than one", "nats: {leaf: {hub: 'tls://a:7422,tls://b:7422'}}", []string{"/nats/leaf/hub"}},
 	{"a port of the hub that is none", "nats: {leaf: {port: 74220}}", []string{"/nats/leaf/port", "maximum"}},
 	{"a digest that is a tag", "image: {digest: v1}", []string{"/image/digest"}},
-	{"Reloader's values of the image", "image: {name: stakater/reloader}", []string{"/image", "name"}},
+	{"a field of the image that there is none of", "image: {registry: a}", []string{"/image", "registry"}},
+	{"a peer that is a name", "networkPolicy: {to: [api]}", []string{"/networkPolicy/to/0", "want object"}},
 	{"a boolean of Reloader's that is none", "reloader: {autoReloadAll: maybe}", []string{"/reloader/autoReloadAll", "true, false"}},
 }
 

@@ -2,39 +2,59 @@
 What both programs' pods have in common. Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.podMetadata" -}}
-{{- $root := index . 0 }}{{ $program := index . 1 -}}
+{{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
 labels:
-  app.kubernetes.io/name: keyturn-{{ $program }}
-  app.kubernetes.io/part-of: keyturn
+  {{- merge (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program) "app.kubernetes.io/part-of" "keyturn") $values.podLabels | toYaml | nindent 2 }}
 annotations:
   # The ConfigMaps keep their names, so this restarts the pods when they change.
   checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | sha256sum }}
-  {{- with (get $root.Values $program).podAnnotations }}
+  {{- with $values.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
 
+{{/*
+The labels and annotations of a program's Deployment or StatefulSet.
+*/}}
+{{- define "keyturn.workloadMetadata" -}}
+{{- $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
+labels:
+  {{- merge (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program) "app.kubernetes.io/part-of" "keyturn") $values.labels | toYaml | nindent 2 }}
+{{- with $values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "keyturn.podSpec" -}}
-{{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := get $root.Values $program -}}
-serviceAccountName: keyturn-{{ $program }}
+{{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
+serviceAccountName: {{ include "keyturn.serviceAccountName" . }}
 automountServiceAccountToken: true
 # Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
 # Enough to finish and ack in-flight work, and to close NATS last.
 terminationGracePeriodSeconds: 30
-{{- if not (include "keyturn.settings" $root | fromYaml).namespaces }}
-priorityClassName: keyturn
+{{- with include "keyturn.priorityClassName" . }}
+priorityClassName: {{ . }}
 {{- end }}
-# Spread replicas over nodes. Two of three copies of the stream on one node would be lost with it, and with them the majority.
+{{- $selector := dict "matchLabels" (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program)) }}
 topologySpreadConstraints:
+  {{- range $values.topologySpreadConstraints }}
+  - {{- merge (dict) . (dict "labelSelector" $selector) | toYaml | nindent 4 }}
+  {{- else }}
+  # Spread replicas over nodes. Two of three copies of the stream on one node would be lost with it, and with them the majority.
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
     whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (and (eq $program "actuator") (eq (include "keyturn.replicated" $root) "true")) }}
     labelSelector:
-      matchLabels:
-        app.kubernetes.io/name: keyturn-{{ $program }}
-{{- range $field, $value := dict "imagePullSecrets" $root.Values.imagePullSecrets "nodeSelector" $values.nodeSelector "tolerations" $values.tolerations "affinity" $values.affinity }}
-{{- with $value }}
+      {{- toYaml $selector | nindent 6 }}
+  {{- end }}
+{{- if kindIs "bool" $values.hostUsers }}
+hostUsers: {{ $values.hostUsers }}
+{{- end }}
+{{- $_ := set $values "imagePullSecrets" (include "keyturn.imagePullSecrets" $root | fromYamlArray) }}
+{{- range $field := list "affinity" "dnsConfig" "imagePullSecrets" "nodeSelector" "runtimeClassName" "schedulerName" "tolerations" }}
+{{- with get $values $field }}
 {{ $field }}:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -60,8 +80,11 @@ These name the pod in spans and metrics, and the actuator in its Lease.
 {{- end }}
 
 {{- define "keyturn.image" -}}
-{{- $image := .Values.image -}}
-image: {{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
+{{- $image := .Values.image }}{{ $repository := $image.repository -}}
+{{- with .Values.global.imageRegistry -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "") -}}
+{{- end -}}
+image: {{ $repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
 {{- with $image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}

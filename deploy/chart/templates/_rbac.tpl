@@ -119,6 +119,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
+  {{- include "keyturn.rbacLabels" .root | indent 2 }}
 rules:
   {{- .rules | nindent 2 }}
 ---
@@ -129,12 +130,27 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
+  {{- include "keyturn.rbacLabels" .root | indent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: {{ $kind }}
   name: {{ $name }}
 subjects:
   - kind: ServiceAccount
-    name: keyturn-{{ .program }}
+    name: {{ include "keyturn.serviceAccountName" (list .root .program) }}
     namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{/*
+"true" if the chart makes roles and bindings.
+*/}}
+{{- define "keyturn.rbac" -}}
+{{- and .Values.rbac.create (ne (toString (get (get .Values.reloader "rbac" | default dict) "enabled")) "false") -}}
+{{- end }}
+
+{{- define "keyturn.rbacLabels" -}}
+{{- with merge (dict) (get (get .Values.reloader "rbac" | default dict) "labels" | default dict) .Values.rbac.labels }}
+labels:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}

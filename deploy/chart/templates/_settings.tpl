@@ -20,20 +20,31 @@ The effective settings: the chart's own values, merged with the converted values
 {{- if kindIs "string" $theirs }}{{ $theirs = splitList "," (nospace $theirs) }}{{ end -}}
 {{- $namespaces = concat $namespaces (list .Release.Namespace) $theirs | compact | uniq -}}
 {{- end -}}
-{{- $selectors := list .Values.namespaceSelector (get $reloader "namespaceSelector") | compact -}}
+{{- $selectors := list .Values.namespaceSelector -}}
+{{- if ne (toString (get $reloader "watchGlobally")) "false" -}}
+{{- $selectors = append $selectors (include "keyturn.reloaderSelector" (get $reloader "namespaceSelector")) -}}
 {{- with get $reloader "ignoreNamespaces" -}}
 {{- $selectors = append $selectors (printf "kubernetes.io/metadata.name notin (%s)" (nospace .)) -}}
 {{- end -}}
+{{- end -}}
+{{- $selector := list .Values.selector (include "keyturn.reloaderSelector" (get $reloader "resourceLabelSelector")) | compact -}}
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
 sources: {{ toJson $sources }}
 namespaces: {{ toJson $namespaces }}
-namespaceSelector: {{ join "," $selectors | quote }}
-selector: {{ list .Values.selector (get $reloader "resourceLabelSelector") | compact | join "," | quote }}
+namespaceSelector: {{ compact $selectors | join "," | quote }}
+selector: {{ join "," $selector | quote }}
 logFormat: {{ get $reloader "logFormat" | default .Values.logFormat }}
 logLevel: {{ get $levels $level | default $level }}
+{{- end }}
+
+{{/*
+A selector of Reloader's, which also has the forms key:value, and key:* for any value.
+*/}}
+{{- define "keyturn.reloaderSelector" -}}
+{{- regexReplaceAll "=+\\s*[*]" (regexReplaceAll "\\s*:\\s*" (. | default "") "=") "" -}}
 {{- end }}
 
 {{/*

@@ -1,0 +1,68 @@
+{{/*
+The values of a program's pods, with those of Reloader's one pod, which both programs get: maps and lists add up, and any other of Reloader's
+values takes precedence, because a default cannot be told from a value. Arguments: the chart's root and the program's name.
+*/}}
+{{- define "keyturn.podValues" -}}
+{{- $root := index . 0 }}{{ $program := index . 1 -}}
+{{- $values := deepCopy (get $root.Values $program) -}}
+{{- $theirs := get $root.Values.reloader "deployment" | default dict -}}
+{{- range $name := list "tolerations" "volumes" "volumeMounts" -}}
+{{- $_ := set $values $name (concat (get $values $name) (get $theirs $name | default list) | uniq) -}}
+{{- end -}}
+{{- range $name := list "affinity" "dnsConfig" "priorityClassName" "resources" "runtimeClassName" "schedulerName" -}}
+{{- with get $theirs $name }}{{ $_ := set $values $name . }}{{ end -}}
+{{- end -}}
+{{- if kindIs "bool" (get $theirs "hostUsers") }}{{ $_ := set $values "hostUsers" $theirs.hostUsers }}{{ end -}}
+{{- /* Their selectors choose Reloader's pods, and would spread none of ours. */ -}}
+{{- $spread := list -}}
+{{- range get $theirs "topologySpreadConstraints" | default list }}{{ $spread = append $spread (omit . "labelSelector" "matchLabelKeys") }}{{ end -}}
+{{- with $spread }}{{ $_ := set $values "topologySpreadConstraints" . }}{{ end -}}
+{{- /* The labels that Reloader's chart has by default name its own version. */ -}}
+{{- $labels := get $theirs "labels" | default dict -}}
+{{- if eq (get $labels "provider") "stakater" }}{{ $labels = omit $labels "provider" "group" "version" }}{{ end -}}
+{{- $_ := set $values "labels" (merge (dict) $labels $values.labels) -}}
+{{- $_ := set $values "podLabels" (merge (dict) (get $root.Values.reloader "matchLabels" | default dict) $labels $values.podLabels) -}}
+{{- $_ := set $values "annotations" (merge (dict) (get $theirs "annotations" | default dict) $values.annotations) -}}
+{{- $_ := set $values "nodeSelector" (merge (dict) (get $theirs "nodeSelector" | default dict) $values.nodeSelector) -}}
+{{- $pod := get $theirs "pod" | default dict -}}
+{{- $_ := set $values "podAnnotations" (merge (dict) (get $pod "annotations" | default dict) $values.podAnnotations) -}}
+{{- toYaml $values -}}
+{{- end }}
+
+{{/*
+The names of pull secrets, of which Helm's global values may have bare names.
+*/}}
+{{- define "keyturn.imagePullSecrets" -}}
+{{- $all := .Values.imagePullSecrets -}}
+{{- $theirs := get (get .Values.reloader "deployment" | default dict) "imagePullSecrets" | default list -}}
+{{- range concat $theirs (.Values.global.imagePullSecrets | default list) -}}
+{{- $all = append $all (ternary . (dict "name" .) (kindIs "map" .)) -}}
+{{- end -}}
+{{- uniq $all | toYaml -}}
+{{- end }}
+
+{{- define "keyturn.serviceAccountName" -}}
+{{- $root := index . 0 }}{{ $program := index . 1 -}}
+{{- $account := (get $root.Values $program).serviceAccount -}}
+{{- if and (not $account.create) (not $account.name) -}}
+{{- fail (printf "%s.serviceAccount.name: is empty, want the account to use if create is false" $program) }}
+{{- end -}}
+{{- $account.name | default (printf "keyturn-%s" $program) -}}
+{{- end }}
+
+{{/*
+The class of the chart is cluster-scoped, so an installation for some namespaces has none.
+*/}}
+{{- define "keyturn.priorityClassName" -}}
+{{- $all := (include "keyturn.settings" (index . 0) | fromYaml).namespaces -}}
+{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (not (empty $all))) -}}
+{{- end }}
+
+{{/*
+OpenShift assigns the user and the groups itself.
+*/}}
+{{- define "keyturn.podSecurityContext" -}}
+{{- $context := .Values.podSecurityContext -}}
+{{- if eq (toString (get .Values.reloader "isOpenshift")) "true" }}{{ $context = omit $context "runAsUser" "runAsGroup" "fsGroup" }}{{ end -}}
+{{- toYaml $context -}}
+{{- end }}

@@ -1,0 +1,57 @@
+{{/*
+Fails with one line about the first of Reloader's values that is not supported. It never prints an address or a password.
+*/}}
+{{- define "keyturn.checkReloader" -}}
+{{- $has := list -}}
+{{- if or (gt (int .Values.actuator.replicas) 1) .Values.nats.url }}{{ $has = append $has "reloader.enableHA" }}{{ end -}}
+{{- if and .Values.watcher.serviceAccount.name .Values.actuator.serviceAccount.name -}}
+{{- $has = append $has "reloader.serviceAccount.name" -}}
+{{- if not (or .Values.watcher.serviceAccount.create .Values.actuator.serviceAccount.create) -}}
+{{- $has = append $has "reloader.serviceAccount.create" -}}
+{{- end -}}
+{{- end -}}
+{{- include "keyturn.checkReloaderValues" (list "reloader" .Values.reloader (include "keyturn.reloaderValues" . | fromYaml) $has) -}}
+{{- include "keyturn.checkReloaderFile" . -}}
+{{- end }}
+
+{{/*
+Arguments: the path of some values, the values, what is known of them, and the paths whose substitute is there.
+*/}}
+{{- define "keyturn.checkReloaderValues" -}}
+{{- $path := index . 0 }}{{ $table := index . 2 }}{{ $has := index . 3 -}}
+{{- range $name, $value := index . 1 -}}
+{{- $field := printf "%s.%s" $path $name -}}
+{{- if not (hasKey $table $name) }}
+{{- fail (printf "%s: is no value of Reloader's chart, want one of: %s" $field (keys $table | sortAlpha | join ", ")) }}
+{{- end -}}
+{{- $meaning := get $table $name -}}
+{{- with $meaning.below }}{{ include "keyturn.checkReloaderValues" (list $field ($value | default dict) . $has) }}{{ end -}}
+{{- if kindIs "map" $value }}{{ $value = values $value | compact }}{{ end -}}
+{{- $asks := not (or (empty $value) (eq (toString $value) "false")) -}}
+{{- if $meaning.unless }}{{ $asks = not (or (has (toString $value) (list "" "<nil>")) (has $value $meaning.unless)) }}{{ end -}}
+{{- if and $meaning.instead $asks (not (has $field $has)) }}
+{{- $said := ternary (toString $value) "set" (or (kindIs "bool" $value) (hasKey $meaning "unless")) }}
+{{- fail (printf "%s: is %s, which Keyturn does not have; use instead: %s" $field $said $meaning.instead) }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/*
+The values of Reloader's chart that are not below "reloader", so that its file can be used whole.
+*/}}
+{{- define "keyturn.checkReloaderFile" -}}
+{{- $instead := dict "nameOverride" "nothing; the objects are called keyturn-..., and two releases are in two namespaces" -}}
+{{- $_ := set $instead "fullnameOverride" $instead.nameOverride -}}
+{{- $_ := set $instead "namespace" "helm --namespace" -}}
+{{- range $name, $use := $instead -}}
+{{- if get $.Values $name }}
+{{- fail (printf "%s: is %q, which Keyturn does not have; use instead: %s" $name (get $.Values $name) $use) }}
+{{- end -}}
+{{- end -}}
+{{- if hasSuffix "stakater/reloader" .Values.image.repository }}
+{{- fail (printf "image.repository: is %q, want the image of Keyturn, with its image.tag" .Values.image.repository) }}
+{{- end -}}
+{{- if not (has (get .Values.image "name" | default "") (list "" "stakater/reloader")) }}
+{{- fail (printf "image.name: is %q, which Keyturn does not have; use instead: image.repository" .Values.image.name) }}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,142 @@
+package chart
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// objectValues are values that add or change objects, as Keyturn's and as Reloader's, and what one of the objects must have.
+var objectValues = []struct{ name, values, reloader, object, path, want string }{
+	{
+		"annotations of the accounts", "{watcher: {serviceAccount: {annotations: {role: a}}}}", "serviceAccount: {annotations: {role: a}}",
+		"ServiceAccount keyturn-system/keyturn-watcher", "metadata annotations", "role: a",
+	},
+	{
+		"labels of the accounts", "{actuator: {serviceAccount: {labels: {role: a}}}}", "serviceAccount: {labels: {role: a}}",
+		"ServiceAccount keyturn-system/keyturn-actuator", "metadata labels", "role: a",
+	},
+	{
+		"labels of the roles", "rbac: {labels: {role: a}}", "rbac: {labels: {role: a}}",
+		"ClusterRole <nil>/keyturn-watcher", "metadata labels", "role: a",
+	},
+	{
+		"who may read the metrics", "networkPolicy: {from: [{podSelector: {}}]}", "netpol: {enabled: true, from: [{podSelector: {}}]}",
+		"NetworkPolicy keyturn-system/keyturn-watcher", "spec ingress", "- from:\n  - podSelector: {}\n  ports:\n  - port: 8080",
+	},
+	{
+		"where the API server is", "networkPolicy: {to: [{ipBlock: {cidr: 10.0.0.1/32}}]}", "netpol: {enabled: true, to: [{ipBlock: {cidr: 10.0.0.1/32}}]}",
+		"NetworkPolicy keyturn-system/keyturn-actuator", "spec egress",
+		"- ports:\n  - port: 443\n  - port: 6443\n  to:\n  - ipBlock:\n      cidr: 10.0.0.1/32",
+	},
+	{
+		"how pods are scraped", "monitoring: {enabled: true, interval: 30s, scrapeTimeout: 5s, honorLabels: true, relabelings: [{action: drop}]}",
+		"podMonitor: {enabled: true, interval: 30s, timeout: 5s, honorLabels: true, relabelings: [{action: drop}]}",
+		"PodMonitor keyturn-system/keyturn-actuator", "spec podMetricsEndpoints",
+		"- honorLabels: true\n  interval: 30s\n  path: /metrics\n  port: http-prom\n  relabelings:\n  - action: drop\n  scrapeTimeout: 5s",
+	},
+	{
+		"labels of the monitors", "monitoring: {enabled: true, labels: {release: prom}, podTargetLabels: [team]}",
+		"serviceMonitor: {enabled: true, labels: {release: prom}, targetLabels: [team]}",
+		"PodMonitor keyturn-system/keyturn-watcher", "metadata labels", "release: prom",
+	},
+	{
+		"an autoscaler", "verticalPodAutoscaler: {enabled: true, minAllowed: {memory: 64Mi}}", "verticalPodAutoscaler: {enabled: true, minAllowed: {memory: 64Mi}}",
+		"VerticalPodAutoscaler keyturn-system/keyturn-watcher", "spec resourcePolicy containerPolicies", "- containerName: watcher\n  minAllowed:\n    memory: 64Mi",
+	},
+}
+
+func TestValuesShapeTheObjects(t *testing.T) {
+	for _, test := range objectValues {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for _, values := range []string{test.values, "reloader: {" + test.reloader + "}"} {
+				got, err := yaml.Marshal(rendered(t, values)[test.object].at(strings.Fields(test.path)...))
+				if err != nil || !strings.Contains(string(got), test.want+"\n") {
+					t.Errorf("%s with %s: got %v and\n%swant\n%s", test.path, values, err, got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAccountThatExistsIsUsed(t *testing.T) {
+	all := rendered(t, "{watcher: {serviceAccount: {create: false, name: reader}}, actuator: {serviceAccount: {name: roller}}, reloader: {serviceAccount: {name: x}}}")
+	if all["ServiceAccount keyturn-system/reader"] != nil || all["ServiceAccount keyturn-system/roller"] == nil {
+		t.Error("want an account for the actuator alone")
+	}
+	for program, account := range map[string]string{"watcher": "reader", "actuator": "roller"} {
+		if got := all[programs[program]].at("spec", "template", "spec", "serviceAccountName"); got != account {
+			t.Errorf("account of the %s: got %v, want %s", program, got, account)
+		}
+		subjects := all["ClusterRoleBinding <nil>/keyturn-"+program]["subjects"]
+		want := []any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": systemNamespace}}
+		if diff := cmp.Diff(any(want), subjects); diff != "" {
+			t.Errorf("who gets the rights of the %s (-want +got):\n%s", program, diff)
+		}
+	}
+	if got := fmt.Sprint(all["RoleBinding keyturn-system/keyturn-actuator-leader"]["subjects"]); !strings.Contains(got, "roller") {
+		t.Errorf("who gets the Lease: got %s", got)
+	}
+}
+
+func TestAnAccountThatExistsHasAName(t *testing.T) {
+	out, err := template(t, "watcher: {serviceAccount: {create: false}}")
+	if want := "watcher.serviceAccount.name: is empty, want the account to use if create is false\n"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestWithoutRightsThereAreNoRoles(t *testing.T) {
+	for _, values := range []string{"rbac: {create: false}", "reloader: {rbac: {enabled: false}}"} {
+		for name := range rendered(t, values) {
+			if strings.Contains(name, "Role") {
+				t.Errorf("with %s there is %s", values, name)
+			}
+		}
+	}
+}
+
+func TestMonitorsCanBeInAnotherNamespace(t *testing.T) {
+	monitor := rendered(t, "reloader: {podMonitor: {enabled: true, namespace: prometheus}}")["PodMonitor prometheus/keyturn-watcher"]
+	if got := fmt.Sprint(monitor.at("spec", "namespaceSelector")); got != "map[matchNames:[keyturn-system]]" {
+		t.Errorf("namespaces: got %s", got)
+	}
+}
+
+func TestReloadersServiceHasTheMetrics(t *testing.T) {
+	all := rendered(t, "reloader: {service: {port: 9090, labels: {a: b}, annotations: {c: d}, ipFamilyPolicy: PreferDualStack}}")
+	got, err := yaml.Marshal(all["Service keyturn-system/keyturn-metrics"])
+	const want = `apiVersion: v1
+kind: Service
+metadata:
+  annotations:
+    c: d
+  labels:
+    a: b
+    app.kubernetes.io/part-of: keyturn
+  name: keyturn-metrics
+  namespace: keyturn-system
+spec:
+  ipFamilyPolicy: PreferDualStack
+  ports:
+  - name: http
+    port: 9090
+    targetPort: http-prom
+  selector:
+    app.kubernetes.io/part-of: keyturn
+`
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestOpenShiftAssignsTheUser(t *testing.T) {
+	out, err := template(t, "reloader: {isOpenshift: true}")
+	if err != nil || strings.Contains(out, "65532") || strings.Count(out, "runAsNonRoot: true") != 3 {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+}
