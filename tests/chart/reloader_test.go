@@ -83,8 +83,8 @@ reloader:
   webhookUrl: ""
 `
 
-func TestReloadersDefaultsChangeNothing(t *testing.T) {
-	same(t, rendered(t, "image: {pullPolicy: IfNotPresent}"), rendered(t, reloaderDefaults))
+func TestReloadersDefaultsAreThoseOfItsMode(t *testing.T) {
+	same(t, rendered(t, "{image: {pullPolicy: IfNotPresent}, reloaderMode: true}"), rendered(t, reloaderDefaults))
 }
 
 func TestReloadersValuesAreTakenOver(t *testing.T) {
@@ -117,19 +117,26 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
 		},
 		{"some namespaces that do not count", "watchGlobally: true, namespaces: [team-a]", map[string]any{}},
+		{"Argo Rollouts", "isArgoRollouts: true", map[string]any{"KEYTURN_ARGO_ROLLOUTS": "true"}},
+		{
+			"names of annotations", "custom_annotations: {auto: example.org/auto, secret_auto: example.org/s, pauseTime: example.org/at, match: ''}",
+			map[string]any{
+				"KEYTURN_RELOADER_ANNOTATIONS": "auto-annotation=example.org/auto,pause-deployment-time-annotation=example.org/at,secret-auto-annotation=example.org/s",
+			},
+		},
 		{"metrics by namespace", "enableMetricsByNamespace: true", map[string]any{"KEYTURN_RELOADER_METRICS": "true"}},
 		{
 			"what is so anyway", "reloadOnCreate: true, syncAfterRestart: true, ignoreJobs: true, reloadStrategy: annotations, readOnlyRootFileSystem: true",
 			map[string]any{},
 		},
 	}
-	always := rendered(t, "{}")["ConfigMap keyturn-system/keyturn"]["data"].(map[string]any)
+	always := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			want := maps.Clone(always)
 			maps.Copy(want, test.want)
-			got := rendered(t, "reloader: {"+test.values+"}")["ConfigMap keyturn-system/keyturn"]["data"]
+			got := rendered(t, "reloader: {"+test.values+"}")[settings]["data"]
 			if diff := cmp.Diff(any(want), got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
@@ -154,7 +161,7 @@ func TestNamespacesOfReloadersValuesHaveRolesOnly(t *testing.T) {
 func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 	const address = "https://chat.example.com/hook"
 	tests := []struct{ name, values, want string }{
-		{"Argo Rollouts", "isArgoRollouts: true", "reloader.isArgoRollouts: is true, which Keyturn does not have; use instead: Deployments"},
+		{"an annotation that has no other name", "custom_annotations: {exclude: a/b}", "reloader.custom_annotations.exclude: is no value of"},
 		{"a webhook in place of rolling", "webhookUrl: " + address, "reloader.webhookUrl: is set, which"},
 		{"environment variables", "reloadStrategy: env-vars", "reloader.reloadStrategy: is env-vars, which"},
 		{"one account for both programs", "serviceAccount: {create: false}", "reloader.serviceAccount.create: is false, which"},

@@ -18,6 +18,12 @@ logLevel: {taken: logLevel}
 watchGlobally: {taken: namespaces}
 namespaces: {taken: namespaces}
 enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
+isArgoRollouts: {taken: argoRollouts.enabled}
+custom_annotations:
+  below:
+    {{- range $name := keys (include "keyturn.reloaderAnnotations" . | fromYaml) | sortAlpha }}
+    {{ $name }}: {taken: env.KEYTURN_RELOADER_ANNOTATIONS}
+    {{- end }}
 isOpenshift: {taken: podSecurityContext without user and groups}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
@@ -27,10 +33,6 @@ ignoreJobs: {moot: Jobs are never touched}
 readOnlyRootFileSystem: {moot: always on}
 pprofAddr: {moot: there is no pprof}
 podDisruptionBudget: {moot: one is created for several actuators or watchers}
-custom_annotations:
-  instead: the default annotations, or keyturn.dev/roll-on
-isArgoRollouts:
-  instead: Deployments, StatefulSets, DaemonSets and CronJobs; Rollouts are not rolled yet
 ignoreCronJobs:
   instead: 'the annotation keyturn.dev/roll-on: none on the CronJobs; a change starts no job, the next one has the new content'
 reloadOnDelete:

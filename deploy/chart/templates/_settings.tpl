@@ -5,7 +5,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $reloader := .Values.reloader -}}
 {{- include "keyturn.checkReloader" . -}}
 {{- $isTrue := dict -}}
-{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
 {{- end -}}
 {{- $sources := .Values.sources -}}
@@ -31,6 +31,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
+argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
 sources: {{ toJson $sources }}
 namespaces: {{ toJson $namespaces }}
@@ -64,7 +65,7 @@ The variables of both programs.
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
 {{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
-{{- if .Values.argoRollouts.enabled }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
+{{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
@@ -76,6 +77,7 @@ The variables of both programs.
 {{- end -}}
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
 {{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
+{{- $env = merge $env (include "keyturn.reloaderEnv" . | fromYaml) -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}

@@ -1,0 +1,114 @@
+package chart
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// settings is the ConfigMap with the variables of both programs, and metaInfo the one that tells tools about Reloader.
+const (
+	settings = "ConfigMap keyturn-system/keyturn"
+	metaInfo = "ConfigMap keyturn-system/reloader-meta-info"
+)
+
+func TestWhoDoesNotComeFromReloaderSeesNothingOfIt(t *testing.T) {
+	out, err := template(t, "{}")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, word := range []string{"KEYTURN_RELOADER", "stakater", "meta-info"} {
+		if strings.Contains(out, word) {
+			t.Errorf("%s is named in\n%s", word, out)
+		}
+	}
+}
+
+func TestReloadersModeIsOnWithAnyOfItsValues(t *testing.T) {
+	for _, values := range []string{"reloaderMode: true", "reloader: {logLevel: info}"} {
+		all := rendered(t, values)
+		if got := all[settings].at("data", "KEYTURN_RELOADER"); got != "true" {
+			t.Errorf("with %s: got KEYTURN_RELOADER %v", values, got)
+		}
+		if all[metaInfo] == nil {
+			t.Errorf("with %s there is no %s", values, metaInfo)
+		}
+	}
+}
+
+func TestReloadersModeLetsEveryoneReadTheMetrics(t *testing.T) {
+	for values, want := range map[string]string{
+		"reloaderMode: true":                                              "[map[ports:[map[port:8080]]]]",
+		"reloader: {netpol: {enabled: true}}":                             "[map[ports:[map[port:8080]]]]",
+		"reloader: {netpol: {enabled: false, from: [{podSelector: {}}]}}": "[map[ports:[map[port:8080]]]]",
+		"reloader: {netpol: {enabled: true, from: [{podSelector: {}}]}}":  "[map[from:[map[podSelector:map[]]] ports:[map[port:8080]]]]",
+	} {
+		policy := rendered(t, values)["NetworkPolicy keyturn-system/keyturn-watcher"]
+		if got := fmt.Sprint(policy.at("spec", "ingress")); got != want {
+			t.Errorf("with %s: got %s, want %s", values, got, want)
+		}
+	}
+}
+
+func TestReloadersOptionsArePublished(t *testing.T) {
+	info := rendered(t, `{image: {tag: v1}, reloader: {autoReloadAll: true, ignoreSecrets: true, ignoreNamespaces: 'a, b', namespaceSelector: 'c:d',
+		reloadStrategy: default, custom_annotations: {auto: example.org/auto}}}`)[metaInfo]
+	if got := info.at("metadata", "labels", "reloader.stakater.com/meta-info"); got != "reloader" {
+		t.Errorf("label: got %v", got)
+	}
+	read := func(key string) map[string]any {
+		var value map[string]any
+		if err := json.Unmarshal([]byte(fmt.Sprint(info.at("data", key))), &value); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return value
+	}
+	options := read("reloaderOptions")
+	got := map[string]any{}
+	want := map[string]any{
+		"autoReloadAll": true, "resourcesToIgnore": []any{"secrets"}, "namespacesToIgnore": []any{"a", "b"}, "reloadStrategy": "env-vars",
+		"namespaceSelectors":        []any{"c=d,kubernetes.io/metadata.name notin (a,b)"},
+		"reloaderAutoAnnotation":    "example.org/auto",
+		"autoSearchAnnotation":      "reloader.stakater.com/search",
+		"pauseDeploymentAnnotation": "deployment.reloader.stakater.com/pause-period",
+		"isArgoRollouts":            false, "enableHA": false, "webhookUrl": "",
+	}
+	for name := range want {
+		got[name] = options[name]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if got := read("buildInfo")["releaseVersion"]; got != "v1" {
+		t.Errorf("version: got %v", got)
+	}
+	if diff := cmp.Diff(map[string]any{"name": "keyturn-actuator", "namespace": systemNamespace}, read("deploymentInfo")); diff != "" {
+		t.Errorf("deployment (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryVariableOfTheChartIsAFlag finds a variable that no program reads, which would be ignored.
+func TestEveryVariableOfTheChartIsAFlag(t *testing.T) {
+	var pages strings.Builder
+	for _, program := range []string{"watcher", "actuator"} {
+		page, err := os.ReadFile("../../docs/flags-" + program + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(page)
+	}
+	data, _ := rendered(t, `{secretStores: {enabled: true}, selector: a, reloader: {autoReloadAll: true, isArgoRollouts: true, namespaceSelector: a,
+		ignoreSecrets: true, logLevel: debug, enableMetricsByNamespace: true, custom_annotations: {auto: a/b}}}`)[settings]["data"].(map[string]any)
+	if len(data) < 10 {
+		t.Errorf("got %d variables", len(data))
+	}
+	for name := range data {
+		if !strings.Contains(pages.String(), "`"+name+"`") {
+			t.Errorf("%s is no flag of a program", name)
+		}
+	}
+}
