@@ -115,7 +115,9 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	files := a.unpack(t, m)
 	var regular []string
 	for name, f := range files {
-		if f.header.Uid != 0 || f.header.Gid != 0 || f.header.Mode&0o022 != 0 || !f.header.ModTime.Equal(config.Created) {
+		// Everybody may write to the folder for temporary files, and to nothing else.
+		shared := name == "tmp/" && f.header.Mode == 0o1777
+		if f.header.Uid != 0 || f.header.Gid != 0 || f.header.Mode&0o022 != 0 && !shared || !f.header.ModTime.Equal(config.Created) {
 			t.Errorf("%s: unexpected %+v", name, f.header)
 		}
 		if !f.header.FileInfo().IsDir() {
@@ -124,7 +126,8 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	}
 	slices.Sort(regular)
 	want := []string{
-		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/watcher",
+		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/reloader",
+		"usr/local/bin/watcher",
 	}
 	if diff := cmp.Diff(want, regular); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -135,7 +138,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/"+d.Platform.Architecture {
 		return
 	}
-	for _, program := range []string{"actuator", "watcher"} {
+	for _, program := range []string{"actuator", "reloader", "watcher"} {
 		checkProgram(t, program, files["usr/local/bin/"+program])
 	}
 }

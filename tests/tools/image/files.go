@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,20 +21,22 @@ import (
 // user is the id of the user and group that the programs run as, the same as in distroless images.
 const user = "65532"
 
-// file is one regular file of a layer.
+// file is one regular file of a layer, or a folder if its path ends in a slash.
 type file struct {
 	path    string
 	mode    int64
 	content []byte
 }
 
-// baseFiles are the files that a static program expects of a system: users, groups and certificate authorities.
+// baseFiles are the files that a static program expects of a system: users, groups, certificate authorities and a folder for its own.
 func baseFiles(license []byte) []file {
 	return []file{
 		{"etc/group", 0o644, []byte("root:x:0:\nnonroot:x:" + user + ":\n")},
 		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:" + user + ":" + user + ":nonroot:/home/nonroot:/sbin/nologin\n")},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, roots()},
 		{"licenses/keyturn/LICENSE", 0o644, license},
+		// The reloader keeps its state there by default.
+		{"tmp/", 0o1777, nil},
 	}
 }
 
@@ -71,6 +74,13 @@ func layer(files []file, modified time.Time) (v1.Layer, error) {
 		}
 	}
 	for _, f := range files {
+		if strings.HasSuffix(f.path, "/") {
+			header := tar.Header{Typeflag: tar.TypeDir, Name: f.path, Mode: f.mode, ModTime: modified, Format: tar.FormatPAX}
+			if err := w.WriteHeader(&header); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		header := tar.Header{
 			Typeflag: tar.TypeReg, Name: f.path, Mode: f.mode, Size: int64(len(f.content)), ModTime: modified, Format: tar.FormatPAX,
 		}
@@ -91,7 +101,7 @@ func layer(files []file, modified time.Time) (v1.Layer, error) {
 func folders(files []file) []string {
 	var all []string
 	for _, f := range files {
-		for folder := path.Dir(f.path); folder != "."; folder = path.Dir(folder) {
+		for folder := path.Dir(strings.TrimSuffix(f.path, "/")); folder != "."; folder = path.Dir(folder) {
 			all = append(all, folder)
 		}
 	}
