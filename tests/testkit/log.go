@@ -47,8 +47,14 @@ func (l *Log) Addr(t testing.TB, server string) string {
 // AwaitReady waits until the program is ready, and returns its checks, a line each.
 func (l *Log) AwaitReady(t testing.TB) (checks string) {
 	t.Helper()
+	return l.AwaitReadyAt(t, "health")
+}
+
+// AwaitReadyAt is AwaitReady for a program whose probes another of its servers answers.
+func (l *Log) AwaitReadyAt(t testing.TB, server string) (checks string) {
+	t.Helper()
 	Await(t, "the program is ready", func(ctx context.Context) bool {
-		addr := l.Addr(t, "health")
+		addr := l.Addr(t, server)
 		if addr == "" {
 			return false
 		}

@@ -1,0 +1,53 @@
+// The reloader takes the flags and the environment of Stakater's Reloader, and runs the watcher and the actuator in one process.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/program"
+	"github.com/keyturn/keyturn/internal/reloader"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+// smallHeap is the heap of a small cluster, in bytes: see process.Program. It is that of the watcher and the actuator together, which do not
+// have their bursts at the same time.
+const smallHeap = 64 << 20
+
+const short = "Roll workloads on changes of Secrets and ConfigMaps, with the flags of Stakater's Reloader 1.4."
+
+const long = short + `
+
+It runs the watcher and the actuator in one process. A flag for something that it cannot do is refused, with what to use instead.
+
+` + process.EnvironmentUsage + " KUBERNETES_NAMESPACE and KUBECONFIG mean what they mean to Reloader."
+
+func main() {
+	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
+}
+
+// newCommand returns the command. smallHeap is that of process.Program.
+func newCommand(smallHeap uint64) *cobra.Command {
+	flags := reloader.NewFlags()
+	cmd := &cobra.Command{
+		Use: "reloader", Short: short, Long: long,
+		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := process.Environment(cmd.Flags()); err != nil {
+				return err
+			}
+			both, err := reloader.Translate(flags, reloader.NewEnvironment(os.Getenv), version)
+			if err != nil {
+				return err
+			}
+			return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: smallHeap})
+		},
+	}
+	flags.AddFlags(cmd.Flags())
+	return cmd
+}

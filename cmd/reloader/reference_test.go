@@ -1,0 +1,21 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
+	var doc bytes.Buffer
+	doc.WriteString("# The flags of reloader\n\nThis page is made from the code by `make generate`.\n\n" +
+		"The names and defaults are those of Stakater's Reloader 1.4, but for the flags that it does not have: `--cluster`,\n" +
+		"`--fingerprint-key-file`, `--kubeconfig`, `--metrics-addr`, `--notify-config` and `--state-dir`. See\n" +
+		"[one process](migrate-from-reloader.md#one-process).\n\n")
+	if err := process.Reference(&doc, "Commands", newCommand(0)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "../../docs/flags-reloader.md", doc.Bytes())
+}

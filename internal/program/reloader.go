@@ -1,0 +1,93 @@
+package program
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/internal/process"
+)
+
+// profileLimit is how long a profile may take, which is 30 seconds if the request does not say.
+const profileLimit = 5 * time.Minute
+
+// Reloader runs the watcher and the actuator in one process, around a NATS server that only they reach. Its fields are its options.
+type Reloader struct {
+	// Process are the options of the process. Of those of the two programs, only Kube is used.
+	Process  process.Options
+	Watcher  *Watcher
+	Actuator *Actuator
+	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Required.
+	StateDir string
+	// PprofAddr is the host:port that serves profiles. Empty means off.
+	PprofAddr string
+	// Notes are logged as warnings at the start.
+	Notes []Note
+}
+
+// Note is what a user should know about a setting that was accepted.
+type Note struct{ Setting, Text string }
+
+// NewReloader returns one with the defaults.
+func NewReloader(version string) *Reloader {
+	r := &Reloader{Process: process.DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
+	r.Actuator.Embed = true
+	r.Actuator.Embedded.Replicas = 1
+	// The streams are this process's own, so nobody shares the work.
+	r.Actuator.Actuate.LeaderElect = false
+	return r
+}
+
+// Run runs both programs until ctx ends, one of them ends, or a step fails. An error about the options has a line for each problem. Log lines
+// go to log.
+func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
+	state, err := openState(r.StateDir, r.Watcher.Sources.KeyFile, rand.Reader)
+	if err != nil {
+		return err
+	}
+	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
+	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
+	if err := errors.Join(r.Process.Validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate()); err != nil {
+		return err
+	}
+	return process.Run(ctx, process.Program{
+		Name: "reloader", Version: build.Version, Options: r.Process, Log: log, SmallHeap: build.SmallHeap,
+		OneServer: true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+		// The actuator's connection starts the server that the watcher connects to.
+		Parts: []process.Part{
+			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {
+				r.warn(ctx, runtime, state)
+				return r.Actuator.connect(ctx, runtime)
+			}},
+			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {
+				return runtime.Connect(ctx, r.Actuator.server.ClientOption())
+			}},
+		},
+	})
+}
+
+// warn logs what the form with one process gives up, and the notes.
+func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) {
+	runtime.Logger.WarnContext(ctx, "one process does all: one account reads secrets and writes workloads; "+
+		"changes made while it is down are found only if its state directory is kept", "state_dir", r.StateDir, "new", s.made)
+	for _, note := range r.Notes {
+		runtime.Logger.WarnContext(ctx, "setting has another effect than in reloader", "setting", note.Setting, "effect", note.Text)
+	}
+}
+
+// profiles serves the profiles of net/http/pprof, which registers them where nothing of ours serves them.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

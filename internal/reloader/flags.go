@@ -1,0 +1,122 @@
+package reloader
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are the values of the flags: those of Reloader, by their names there, and after them our own.
+type Flags struct {
+	AutoReloadAll                                     bool
+	ResourcesToIgnore, IgnoredWorkloadTypes           []string
+	Namespaces, NamespacesToIgnore, NamespaceSelector []string
+	ResourceLabelSelector                             []string
+	LogFormat, LogLevel                               string
+	WebhookURL                                        string
+	IsArgoRollouts, ReloadOnCreate, ReloadOnDelete    string
+	ReloadStrategy                                    string
+	EnableHA, SyncAfterRestart                        bool
+	EnablePprof                                       bool
+	PprofAddr                                         string
+	EnableCSIIntegration                              bool
+	// Annotations are the keys of annotations by the names of the flags that change them.
+	Annotations map[string]*string
+
+	// Cluster is the name of the cluster in events and telemetry.
+	Cluster string
+	// Kubeconfig is a file. Empty: the pod's service account, or else $KUBECONFIG or ~/.kube/config.
+	Kubeconfig string
+	// StateDir is the directory of the streams and the fingerprint key.
+	StateDir string
+	// FingerprintKeyFile is used instead of a key in StateDir. Empty: none.
+	FingerprintKeyFile string
+	// MetricsAddr is the host:port of metrics and probes.
+	MetricsAddr string
+	// NotifyConfig is the file of chat channels and webhooks. Empty: none.
+	NotifyConfig string
+}
+
+// annotationFlags are the flags that change the keys of annotations, with their defaults.
+var annotationFlags = []struct{ name, key, about string }{
+	{"auto-annotation", "reloader.stakater.com/auto", "that makes a workload roll on everything it references"},
+	{"configmap-annotation", "configmap.reloader.stakater.com/reload", "that names ConfigMaps on which a workload rolls"},
+	{"secret-annotation", "secret.reloader.stakater.com/reload", "that names Secrets on which a workload rolls"},
+	{"configmap-auto-annotation", "configmap.reloader.stakater.com/auto", "that makes a workload roll on every ConfigMap it references"},
+	{"secret-auto-annotation", "secret.reloader.stakater.com/auto", "that makes a workload roll on every Secret it references"},
+	{"auto-search-annotation", "reloader.stakater.com/search", "that makes a workload roll on marked sources that it references"},
+	{"search-match-annotation", "reloader.stakater.com/match", "that marks a source for that"},
+	{"ignore-annotation", "reloader.stakater.com/ignore", "that makes a source roll nothing"},
+	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period for which a Deployment is not rolled again"},
+	{"pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at", "with the beginning of that period"},
+}
+
+// NewFlags returns the defaults.
+func NewFlags() *Flags {
+	f := &Flags{
+		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
+		PprofAddr: ":6060", Annotations: map[string]*string{},
+		Cluster: "default", StateDir: filepath.Join(os.TempDir(), "keyturn-reloader"), MetricsAddr: ":9090",
+	}
+	for _, a := range annotationFlags {
+		f.Annotations[a.name] = new(string)
+		*f.Annotations[a.name] = a.key
+	}
+	return f
+}
+
+// AddFlags adds the flags.
+func (f *Flags) AddFlags(flags *pflag.FlagSet) {
+	f.addScope(flags)
+	flags.BoolVar(&f.AutoReloadAll, "auto-reload-all", f.AutoReloadAll, "also roll workloads without an annotation, for everything that they reference")
+	flags.StringVar(&f.ReloadStrategy, "reload-strategy", f.ReloadStrategy, "what a roll writes: env-vars or annotations")
+	flags.StringVar(&f.ReloadOnCreate, "reload-on-create", f.ReloadOnCreate, "roll when a source is created: true or false")
+	flags.StringVar(&f.ReloadOnDelete, "reload-on-delete", f.ReloadOnDelete, "roll when a source is deleted: true or false")
+	flags.BoolVar(&f.SyncAfterRestart, "sync-after-restart", f.SyncAfterRestart,
+		"accepted without effect: what has changed while this program was down is always found, if its state is kept")
+	flags.StringVar(&f.IsArgoRollouts, "is-Argo-Rollouts", f.IsArgoRollouts, "roll Rollouts of Argo Rollouts: true or false")
+	flags.BoolVar(&f.EnableCSIIntegration, "enable-csi-integration", f.EnableCSIIntegration, "watch what the Secrets Store CSI driver mounts")
+	flags.StringVar(&f.WebhookURL, "webhook-url", f.WebhookURL, "`URL` to call instead of rolling")
+	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA, "run several replicas; refused in one process")
+	for _, a := range annotationFlags {
+		key := f.Annotations[a.name]
+		flags.StringVar(key, a.name, *key, "`key` of the annotation "+a.about)
+	}
+	f.addOperation(flags)
+}
+
+// addScope adds the flags that say what is watched.
+func (f *Flags) addScope(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.Namespaces, "namespaces", nil,
+		"`namespaces` to watch and to roll in, separated by commas; empty means that of KUBERNETES_NAMESPACE, or else all")
+	flags.StringSliceVar(&f.NamespacesToIgnore, "namespaces-to-ignore", nil, "`namespaces` to leave alone, separated by commas")
+	flags.StringSliceVar(&f.NamespaceSelector, "namespace-selector", nil,
+		"label `selector` of namespaces, if all are watched; also key:value, and key:* for any value")
+	flags.StringSliceVar(&f.ResourceLabelSelector, "resource-label-selector", nil,
+		"label `selector` of Secrets and ConfigMaps; also key:value, and key:* for any value")
+	flags.StringSliceVar(&f.ResourcesToIgnore, "resources-to-ignore", nil, "`kind` of source to leave alone: configmaps or secrets")
+	flags.StringSliceVar(&f.IgnoredWorkloadTypes, "ignored-workload-types", nil, "`kinds` of workload to leave alone: jobs, cronjobs")
+}
+
+// addOperation adds the flags that say how the program runs.
+func (f *Flags) addOperation(flags *pflag.FlagSet) {
+	flags.StringVar(&f.LogFormat, "log-format", f.LogFormat, "log `format`: json, or empty for text")
+	flags.StringVar(&f.LogLevel, "log-level", f.LogLevel, "least severe `level` to log: trace, debug, info, warning, error, fatal or panic")
+	flags.BoolVar(&f.EnablePprof, "enable-pprof", f.EnablePprof, "serve profiles at --pprof-addr")
+	flags.StringVar(&f.PprofAddr, "pprof-addr", f.PprofAddr, "`address` that serves profiles with --enable-pprof")
+	flags.StringVar(&f.Cluster, "cluster", f.Cluster, "`name` of the cluster in events and telemetry, a DNS label")
+	flags.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig,
+		"kubeconfig `file`; empty uses the pod's service account, or else $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&f.StateDir, "state-dir", f.StateDir,
+		"`directory` for the streams and the fingerprint key; without it, changes made while this program was down are not found")
+	flags.StringVar(&f.FingerprintKeyFile, "fingerprint-key-file", f.FingerprintKeyFile,
+		"`file` with the fingerprint keys; empty makes a key in --state-dir")
+	flags.StringVar(&f.MetricsAddr, "metrics-addr", f.MetricsAddr, "`address` that serves /metrics, /live, /livez and /readyz")
+	flags.StringVar(&f.NotifyConfig, "notify-config", f.NotifyConfig,
+		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
+	if dir := flags.Lookup("state-dir"); f.StateDir == filepath.Join(os.TempDir(), "keyturn-reloader") {
+		// The reference is the same on every machine.
+		dir.DefValue = "keyturn-reloader in $TMPDIR, or else /tmp"
+	}
+}

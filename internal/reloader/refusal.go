@@ -1,0 +1,70 @@
+package reloader
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// problems collects what is wrong with the settings, a line each.
+type problems []error
+
+// refuse adds a setting that is not what it may be.
+func (p *problems) refuse(setting, value, want string) {
+	*p = append(*p, fmt.Errorf("%s: %q, want %s", setting, value, want))
+}
+
+// wrong adds the error about a setting.
+func (p *problems) wrong(setting string, err error) {
+	*p = append(*p, fmt.Errorf("%s: %w", setting, err))
+}
+
+// err returns all problems, nil if there are none.
+func (p *problems) err() error { return errors.Join(*p...) }
+
+// truth reads a flag that is text in Reloader and means true or false.
+func (p *problems) truth(flag, text string) bool {
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		p.refuse(flag, text, "true or false")
+	}
+	return value
+}
+
+// refuseUnable adds each setting for something that cannot be done, with what to use instead.
+func (p *problems) refuseUnable(f *Flags, env Environment) {
+	for _, unable := range []struct {
+		asked          bool
+		setting, value string
+		instead        string
+	}{
+		{
+			f.EnableHA, "--enable-ha", "true",
+			"false: one process keeps its own streams, which replicas cannot share. Install the chart with actuator.replicas: 3, " +
+				"or run watcher and actuator with a NATS of your own",
+		},
+		{
+			f.EnableCSIIntegration, "--enable-csi-integration", "true",
+			"false: keep Reloader for what the CSI driver mounts, or use keyturn.dev/roll-on for paths of OpenBao and Vault",
+		},
+		{
+			p.truth("--reload-on-create", f.ReloadOnCreate), "--reload-on-create", f.ReloadOnCreate,
+			"false: a new source rolls the workloads that started without it",
+		},
+		{p.truth("--reload-on-delete", f.ReloadOnDelete), "--reload-on-delete", f.ReloadOnDelete, "false: new pods could not start without the source"},
+		{f.WebhookURL != "", "--webhook-url", "...", "none: use a webhook in the file of --notify-config, which is told of rollouts"},
+		{env.Alert == "true", "ALERT_ON_RELOAD", env.Alert, "false: name the chat channel in the file of --notify-config"},
+	} {
+		if unable.asked {
+			p.refuse(unable.setting, unable.value, unable.instead)
+		}
+	}
+	for _, a := range annotationFlags {
+		if key := *f.Annotations[a.name]; key != a.key {
+			p.refuse("--"+a.name, key, a.key+", the only key that is read")
+		}
+	}
+}

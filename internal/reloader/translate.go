@@ -1,0 +1,160 @@
+package reloader
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/program"
+)
+
+// The values of --reload-strategy.
+const (
+	strategyEnvVars     = "env-vars"
+	strategyAnnotations = "annotations"
+)
+
+// levels are our levels of logging by those of Reloader.
+var levels = map[string]string{
+	"trace": "debug", "debug": "debug", "info": "info", "warn": "warn", "warning": "warn", "error": "error", "fatal": "error", "panic": "error",
+}
+
+// Translate returns the program that does what the flags and the environment say. The error has a line for each setting that is invalid or
+// cannot be done.
+func Translate(f *Flags, env Environment, version string) (*program.Reloader, error) {
+	var p problems
+	r := program.NewReloader(version)
+	p.refuseUnable(f, env)
+	p.setScope(r, f, env)
+	p.setWorkloads(r, f)
+	p.setOperation(r, f)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// setScope sets what is watched.
+func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
+	sources := &r.Watcher.Sources
+	p.checkNames("--namespaces", f.Namespaces)
+	p.checkNames("--namespaces-to-ignore", f.NamespacesToIgnore)
+	namespaces := f.Namespaces
+	if len(namespaces) == 0 && env.Namespace != "" {
+		namespaces = []string{env.Namespace}
+		p.checkNames("KUBERNETES_NAMESPACE", namespaces)
+	}
+	selector, err := parseSelector(f.NamespaceSelector)
+	if err != nil {
+		p.wrong("--namespace-selector", err)
+	}
+	if len(namespaces) == 0 {
+		sources.NamespaceSelector = without(selector, f.NamespacesToIgnore)
+	} else {
+		p.setNamespaces(r, namespaces, f.NamespacesToIgnore)
+		if selector != "" {
+			r.Notes = append(r.Notes, program.Note{Setting: "--namespace-selector", Text: "none, because the namespaces are named"})
+		}
+	}
+	if sources.Selector, err = parseSelector(f.ResourceLabelSelector); err != nil {
+		p.wrong("--resource-label-selector", err)
+	}
+	p.setKinds(r, f.ResourcesToIgnore)
+}
+
+// setNamespaces sets the namespaces, without those to ignore.
+func (p *problems) setNamespaces(r *program.Reloader, namespaces, ignored []string) {
+	var left []string
+	for _, namespace := range namespaces {
+		if !slices.Contains(ignored, namespace) && !slices.Contains(left, namespace) {
+			left = append(left, namespace)
+		}
+	}
+	if len(left) == 0 {
+		p.refuse("--namespaces-to-ignore", strings.Join(ignored, ","), "at least one namespace left of "+strings.Join(namespaces, ","))
+	}
+	r.Watcher.Sources.Namespaces, r.Actuator.Actuate.Namespaces = left, left
+}
+
+func (p *problems) checkNames(setting string, namespaces []string) {
+	for _, namespace := range namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			p.refuse(setting, namespace, "the name of a namespace")
+		}
+	}
+}
+
+// setKinds sets the kinds of sources, without the one to ignore.
+func (p *problems) setKinds(r *program.Reloader, ignored []string) {
+	kinds := map[string]events.Kind{"configmaps": events.KindConfigMap, "secrets": events.KindSecret}
+	if len(ignored) > 1 {
+		p.refuse("--resources-to-ignore", strings.Join(ignored, ","), "configmaps or secrets, not both")
+		return
+	}
+	for _, text := range ignored {
+		kind, known := kinds[strings.ToLower(text)]
+		if !known {
+			p.refuse("--resources-to-ignore", text, "configmaps or secrets")
+		}
+		r.Watcher.Sources.Kinds = slices.DeleteFunc(r.Watcher.Sources.Kinds, func(name string) bool { return name == string(kind) })
+	}
+}
+
+// setWorkloads sets what is rolled, and how.
+func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
+	actuate := &r.Actuator.Actuate
+	actuate.RollAll, actuate.ReloaderMetrics = f.AutoReloadAll, true
+	actuate.ArgoRollouts = p.truth("--is-Argo-Rollouts", f.IsArgoRollouts)
+	for _, text := range f.IgnoredWorkloadTypes {
+		switch text {
+		case "jobs": // They are never touched.
+		case "cronjobs":
+			p.refuse("--ignored-workload-types", text, "jobs or none: set keyturn.dev/roll-on: none on the CronJobs")
+		default:
+			p.refuse("--ignored-workload-types", text, "jobs, cronjobs or both")
+		}
+	}
+	switch f.ReloadStrategy {
+	case strategyAnnotations:
+	case strategyEnvVars:
+		r.Notes = append(r.Notes, program.Note{Setting: "--reload-strategy", Text: "annotations are written instead of environment variables"})
+	default:
+		p.refuse("--reload-strategy", f.ReloadStrategy, strategyEnvVars+" or "+strategyAnnotations)
+	}
+}
+
+// setOperation sets how the program runs.
+func (p *problems) setOperation(r *program.Reloader, f *Flags) {
+	level, known := levels[strings.ToLower(f.LogLevel)]
+	if !known {
+		p.refuse("--log-level", f.LogLevel, "trace, debug, info, warning, error, fatal or panic")
+	}
+	r.Process.Log.Level = level
+	switch f.LogFormat {
+	case "":
+		r.Process.Log.Format = "text"
+	case "json":
+		r.Process.Log.Format = f.LogFormat
+	default:
+		p.refuse("--log-format", f.LogFormat, "json, or empty for text")
+	}
+	if f.EnablePprof {
+		if _, _, err := net.SplitHostPort(f.PprofAddr); err != nil {
+			p.refuse("--pprof-addr", f.PprofAddr, "host:port or :port")
+		}
+		r.PprofAddr = f.PprofAddr
+	}
+	if err := events.ValidateCluster(f.Cluster); err != nil {
+		p.wrong("--cluster", err)
+	}
+	if f.StateDir == "" {
+		p.wrong("--state-dir", errors.New("is empty, want a directory"))
+	}
+	r.Process.Cluster, r.Process.MetricsAddr, r.StateDir = f.Cluster, f.MetricsAddr, f.StateDir
+	r.Watcher.Process.Kube.Kubeconfig, r.Actuator.Process.Kube.Kubeconfig = f.Kubeconfig, f.Kubeconfig
+	r.Watcher.Sources.KeyFile, r.Actuator.Notify.ConfigFile = f.FingerprintKeyFile, f.NotifyConfig
+}

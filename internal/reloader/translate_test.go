@@ -1,0 +1,239 @@
+package reloader
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/program"
+)
+
+// translate parses arguments as the command does.
+func translate(t *testing.T, env Environment, args ...string) (*program.Reloader, error) {
+	t.Helper()
+	values := NewFlags()
+	flags := pflag.NewFlagSet("reloader", pflag.ContinueOnError)
+	values.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Translate(values, env, "1.2.3")
+}
+
+// settings is what flags and environment change of the options, and what is without it the same as that of the programs themselves.
+type settings struct {
+	Watched, Rolled, Kinds      []string
+	Selector, NamespaceSelector string
+	RollAll, Rollouts           bool
+	Level, Format               string
+	Pprof, Metrics, Cluster     string
+	State, Key, Notify, Kube    string
+	Notes                       []string
+}
+
+func settingsOf(r *program.Reloader) settings {
+	s := settings{
+		Watched: r.Watcher.Sources.Namespaces, Rolled: r.Actuator.Actuate.Namespaces, Kinds: r.Watcher.Sources.Kinds,
+		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
+		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts, Level: r.Process.Log.Level, Format: r.Process.Log.Format,
+		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster,
+		State: r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
+	}
+	for _, note := range r.Notes {
+		s.Notes = append(s.Notes, note.Setting)
+	}
+	return s
+}
+
+func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
+	scoped := func(namespaces ...string) func(*settings) {
+		return func(s *settings) { s.Watched, s.Rolled = namespaces, namespaces }
+	}
+	same := func(*settings) {}
+	for _, tt := range []struct {
+		name string
+		env  Environment
+		args []string
+		want func(*settings)
+	}{
+		{"--auto-reload-all", Environment{}, []string{"--auto-reload-all"}, func(s *settings) { s.RollAll = true }},
+		{"KUBERNETES_NAMESPACE", Environment{Namespace: "shop"}, nil, scoped("shop")},
+		{"--namespaces", Environment{}, []string{"--namespaces=shop,bar,shop"}, scoped("shop", "bar")},
+		{"--namespaces before KUBERNETES_NAMESPACE", Environment{Namespace: "foo"}, []string{"--namespaces", "shop"}, scoped("shop")},
+		{
+			"--namespaces-to-ignore of all", Environment{}, []string{"--namespaces-to-ignore=a,b"},
+			func(s *settings) { s.NamespaceSelector = "kubernetes.io/metadata.name notin (a,b)" },
+		},
+		{"--namespaces-to-ignore of named ones", Environment{}, []string{"--namespaces=a,b", "--namespaces-to-ignore=b"}, scoped("a")},
+		{
+			"--namespace-selector", Environment{}, []string{"--namespace-selector=team:shop,stage:*"},
+			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
+		},
+		{
+			"--namespace-selector given twice", Environment{}, []string{"--namespace-selector=team:shop", "--namespace-selector", "stage"},
+			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
+		},
+		{
+			"--namespace-selector with --namespaces-to-ignore", Environment{}, []string{"--namespace-selector=team", "--namespaces-to-ignore=a"},
+			func(s *settings) { s.NamespaceSelector = "team,kubernetes.io/metadata.name notin (a)" },
+		},
+		{
+			"--namespace-selector of named namespaces has no effect", Environment{Namespace: "shop"}, []string{"--namespace-selector=team"},
+			func(s *settings) {
+				scoped("shop")(s)
+				s.Notes = []string{"--namespace-selector"}
+			},
+		},
+		{
+			"--resource-label-selector", Environment{}, []string{"--resource-label-selector=app:web", "--resource-label-selector=tier:*"},
+			func(s *settings) { s.Selector = "app=web,tier" },
+		},
+		{"--resources-to-ignore secrets", Environment{}, []string{"--resources-to-ignore=Secrets"}, func(s *settings) { s.Kinds = []string{"configmap"} }},
+		{
+			"--resources-to-ignore configmaps", Environment{}, []string{"--resources-to-ignore=configMaps"},
+			func(s *settings) { s.Kinds = []string{"secret"} },
+		},
+		{"--ignored-workload-types jobs", Environment{}, []string{"--ignored-workload-types=jobs"}, same},
+		{"--log-format json", Environment{}, []string{"--log-format=json"}, func(s *settings) { s.Format = "json" }},
+		{"--log-level trace", Environment{}, []string{"--log-level=trace"}, func(s *settings) { s.Level = "debug" }},
+		{"--log-level warning", Environment{}, []string{"--log-level=warning"}, func(s *settings) { s.Level = "warn" }},
+		{"--log-level panic", Environment{}, []string{"--log-level=PANIC"}, func(s *settings) { s.Level = "error" }},
+		{"--reload-on-create false", Environment{}, []string{"--reload-on-create=false"}, same},
+		{"--reload-on-delete false", Environment{}, []string{"--reload-on-delete=false"}, same},
+		{"--is-Argo-Rollouts", Environment{}, []string{"--is-Argo-Rollouts=true"}, func(s *settings) { s.Rollouts = true }},
+		{"--is-Argo-Rollouts false", Environment{}, []string{"--is-Argo-Rollouts=false"}, same},
+		{"--sync-after-restart", Environment{}, []string{"--sync-after-restart"}, same},
+		{"--enable-ha false", Environment{}, []string{"--enable-ha=false"}, same},
+		{"--enable-csi-integration false", Environment{}, []string{"--enable-csi-integration=false"}, same},
+		{"--webhook-url empty", Environment{}, []string{"--webhook-url="}, same},
+		{"--pprof-addr alone", Environment{}, []string{"--pprof-addr=:1234"}, same},
+		{"--enable-pprof", Environment{}, []string{"--enable-pprof"}, func(s *settings) { s.Pprof = ":6060" }},
+		{"--enable-pprof at --pprof-addr", Environment{}, []string{"--enable-pprof", "--pprof-addr=:1234"}, func(s *settings) { s.Pprof = ":1234" }},
+		{"an annotation flag with its default", Environment{}, []string{"--auto-annotation=reloader.stakater.com/auto"}, same},
+		{"ALERT_ON_RELOAD false", Environment{Alert: "false"}, nil, same},
+		{
+			"--reload-strategy env-vars", Environment{}, []string{"--reload-strategy=env-vars"},
+			func(s *settings) { s.Notes = []string{"--reload-strategy"} },
+		},
+		{
+			"our own flags", Environment{},
+			[]string{
+				"--cluster=west", "--kubeconfig=/k", "--state-dir=/s", "--fingerprint-key-file=/f", "--metrics-addr=:1", "--notify-config=/n",
+			},
+			func(s *settings) {
+				s.Cluster, s.Kube, s.State, s.Key, s.Metrics, s.Notify = "west", "/k", "/s", "/f", ":1", "/n"
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := append([]string{"--reload-strategy=annotations", "--state-dir=/state"}, tt.args...)
+			r, err := translate(t, tt.env, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := settings{
+				Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
+			}
+			tt.want(&want)
+			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  Environment
+		args []string
+		want string
+	}{
+		{"replicas", Environment{}, []string{"--enable-ha"}, `--enable-ha: "true", want false: one process keeps its own streams`},
+		{"CSI", Environment{}, []string{"--enable-csi-integration"}, `--enable-csi-integration: "true", want false`},
+		{"creation", Environment{}, []string{"--reload-on-create=true"}, `--reload-on-create: "true", want false`},
+		{"deletion", Environment{}, []string{"--reload-on-delete=true"}, `--reload-on-delete: "true", want false`},
+		{"a webhook", Environment{}, []string{"--webhook-url=https://user:secret@example.com"}, `--webhook-url: "...", want none`},
+		{"an alert", Environment{Alert: "true"}, nil, `ALERT_ON_RELOAD: "true", want false`},
+		{"CronJobs", Environment{}, []string{"--ignored-workload-types=cronjobs"}, `--ignored-workload-types: "cronjobs", want jobs or none`},
+		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
+		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
+		{
+			"both kinds of source", Environment{}, []string{"--resources-to-ignore=configmaps,secrets"},
+			`--resources-to-ignore: "configmaps,secrets", want configmaps or secrets, not both`,
+		},
+		{"a strategy", Environment{}, []string{"--reload-strategy=default"}, `--reload-strategy: "default", want env-vars or annotations`},
+		{"a level", Environment{}, []string{"--log-level=loud"}, `--log-level: "loud", want trace`},
+		{"a format", Environment{}, []string{"--log-format=xml"}, `--log-format: "xml", want json, or empty for text`},
+		{"a boolean", Environment{}, []string{"--reload-on-create=maybe"}, `--reload-on-create: "maybe", want true or false`},
+		{"another boolean", Environment{}, []string{"--is-Argo-Rollouts=yes"}, `--is-Argo-Rollouts: "yes", want true or false`},
+		{"an address", Environment{}, []string{"--enable-pprof", "--pprof-addr=nowhere"}, `--pprof-addr: "nowhere", want host:port or :port`},
+		{"a namespace", Environment{}, []string{"--namespaces=Shop"}, `--namespaces: "Shop", want the name of a namespace`},
+		{"a namespace to ignore", Environment{}, []string{"--namespaces-to-ignore=a b"}, `--namespaces-to-ignore: "a b", want the name of a namespace`},
+		{"the namespace of the environment", Environment{Namespace: "-"}, nil, `KUBERNETES_NAMESPACE: "-", want the name of a namespace`},
+		{
+			"all namespaces ignored", Environment{Namespace: "a"}, []string{"--namespaces-to-ignore=a"},
+			`--namespaces-to-ignore: "a", want at least one namespace left of a`,
+		},
+		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
+		{"a selector of sources", Environment{}, []string{"--resource-label-selector=="}, `--resource-label-selector: "=", want a label selector: `},
+		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},
+		{"no directory", Environment{}, []string{"--state-dir="}, "--state-dir: is empty, want a directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := translate(t, tt.env, tt.args...)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line that begins with %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheKeysOfAnnotationsCannotBeChanged(t *testing.T) {
+	for _, a := range annotationFlags {
+		_, err := translate(t, Environment{}, "--"+a.name+"=example.com/other")
+		if want := "--" + a.name + `: "example.com/other", want ` + a.key; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+	_, err := translate(t, Environment{Alert: "true"}, "--enable-ha", "--log-format=xml", "--namespaces=A,B", "--auto-annotation=x/y")
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 6 {
+		t.Errorf("got %v, want six lines", err)
+	}
+}
+
+func TestTheFlagsAreThoseOfReloader(t *testing.T) {
+	// Those of Reloader 1.4, by their names and defaults there.
+	want := map[string]string{
+		"auto-reload-all": "false", "auto-annotation": "reloader.stakater.com/auto",
+		"configmap-annotation": "configmap.reloader.stakater.com/reload", "secret-annotation": "secret.reloader.stakater.com/reload",
+		"configmap-auto-annotation": "configmap.reloader.stakater.com/auto", "secret-auto-annotation": "secret.reloader.stakater.com/auto",
+		"auto-search-annotation": "reloader.stakater.com/search", "search-match-annotation": "reloader.stakater.com/match",
+		"ignore-annotation":                "reloader.stakater.com/ignore",
+		"pause-deployment-annotation":      "deployment.reloader.stakater.com/pause-period",
+		"pause-deployment-time-annotation": "deployment.reloader.stakater.com/paused-at",
+		"log-format":                       "", "log-level": "info", "webhook-url": "", "resources-to-ignore": "[]", "ignored-workload-types": "[]",
+		"namespaces": "[]", "namespaces-to-ignore": "[]", "namespace-selector": "[]", "resource-label-selector": "[]",
+		"is-Argo-Rollouts": "false", "reload-strategy": "env-vars", "reload-on-create": "false", "reload-on-delete": "false",
+		"enable-ha": "false", "sync-after-restart": "false", "enable-pprof": "false", "pprof-addr": ":6060", "enable-csi-integration": "false",
+	}
+	flags := pflag.NewFlagSet("reloader", pflag.ContinueOnError)
+	NewFlags().AddFlags(flags)
+	got := map[string]string{}
+	own := map[string]bool{
+		"cluster": true, "kubeconfig": true, "state-dir": true, "fingerprint-key-file": true, "metrics-addr": true, "notify-config": true,
+	}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !own[flag.Name] {
+			got[flag.Name] = flag.DefValue
+		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flags (-Reloader +ours):\n%s", diff)
+	}
+}
