@@ -4,6 +4,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -202,8 +203,13 @@ func (p *Programs) start(name, binary string, args []string) (*Program, error) {
 	return &Program{Process: process}, nil
 }
 
-// Program is a running watcher or actuator.
-type Program struct{ *process.Process }
+// Program is a running watcher, actuator or reloader.
+type Program struct {
+	*process.Process
+
+	// probes is the component that answers the probes. Empty: health.
+	probes string
+}
 
 // Ready waits until the program's readiness probe passes.
 func (p *Program) Ready(ctx context.Context) error {
@@ -214,7 +220,7 @@ func (p *Program) Ready(ctx context.Context) error {
 			return false, process.ErrExited
 		default:
 		}
-		status, body, err := p.Get(ctx, "health", "/readyz")
+		status, body, err := p.Get(ctx, cmp.Or(p.probes, "health"), "/readyz")
 		last = body
 		if err != nil {
 			last = err.Error()

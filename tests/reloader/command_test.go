@@ -1,0 +1,73 @@
+package reloader
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestMetricsAndProbesAreServedAtOneAddress(t *testing.T) {
+	r := newRig(t)
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.start("--enable-pprof", "--pprof-addr", "127.0.0.1:0")
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
+	testkit.Await(t, "the roll is counted", func(ctx context.Context) bool {
+		_, body, err := r.program.Get(ctx, "metrics", "/metrics")
+		return err == nil && strings.Contains(body, "\nreloader_reload_executed_total{") && strings.Contains(body, "\nkeyturn_watcher_") &&
+			strings.Contains(body, "\nkeyturn_rollouts_")
+	})
+	for _, tt := range []struct {
+		component, path string
+		want            int
+	}{
+		{"metrics", "/live", http.StatusOK},
+		{"metrics", "/livez", http.StatusOK},
+		{"metrics", "/readyz", http.StatusOK},
+		{"metrics", "/debug/pprof/", http.StatusNotFound},
+		{"pprof", "/debug/pprof/", http.StatusOK},
+	} {
+		code, _, err := r.program.Get(t.Context(), tt.component, tt.path)
+		if err != nil || code != tt.want {
+			t.Errorf("%s of %s: got %d, %v, want %d", tt.path, tt.component, code, err, tt.want)
+		}
+	}
+	r.stop()
+}
+
+func TestWhatItCannotDoIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"a flag that Reloader does not have", []string{"--reload-everything"}, []string{"error: unknown flag: --reload-everything"}},
+		{
+			"all that cannot be done at once", []string{"--enable-ha", "--log-format=xml"},
+			[]string{
+				`error: --enable-ha: "true", want false: one process keeps its own streams, which replicas cannot share. ` +
+					"Install the chart with actuator.replicas: 3, or run watcher and actuator with a NATS of your own",
+				`error: --log-format: "xml", want json, or empty for text`,
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), command.Binary(), tt.args...).CombinedOutput()
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("got %v, want exit code 1", err)
+			}
+			if diff := cmp.Diff(tt.want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

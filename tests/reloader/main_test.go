@@ -1,0 +1,36 @@
+// Package reloader holds the acceptance tests of the command reloader: what Stakater's Reloader does, by its flags and annotations, on a real
+// control plane. A file for each capability.
+package reloader
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// plane is the control plane that the tests share, and command is what they start, with the race detector. Each test has a namespace and a
+// process of its own.
+var (
+	plane   *testbed.ControlPlane
+	command *programs.Reloader
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if plane, err = testbed.Start(context.Background(), testbed.Options{Log: os.Stderr}); err != nil {
+		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
+		return 1
+	}
+	defer plane.Stop()
+	if command, err = programs.NewReloader(context.Background(), plane, "../../deploy", true); err != nil {
+		fmt.Fprintln(os.Stderr, "building the command:", err)
+		return 1
+	}
+	return m.Run()
+}

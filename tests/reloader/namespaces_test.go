@@ -1,0 +1,41 @@
+package reloader
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+func TestNamespacesAreScopedAsByReloader(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// start starts the command, which is to roll in the namespace of the first rig and not in that of the second.
+		start func(in, out *rig)
+	}{
+		{"KUBERNETES_NAMESPACE", func(in, _ *rig) { in.startWith([]string{"KUBERNETES_NAMESPACE=" + in.namespace}) }},
+		{"--namespaces before KUBERNETES_NAMESPACE", func(in, out *rig) {
+			in.startWith([]string{"KUBERNETES_NAMESPACE=" + out.namespace}, "--namespaces", in.namespace)
+		}},
+		{"--namespaces-to-ignore", func(in, out *rig) { in.startWith(nil, "--namespaces-to-ignore", out.namespace) }},
+		{"--namespace-selector as key:value", func(in, _ *rig) {
+			in.startWith(nil, "--namespace-selector", "kubernetes.io/metadata.name:"+in.namespace)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in, out := newRig(t), newRig(t)
+			for _, r := range []*rig{in, out} {
+				r.secret("db", map[string]string{"password": "one"})
+				r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+			}
+			tt.start(in, out)
+			before := out.writes("web")
+			in.leaves("web", func() { out.secret("db", map[string]string{"password": "two"}) })
+			if now := out.writes("web"); now != before {
+				t.Errorf("web of the other namespace was rolled %d times, want none", now-before)
+			}
+			in.rolls("web", func() { in.secret("db", map[string]string{"password": "two"}) })
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package reloader
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/templates"
+)
+
+// The limits of Reloader's own tests.
+const (
+	// rollLimit is how long a roll that must happen may take.
+	rollLimit = 15 * time.Second
+	// quiet is how long a roll that must not happen is waited for.
+	quiet = 3 * time.Second
+)
+
+// rig is one test's namespace and process.
+type rig struct {
+	*testing.T
+	client    kubernetes.Interface
+	namespace string
+	dir       string
+	program   *programs.Program
+	templates *templates.Counter
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t), dir: t.TempDir()}
+	var err error
+	if r.templates, err = templates.Watch(t.Context(), r.client, r.namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.templates.Stop)
+	return r
+}
+
+// start starts the command for the rig's namespace, with further flags, and waits until it is ready.
+func (r *rig) start(args ...string) {
+	r.Helper()
+	r.startWith(nil, append([]string{"--namespaces", r.namespace}, args...)...)
+}
+
+// startWith starts the command with an environment and flags, and waits until it is ready.
+func (r *rig) startWith(env []string, args ...string) {
+	r.Helper()
+	program, err := command.Start(r.dir, args, append([]string{"GORACE=atexit_sleep_ms=0"}, env...))
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.program = program
+	r.Cleanup(func() {
+		// The error is the exit status of a process that the test has ended.
+		_ = program.Stop(20 * time.Second)
+		if r.Failed() {
+			r.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
+		}
+	})
+	ctx, cancel := context.WithTimeout(r.Context(), testkit.Patience)
+	defer cancel()
+	if err := program.Ready(ctx); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// stop ends the command as a kubelet does.
+func (r *rig) stop() {
+	r.Helper()
+	if err := r.program.Stop(20 * time.Second); err != nil {
+		r.Fatalf("the command ended with %v", err)
+	}
+}
+
+func (r *rig) secret(name string, data map[string]string) {
+	r.Helper()
+	if err := programs.SetSecret(r.Context(), r.client, r.namespace, name, data); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) configMap(name string, data map[string]string) {
+	r.Helper()
+	if err := programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// auto are the annotations of a workload that rolls on everything that it reads.
+func auto() map[string]string { return map[string]string{"reloader.stakater.com/auto": "true"} }
+
+// deploy creates a Deployment that reads what read adds to its template, and waits until its pod is available.
+func (r *rig) deploy(name string, annotations map[string]string, read func(template *corev1.PodTemplateSpec)) {
+	r.Helper()
+	deployment := programs.NewDeployment(r.namespace, name, 1, annotations)
+	read(&deployment.Spec.Template)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	testkit.Await(r.T, "the pod of "+name+" is available", func(context.Context) bool {
+		return r.deployment(name).Status.AvailableReplicas == 1
+	})
+}
+
+func (r *rig) deployment(name string) *appsv1.Deployment {
+	r.Helper()
+	deployment, err := r.client.AppsV1().Deployments(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return deployment
+}
+
+// writes returns how often the template of a Deployment was written.
+func (r *rig) writes(name string) int64 {
+	r.Helper()
+	writes, err := r.templates.Writes(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return writes["deployment/"+name]
+}
+
+// rolls makes a change, and fails the test unless it rolls the Deployment within the limit.
+func (r *rig) rolls(name string, change func()) {
+	r.Helper()
+	before := r.writes(name)
+	change()
+	began := time.Now()
+	for tick := time.NewTicker(50 * time.Millisecond); r.writes(name) == before; <-tick.C {
+		if time.Since(began) > rollLimit {
+			r.Fatalf("%s was not rolled within %s", name, rollLimit)
+		}
+	}
+	r.Logf("%s was rolled after %s", name, time.Since(began).Round(time.Millisecond))
+}
+
+// leaves makes a change, and fails the test if it rolls the Deployment: neither within the time that Reloader's tests wait, nor before a
+// later change of the source of a sentinel, which shows that changes are acted on.
+func (r *rig) leaves(name string, change func()) {
+	r.Helper()
+	if !r.hasSentinel() {
+		r.secret("sentinel", map[string]string{"value": "0"})
+		r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+	}
+	before := r.writes(name)
+	change()
+	<-time.After(quiet)
+	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": time.Now().String()}) })
+	if now := r.writes(name); now != before {
+		r.Errorf("%s was rolled %d times, want none", name, now-before)
+	}
+}
+
+func (r *rig) hasSentinel() bool {
+	r.Helper()
+	return r.writes("sentinel") > 0
+}
