@@ -87,12 +87,17 @@ type observed struct {
 	index     *index
 	leading   *atomic.Bool
 	snapshots *atomic.Pointer[snapshot]
+	// reloader is nil without --reloader-metrics.
+	reloader *reloaderMetrics
 	// lag returns how far the consumer of the leader is behind.
 	lag func(context.Context) (events.Lag, error)
 }
 
 // observe has the gauges observed, for as long as the program runs.
 func (g *gauges) observe(meter metric.Meter, o observed) error {
+	instruments := append([]metric.Observable{
+		g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.reverted, g.lag, g.ackPending,
+	}, o.reloader.gauges()...)
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		known := o.index.count()
 		for _, kind := range o.kinds {
@@ -106,8 +111,8 @@ func (g *gauges) observe(meter metric.Meter, o observed) error {
 		if s := o.snapshots.Load(); s != nil {
 			g.observeSnapshot(observer, o.kinds, s)
 		}
-		return g.observeLag(ctx, observer, o.lag)
-	}, g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.reverted, g.lag, g.ackPending)
+		return g.observeLag(ctx, observer, o)
+	}, instruments...)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}
@@ -130,14 +135,15 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	}
 }
 
-func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, read func(context.Context) (events.Lag, error)) error {
+func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, o observed) error {
 	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 	defer cancel()
-	lag, err := read(ctx)
+	lag, err := o.lag(ctx)
 	if err != nil {
 		return fmt.Errorf("observing the consumer: %w", err)
 	}
 	observer.ObserveInt64(g.lag, int64(lag.Pending))
 	observer.ObserveInt64(g.ackPending, int64(lag.AckPending))
+	o.reloader.observeLag(observer, lag)
 	return nil
 }

@@ -45,6 +45,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 		{"keyturn.rollouts.failing", "kind", "deployment", 0},
 		{"keyturn.consumer.pending", "", "", 1},
 		{"keyturn.consumer.ack.pending", "", "", 1},
+		{"reloader.workqueue.depth", "", "", 2},
 	} {
 		label := attribute.KeyValue{}
 		if tt.key != "" {

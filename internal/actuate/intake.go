@@ -31,7 +31,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	e := i.inFlight.begin(ctx, delivery)
 	eventCtx := e.context(ctx)
 	dependents := i.index.dependents(change.Source)
-	i.metrics.received(eventCtx, change, dependents)
+	i.metrics.received(eventCtx, delivery, dependents, i.now())
 	from := i.baselines.next(change, len(dependents) > 0)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from)

@@ -156,9 +156,9 @@ func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
 }
 
 // received counts a delivered event.
-func (m *metrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
-	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", change.Source.Kind)...))
-	m.reloader.received(ctx, change, dependents)
+func (m *metrics) received(ctx context.Context, delivery *events.Delivery, dependents []*workload.Workload, now time.Time) {
+	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", delivery.Change.Source.Kind)...))
+	m.reloader.received(ctx, delivery, dependents, now)
 }
 
 // finished measures an event that nothing holds any more. One that was nakked for the next leader does not count.

@@ -76,7 +76,7 @@ func measure(t *testing.T, a *Actuator) {
 	ctx, m, w := sampled(t), a.metrics, workloadOf(t, "auto", wholeDB, nil)
 	reject := &events.RejectError{Reason: "patch-denied", Err: errors.New("no")}
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	m.received(ctx, change, []*workload.Workload{w})
+	m.received(ctx, &events.Delivery{Change: change, Deliveries: 1}, []*workload.Workload{w}, written.Add(time.Second))
 	m.decided(ctx, plan.Stale)
 	m.patched(ctx, w.ID, true)
 	m.rolledFor(ctx, w.ID, time.Second)
@@ -200,7 +200,7 @@ func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.metrics.decided(t.Context(), plan.Stale)
-	a.metrics.received(t.Context(), changeOf(nil), nil)
+	a.metrics.received(t.Context(), &events.Delivery{Change: changeOf(nil)}, nil, written)
 	a.metrics.finished(t.Context(), changeOf(nil), time.Second, nil)
 	a.metrics.reloader.retried(t.Context())
 	for name := range collect(t, reader) {

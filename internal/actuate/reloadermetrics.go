@@ -14,8 +14,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Those that are missing
-// are about what Keyturn does not have: scans, and a work queue. A nil one measures nothing.
+// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Its two about requests
+// to the API server are in telemetry. What Reloader keeps in a work queue in memory, Keyturn keeps on the stream. A nil one measures nothing.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 
@@ -28,7 +28,11 @@ type reloaderMetrics struct {
 	reconcile   metric.Float64Histogram
 	arrivals    metric.Int64Counter
 	processed   metric.Int64Counter
+	scanned     metric.Int64Counter
 	matched     metric.Int64Counter
+	depth       metric.Int64ObservableGauge
+	adds        metric.Int64Counter
+	waits       metric.Float64Histogram
 	failures    metric.Int64Counter
 	retries     metric.Int64Counter
 }
@@ -74,6 +78,22 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 			About: "Events that every workload is finished with.",
 		},
 		{
+			Counter: &m.scanned, Name: "reloader.workloads.scanned", Labels: []string{"kind"},
+			About: "Workloads that were looked at for a delivered event. The index finds the dependents, so these are all that match.",
+		},
+		{
+			Gauge: &m.depth, Name: "reloader.workqueue.depth",
+			About: "Events that some workload is not finished with: on the stream, or delivered and held. Absent while NATS is unreachable.",
+		},
+		{
+			Counter: &m.adds, Name: "reloader.workqueue.adds",
+			About: "Delivered events, redeliveries included.",
+		},
+		{
+			Histogram: &m.waits, Name: "reloader.workqueue.latency", Unit: "s", Buckets: latency,
+			About: "Time from when the watcher saw a change until the actuator first took up its event.",
+		},
+		{
 			Counter: &m.matched, Name: "reloader.workloads.matched", Labels: []string{"kind"},
 			About: "Workloads that depend on the source of a delivered event.",
 		},
@@ -104,13 +124,34 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 }
 
 // received counts a delivered event, and the workloads that depend on its source.
-func (m *reloaderMetrics) received(ctx context.Context, change events.Change, dependents []*workload.Workload) {
+func (m *reloaderMetrics) received(ctx context.Context, delivery *events.Delivery, dependents []*workload.Workload, now time.Time) {
 	if m == nil {
 		return
 	}
-	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
+	m.adds.Add(ctx, 1)
+	if delivery.Deliveries <= 1 {
+		m.waits.Record(ctx, now.Sub(delivery.Change.Time).Seconds())
+	}
+	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(delivery.Change)...))
 	for _, w := range dependents {
-		m.matched.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", m.title(w.ID.Kind))))
+		kind := metric.WithAttributes(attribute.String("kind", m.title(w.ID.Kind)))
+		m.scanned.Add(ctx, 1, kind)
+		m.matched.Add(ctx, 1, kind)
+	}
+}
+
+// gauges returns the instruments that are observed.
+func (m *reloaderMetrics) gauges() []metric.Observable {
+	if m == nil {
+		return nil
+	}
+	return []metric.Observable{m.depth}
+}
+
+// observeLag reports how far the consumer is behind.
+func (m *reloaderMetrics) observeLag(observer metric.Observer, lag events.Lag) {
+	if m != nil {
+		observer.ObserveInt64(m.depth, int64(lag.Pending)+int64(lag.AckPending))
 	}
 }
 

@@ -14,7 +14,8 @@ func TestReloaderMetricsHaveReloadersNames(t *testing.T) {
 		"reloader_action_total": true, "reloader_action_latency_seconds": true, "reloader_skipped_total": true,
 		"reloader_reconcile_total": true, "reloader_reconcile_duration_seconds": true, "reloader_events_received_total": true,
 		"reloader_events_processed_total": true, "reloader_workloads_matched_total": true, "reloader_errors_total": true,
-		"reloader_retries_total": true,
+		"reloader_retries_total": true, "reloader_workloads_scanned_total": true, "reloader_workqueue_depth": true,
+		"reloader_workqueue_adds_total": true, "reloader_workqueue_latency_seconds": true,
 	}
 	for _, instrument := range ReloaderInstruments() {
 		name, err := instrument.Prometheus()
@@ -48,6 +49,9 @@ func TestReloaderMetricsCountAsReloaderDoes(t *testing.T) {
 		{"reloader.reconcile", attribute.String("result", "success")},
 		{"reloader.errors", attribute.String("type", "patch")},
 		{"reloader.skipped", attribute.String("reason", "stale")},
+		{"reloader.workloads.scanned", attribute.String("kind", "Deployment")},
+		{"reloader.workqueue.adds", attribute.KeyValue{}},
+		{"reloader.workqueue.latency", attribute.KeyValue{}},
 	} {
 		if got, ok := value(collected[tt.name], tt.label); !ok || got != 1 {
 			t.Errorf("%s{%s}: got %d, there: %t, want 1", tt.name, tt.label.Value.AsString(), got, ok)

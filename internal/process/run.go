@@ -28,6 +28,8 @@ type Program struct {
 	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
 	// a test: it then leaves alone what is global to the process, which are the garbage collector and the logs and metrics of client-go.
 	SmallHeap uint64
+	// RestClientMetrics also measures requests to the API server under the names rest_client_*. Default false.
+	RestClientMetrics bool
 	// Parts are what the program does, side by side. They are prepared, connected and identified in this order, and share all the rest. When
 	// one of them ends, all do.
 	Parts []Part
@@ -95,7 +97,7 @@ func (p *Program) ownProcess(r *Runtime) error {
 		return nil
 	}
 	r.OnStop("memory", keepSmall(p.SmallHeap))
-	return telemetry.CountRequests(r.observed.MeterProvider)
+	return telemetry.CountRequests(r.observed.MeterProvider, p.RestClientMetrics)
 }
 
 // prepare makes the work of a part, in a runtime of its own that shares all but the connection to NATS.

@@ -13,14 +13,22 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// CountRequests measures client-go's requests to the API server with the provider's instruments. Like Bridge it sets a global of the
-// process; only the first call has an effect.
-func CountRequests(meters metric.MeterProvider) error {
+// CountRequests measures client-go's requests to the API server with the provider's instruments, and also under the names rest_client_* if
+// that is wanted. Like Bridge it sets a global of the process; only the first call has an effect.
+func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
 	r := &requests{}
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
 		return err
 	}
-	metrics.Register(metrics.RegisterOpts{RequestResult: r, RequestLatency: r})
+	if !asRestClient {
+		metrics.Register(metrics.RegisterOpts{RequestResult: r, RequestLatency: r})
+		return nil
+	}
+	both := &restClient{requests: r}
+	if err := instrument.Make(meters.Meter(scope), both.instruments()); err != nil {
+		return err
+	}
+	metrics.Register(metrics.RegisterOpts{RequestResult: both, RequestLatency: both})
 	return nil
 }
 

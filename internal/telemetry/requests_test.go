@@ -12,14 +12,14 @@ import (
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
-	r := &requests{}
-	if err := instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()); err != nil {
+	r := &restClient{requests: &requests{}}
+	if err := instrument.Make(tel.MeterProvider.Meter(scope), slices.Concat(r.requests.instruments(), r.instruments())); err != nil {
 		t.Fatal(err)
 	}
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.2:443")
 	r.Increment(t.Context(), "<error>", "GET", "10.0.0.1:443")
-	r.Observe(t.Context(), "PATCH", url.URL{Path: "/apis/apps/v1/namespaces/shop/deployments/web"}, 20*time.Millisecond)
+	r.Observe(t.Context(), "PATCH", url.URL{Host: "10.0.0.1:443", Path: "/apis/apps/v1/namespaces/shop/deployments/web"}, 20*time.Millisecond)
 
 	samples := scrape(t, tel)
 	for _, want := range []string{
@@ -27,6 +27,11 @@ func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 		`keyturn_kubernetes_requests_total{code="error",method="GET"} 1`,
 		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.01"} 0`,
 		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.025"} 1`,
+		`rest_client_requests_total{code="200",host="10.0.0.1:443",method="PATCH"} 1`,
+		`rest_client_requests_total{code="200",host="10.0.0.2:443",method="PATCH"} 1`,
+		`rest_client_requests_total{code="<error>",host="10.0.0.1:443",method="GET"} 1`,
+		`rest_client_request_duration_seconds_bucket{host="10.0.0.1:443",verb="PATCH",le="0.01"} 0`,
+		`rest_client_request_duration_seconds_bucket{host="10.0.0.1:443",verb="PATCH",le="0.05"} 1`,
 	} {
 		if !slices.Contains(samples, want) {
 			t.Errorf("no sample %s", want)

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
@@ -30,8 +31,9 @@ func sections() []section {
 		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
 		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
-		{"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. " +
-			"Instead of its `rest_client_*`, use `keyturn.kubernetes.*`.", actuate.ReloaderInstruments()},
+		{"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
+			"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream.",
+			slices.Concat(actuate.ReloaderInstruments(), telemetry.RestClientInstruments())},
 	}
 }
 
@@ -63,6 +65,7 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), telemetry.Instruments()}},
 		{"actuator", [][]instrument.Instrument{
 			actuate.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
+			telemetry.RestClientInstruments(),
 		}},
 	} {
 		seen := map[string]bool{}
