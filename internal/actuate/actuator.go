@@ -99,6 +99,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
 	kube := newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
+	kube.asReloader = a.options.Reloader
 	l := newLoop(a.surroundings, kube)
 
 	leading, stop := context.WithCancel(ctx)

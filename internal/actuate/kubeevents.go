@@ -49,6 +49,8 @@ type kubeEvents struct {
 	// latest is when the last one was queued, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
+	// asReloader also writes Reloader's.
+	asReloader bool
 }
 
 // waitingEvent is one that is queued. It came at its FirstTimestamp.
@@ -152,6 +154,9 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 
 // tell queues the Kubernetes Event of an outcome, if it has one.
 func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
+	if k.asReloader {
+		k.tellAsReloader(ctx, outcome)
+	}
 	named, ok := eventReasons[outcome.Verb]
 	decided := outcome.Verb == events.VerbSkipped || outcome.Verb == events.VerbHeld
 	if !ok || decided && !plan.Loud(outcome.Reason) {
