@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // The types of sinks in the configuration.
@@ -84,6 +86,24 @@ func (f format) body(text string) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the message: %w", err)
 	}
 	return body, nil
+}
+
+// message returns the body of the request that posts an outcome. An empty template means the default text.
+func (f format) message(text template, o events.Outcome) ([]byte, error) {
+	n := newNotice(o, f.escape)
+	switch chat := f.payload != nil; {
+	case chat && text == "":
+		return f.body(n.text())
+	case chat:
+		return f.body(text.render(n, verbatim))
+	case text == "":
+		body, err := json.Marshal(n)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the message: %w", err)
+		}
+		return body, nil
+	}
+	return []byte(text.render(n, inJSON)), nil
 }
 
 // card returns a message with one adaptive card, as the webhook of a Teams workflow accepts it.

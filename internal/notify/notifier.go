@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ import (
 type Options struct {
 	// ConfigFile defines the sinks. It and the files that it names are read once, by New. Empty means no sinks.
 	ConfigFile string
+	// Alert is a further sink, see AlertFrom. Nil means none.
+	Alert *Alert
 	// Logger and Meter are required.
 	Logger *slog.Logger
 	Meter  metric.Meter
@@ -36,17 +39,47 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 }
 
 // Notifier sends outcomes to sinks.
-type Notifier struct {
-	sinks  []*sink
-	client *http.Client
-}
+type Notifier struct{ sinks []*sink }
 
 // New reads the configuration. The error has a line for each problem and contains no secret.
 func New(options Options) (*Notifier, error) {
-	n := &Notifier{client: newClient(options.Transport)}
-	if options.ConfigFile == "" {
+	n := &Notifier{}
+	if options.ConfigFile == "" && options.Alert == nil {
 		return n, nil
 	}
+	var problems []error
+	if options.ConfigFile != "" {
+		var err error
+		if n.sinks, err = readSinks(options); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if options.Alert != nil {
+		s, err := newAlertSink(options.Alert, options.Transport)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case slices.ContainsFunc(n.sinks, func(s *sink) bool { return s.name == alertName }):
+			problems = append(problems, fmt.Errorf("--notify-config: has a sink named %q, which is that of ALERT_ON_RELOAD, want another name", alertName))
+		default:
+			n.sinks = append(n.sinks, s)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(options.Meter)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range n.sinks {
+		s.log, s.metrics = options.Logger.With("component", "notify", "sink", s.name, "type", s.kind), metrics
+	}
+	return n, nil
+}
+
+// readSinks returns the sinks of the configuration file.
+func readSinks(options Options) ([]*sink, error) {
 	content, err := os.ReadFile(options.ConfigFile)
 	if err != nil {
 		return nil, fmt.Errorf("--notify-config: %w", err)
@@ -55,42 +88,41 @@ func New(options Options) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(options.Meter)
-	if err != nil {
-		return nil, err
-	}
+	var sinks []*sink
 	var problems []error
+	client := newClient(options.Transport)
 	for i, c := range configs {
-		s, err := newSink(c, n.client)
+		s, err := newSink(c, client)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--notify-config: sinks[%d].%w", i, err))
 			continue
 		}
-		s.log = options.Logger.With("component", "notify", "sink", s.name, "type", s.kind)
-		s.metrics = metrics
-		n.sinks = append(n.sinks, s)
+		sinks = append(sinks, s)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return sinks, errors.Join(problems...)
 }
 
-// newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
-func newSink(c sinkConfig, client *http.Client) (*sink, error) {
-	s := &sink{
-		name: c.Name, kind: c.Type, verbs: c.Verbs, namespaces: c.Namespaces, format: formats[c.Type],
-		backoff: newBackoff(), parking: newParking(),
-		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.Rate.PerMinute)), burst),
+// madeSink returns a sink without an address, that posts JSON.
+func madeSink(name, kind string, perMinute int, client *http.Client) *sink {
+	return &sink{
+		name: name, kind: kind, backoff: newBackoff(), parking: newParking(),
+		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), burst),
 		poster: &poster{
 			client: client, now: time.Now,
 			header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}},
 		},
 	}
-	var err error
-	if s.template, err = newTemplate(c.Template); err != nil {
+}
+
+// newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
+func newSink(c sinkConfig, client *http.Client) (*sink, error) {
+	s, format := madeSink(c.Name, c.Type, c.Rate.PerMinute, client), formats[c.Type]
+	s.verbs, s.namespaces = c.Verbs, c.Namespaces
+	text, err := newTemplate(c.Template)
+	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
 	}
+	s.body = func(o events.Outcome) ([]byte, error) { return format.message(text, o) }
 	field, address := "url", c.URL
 	if c.URLFile != "" {
 		field = "urlFile"
@@ -98,7 +130,7 @@ func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 			return nil, fmt.Errorf("%s: %w", field, err)
 		}
 	}
-	if s.poster.address, err = s.format.address(address); err != nil {
+	if s.poster.address, err = format.address(address); err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	for i, header := range c.Headers {
@@ -125,5 +157,7 @@ func (n *Notifier) Run(ctx context.Context, bus *events.Bus) {
 		running.Go(func() { s.run(ctx, bus) })
 	}
 	running.Wait()
-	n.client.CloseIdleConnections()
+	for _, s := range n.sinks {
+		s.poster.client.CloseIdleConnections()
+	}
 }

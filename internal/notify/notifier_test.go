@@ -92,8 +92,15 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	if err := os.WriteFile(path, []byte("sinks:\n"+strings.Join(sinks, "")), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+	return s.startWith(Options{ConfigFile: path, Transport: transport})
+}
+
+// startWith is start with options other than those for logs and metrics.
+func (s *stream) startWith(options Options) *running {
+	s.t.Helper()
 	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
-	n, err := New(Options{ConfigFile: path, Logger: r.log.logger(), Meter: r.counters.meter(), Transport: transport})
+	options.Logger, options.Meter = r.log.logger(), r.counters.meter()
+	n, err := New(options)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -87,13 +87,18 @@ func (p *poster) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// newClient returns the client of all sinks. It does not follow redirects, which would send the message somewhere else.
+// newTransport returns a transport that uses the proxies of the environment.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: sendTimeout,
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxResponse,
+	}
+}
+
+// newClient returns a client. It does not follow redirects, which would send the message somewhere else.
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
-		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: sendTimeout,
-			MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxResponse,
-		}
+		transport = newTransport()
 	}
 	return &http.Client{
 		Transport:     transport,

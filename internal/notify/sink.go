@@ -2,9 +2,7 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -44,11 +42,10 @@ type sink struct {
 	name, kind string
 	verbs      []events.Verb
 	namespaces []string
-	// template is empty for the default text.
-	template template
-	format   format
-	poster   *poster
-	limiter  *rate.Limiter
+	// body returns the body of the request that posts an outcome.
+	body    func(events.Outcome) ([]byte, error)
+	poster  *poster
+	limiter *rate.Limiter
 	// backoff has the delays between the attempts in a row to send one message, and parking those between the rows.
 	backoff, parking wait.Backoff
 
@@ -153,22 +150,4 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 		case <-time.After(delay):
 		}
 	}
-}
-
-// body returns the body of the request that posts an outcome.
-func (s *sink) body(o events.Outcome) ([]byte, error) {
-	n := newNotice(o, s.format.escape)
-	switch chat := s.format.payload != nil; {
-	case chat && s.template == "":
-		return s.format.body(n.text())
-	case chat:
-		return s.format.body(s.template.render(n, verbatim))
-	case s.template == "":
-		body, err := json.Marshal(n)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the message: %w", err)
-		}
-		return body, nil
-	}
-	return []byte(s.template.render(n, inJSON)), nil
 }

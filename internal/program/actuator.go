@@ -74,6 +74,11 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 			return process.Work{}, err
 		}
 	}
+	if a.Actuate.Reloader {
+		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
+			return process.Work{}, err
+		}
+	}
 	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")
 	notifier, err := notify.New(a.Notify)
 	if err != nil {

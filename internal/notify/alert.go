@@ -1,0 +1,121 @@
+package notify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Alert is the sink of Reloader's variables ALERT_*. It posts Reloader's message about each rollout that starts.
+type Alert struct {
+	// Sink is slack, teams or gchat. Anything else posts the text alone.
+	Sink string
+	// URL is the address of the webhook. It is a secret. Required.
+	URL string
+	// AdditionalInfo begins the text. It may be empty.
+	AdditionalInfo string
+	// Proxy is the URL of a proxy for this sink alone. Empty means the proxies of the environment.
+	Proxy string
+}
+
+// alertName is the name of the sink in logs, metrics and on the stream.
+const alertName = "alert-on-reload"
+
+// AlertFrom reads Reloader's variables with getenv. It returns nil unless ALERT_ON_RELOAD is "true".
+func AlertFrom(getenv func(string) string) (*Alert, error) {
+	if getenv("ALERT_ON_RELOAD") != "true" {
+		return nil, nil
+	}
+	read := func(name string) string { return strings.TrimSpace(getenv(name)) }
+	a := &Alert{
+		Sink: strings.ToLower(read("ALERT_SINK")), URL: read("ALERT_WEBHOOK_URL"),
+		AdditionalInfo: read("ALERT_ADDITIONAL_INFO"), Proxy: read("ALERT_WEBHOOK_PROXY"),
+	}
+	if a.URL == "" {
+		return nil, errors.New("ALERT_WEBHOOK_URL: is empty, want the address that ALERT_ON_RELOAD=true posts to")
+	}
+	return a, nil
+}
+
+// newAlertSink returns the sink of an alert. The transport is that of Options.
+func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
+	client := newClient(transport)
+	if a.Proxy != "" && transport == nil {
+		// Of a proxy only the error is told: its address may have a password.
+		proxy, err := url.Parse(a.Proxy)
+		if err != nil || proxy.Host == "" {
+			return nil, errors.New("ALERT_WEBHOOK_PROXY: is not a URL, want one like http://proxy.example.com:3128")
+		}
+		direct := newTransport()
+		direct.Proxy = http.ProxyURL(proxy)
+		client = newClient(direct)
+	}
+	address, err := formats[typeWebhook].address(a.URL)
+	if err != nil {
+		return nil, fmt.Errorf("ALERT_WEBHOOK_URL: %w", err)
+	}
+	form, kind := alertForms[a.Sink], a.Sink
+	if form == nil {
+		form, kind = alertInText, "raw"
+	}
+	s := madeSink(alertName, kind, defaultPerMinute, client)
+	s.verbs = []events.Verb{events.VerbStarted}
+	s.poster.address = address
+	if kind == "raw" {
+		s.poster.header.Set("Content-Type", "text/plain")
+	}
+	s.body = func(o events.Outcome) ([]byte, error) {
+		if len(o.Sources) == 0 {
+			return nil, errors.New("the outcome names no source")
+		}
+		return form(a.text(o))
+	}
+	return s, nil
+}
+
+// alertForms are what Reloader posts to each service, by its name of the service.
+var alertForms = map[string]func(text string) ([]byte, error){
+	"slack": func(text string) ([]byte, error) {
+		return json.Marshal(map[string]any{"attachments": []any{
+			map[string]string{"text": text, "color": "good", "author_name": "Reloader"},
+		}})
+	},
+	"teams": alertInJSON,
+	"gchat": alertInJSON,
+}
+
+func alertInJSON(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }
+
+// alertInText drops the asterisks, which mark what is bold in a chat.
+func alertInText(text string) ([]byte, error) { return []byte(strings.ReplaceAll(text, "*", "")), nil }
+
+// text returns Reloader's message, with a line for each source that the rollout is for: Reloader would roll once for each.
+func (a *Alert) text(o events.Outcome) string {
+	lines := make([]string, 0, len(o.Sources))
+	for _, changed := range o.Sources {
+		kind, name, _ := strings.Cut(formats[typeGoogleChat].escape.Replace(changed.Source), "/")
+		line := fmt.Sprintf("Reloader detected changes in *%s* of type *%s* in namespace *%s*. Hence reloaded *%s* of type *%s* in namespace *%s*",
+			name, strings.ToUpper(kind), o.Workload.Namespace, o.Workload.Name, alertTitle(o.Workload.Kind), o.Workload.Namespace)
+		if a.AdditionalInfo != "" {
+			line = a.AdditionalInfo + " : " + line
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// alertTitle returns the kind of a workload as its manifest has it.
+func alertTitle(kind string) string {
+	titles := map[string]string{
+		"deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "cronjob": "CronJob", "job": "Job", "rollout": "Rollout",
+	}
+	if title, ok := titles[kind]; ok {
+		return title
+	}
+	return kind
+}

@@ -1,0 +1,159 @@
+package notify
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// alertOf returns the alert of an environment, which has ALERT_ON_RELOAD and an address unless it says otherwise.
+func alertOf(t *testing.T, environment map[string]string) *Alert {
+	t.Helper()
+	with := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": "http://x.example/" + secretPath}
+	for name, value := range environment {
+		with[name] = value
+	}
+	a, err := AlertFrom(func(name string) string { return with[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
+	const (
+		line = "Reloader detected changes in *db* of type *SECRET* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
+		next = "Reloader detected changes in *app* of type *CONFIGMAP* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
+	)
+	tests := []struct {
+		name        string
+		environment map[string]string
+		want        string
+		contentType string
+	}{
+		{
+			"slack", map[string]string{"ALERT_SINK": " Slack "},
+			`{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json",
+		},
+		{"teams", map[string]string{"ALERT_SINK": "teams"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
+		{"gchat", map[string]string{"ALERT_SINK": "gchat"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
+		{"raw", map[string]string{"ALERT_SINK": "raw"}, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
+		{"no sink", nil, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
+		{
+			"what comes first in the text", map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
+			`{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var body, contentType string
+			s, err := newAlertSink(alertOf(t, tt.environment), service(func(r *http.Request) (*http.Response, error) {
+				content, err := io.ReadAll(r.Body)
+				body, contentType = string(content), r.Header.Get("Content-Type")
+				if err != nil || r.URL.String() != "http://x.example/"+secretPath {
+					t.Errorf("posted to %s, %v", r.URL, err)
+				}
+				return answer(http.StatusOK, nil)
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			counters := newCounters()
+			s.log = (&logBuffer{}).logger()
+			if s.metrics, err = newMetrics(counters.meter()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.send(t.Context(), outcome(events.VerbStarted, "shop", "r1"), 1); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(tt.want, body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			if contentType != tt.contentType {
+				t.Errorf("the content type is %s, want %s", contentType, tt.contentType)
+			}
+		})
+	}
+}
+
+func TestAlertsAreOffUnlessAskedFor(t *testing.T) {
+	for _, value := range []string{"", "false", "1", "True"} {
+		a, err := AlertFrom(func(name string) string {
+			return map[string]string{"ALERT_ON_RELOAD": value, "ALERT_WEBHOOK_URL": "http://x.example"}[name]
+		})
+		if a != nil || err != nil {
+			t.Errorf("with %q: got %v and %v, want none", value, a, err)
+		}
+	}
+}
+
+func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notify.yaml")
+	if err := os.WriteFile(file, []byte("sinks: [{name: alert-on-reload, type: slack, url: https://x.example}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name        string
+		environment map[string]string
+		file, want  string
+	}{
+		{"an address that is none", map[string]string{"ALERT_WEBHOOK_URL": ":" + secretPath}, "", "ALERT_WEBHOOK_URL: is not a URL"},
+		{"one of another scheme", map[string]string{"ALERT_WEBHOOK_URL": "ftp://x/" + secretPath}, "", "ALERT_WEBHOOK_URL: has another scheme"},
+		{"a proxy that is none", map[string]string{"ALERT_WEBHOOK_PROXY": ":" + secretPath}, "", "ALERT_WEBHOOK_PROXY: is not a URL"},
+		{"a sink of the same name", nil, file, `--notify-config: has a sink named "alert-on-reload"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := New(Options{
+				ConfigFile: tt.file, Alert: alertOf(t, tt.environment), Logger: (&logBuffer{}).logger(), Meter: newCounters().meter(),
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+	if _, err := AlertFrom(func(name string) string { return map[string]string{"ALERT_ON_RELOAD": "true"}[name] }); err == nil {
+		t.Error("an alert without an address was taken")
+	}
+}
+
+func TestAnAlertGoesThroughItsProxyOnceForEachRollout(t *testing.T) {
+	var posts atomic.Int32
+	targets := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		targets <- r.URL.String()
+		if posts.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	s := newStream(t)
+	r := s.startWith(Options{Alert: alertOf(t, map[string]string{"ALERT_WEBHOOK_PROXY": proxy.URL})})
+	s.tell(outcome(events.VerbStarted, "shop", "r1"), outcome(events.VerbCompleted, "shop", "r1"), outcome(events.VerbFailed, "shop", "r2"))
+	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open(alertName) == 0 && posts.Load() >= 2 })
+	r.stop()
+	for range 2 {
+		if target := <-targets; target != "http://x.example/"+secretPath {
+			t.Errorf("the proxy was asked for %s", target)
+		}
+	}
+	if got := posts.Load(); got != 2 {
+		t.Errorf("%d posts, want the one that failed and its repetition", got)
+	}
+	if diff := cmp.Diff(map[string]int64{alertName + "/raw/sent": 1, alertName + "/raw/retried": 1}, r.counters.results(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if strings.Contains(r.log.String(), secretPath) {
+		t.Errorf("the log quotes the address: %s", r.log)
+	}
+}
