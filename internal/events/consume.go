@@ -24,6 +24,9 @@ type ConsumeOptions struct {
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A process that
 	// lives sends a heartbeat for each event three times as often. Zero means 30 seconds.
 	AckWait time.Duration
+	// FromNow has a consumer that the server does not have start with the next event. Otherwise Consume starts with the state of the
+	// stream. ConsumeOutcomes always starts with the next one.
+	FromNow bool
 	// ForgetAfter is how long the server keeps the consumer without a reader. Zero means forever.
 	ForgetAfter time.Duration
 	// Backoff returns the delay before an event is redelivered whose handling failed, given its deliveries so far. Nil means
@@ -99,11 +102,15 @@ func (d *Delivery) parseChange(cluster string, storesFrom []string) error {
 	return validateChange(d.subject, d.Change)
 }
 
-// consumerConfig returns the durable consumer of the options. It delivers everything the stream has.
+// consumerConfig returns the durable consumer of the options.
 func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
+	deliver := jetstream.DeliverAllPolicy
+	if o.FromNow {
+		deliver = jetstream.DeliverNewPolicy
+	}
 	return jetstream.ConsumerConfig{
 		Durable: o.Durable, FilterSubjects: o.FilterSubjects,
-		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy,
+		DeliverPolicy: deliver, AckPolicy: jetstream.AckExplicitPolicy,
 		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
 	}
 }

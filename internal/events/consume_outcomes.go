@@ -3,8 +3,6 @@ package events
 import (
 	"context"
 	"strings"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
@@ -15,13 +13,12 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = []string{HistorySubject(OutcomeFilter(b.cluster))}
 	}
-	opts.ForgetAfter = retention
+	opts.FromNow, opts.ForgetAfter = true, retention
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return err
 	}
 	c := b.newConsumption(b.history, opts, handler)
-	c.config.DeliverPolicy = jetstream.DeliverNewPolicy
 	c.parse = func(d *Delivery) error { return d.parseOutcome(b.cluster) }
 	return c.run(ctx)
 }

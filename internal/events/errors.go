@@ -56,6 +56,9 @@ const (
 	ReasonSubjectMismatch = "subject-mismatch"
 )
 
+// ReasonWebhookFailed means that a handler rejects an event because the webhook that is called for it failed for too long.
+const ReasonWebhookFailed = "webhook-failed"
+
 // ReasonPatchDenied means that a handler rejects an event because the API server denies the patch that the event asks for.
 const ReasonPatchDenied = "patch-denied"
 

@@ -20,6 +20,8 @@ type Actuator struct {
 	Process process.Options
 	Actuate actuate.Options
 	Notify  notify.Options
+	// Call has a webhook called instead of workloads rolled, if it has a URL. Actuate and Notify are then not used.
+	Call notify.CallOptions
 	// Embed runs a NATS server in the process, which Embedded configures, instead of using that of Process.NATS.
 	Embed    bool
 	Embedded embedded.Options
@@ -48,13 +50,14 @@ func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
 	a.Process.AddRunFlags(flags)
 	a.Actuate.AddFlags(flags)
 	a.Notify.AddFlags(flags)
+	a.Call.AddFlags(flags)
 	a.addEmbeddedFlags(flags)
 }
 
 // Run runs the actuator until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	a.Actuate.Cluster = a.Process.Cluster
-	if err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS()); err != nil {
+	if err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall()); err != nil {
 		return err
 	}
 	return process.Run(ctx, process.Program{
@@ -64,10 +67,26 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	})
 }
 
+// validateCall returns an error if a webhook cannot be called, or is to be called and something else done as well.
+func (a *Actuator) validateCall() error {
+	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
+		return errors.New("--webhook-url: set together with --dry-run, --force-sync or --notify-config, want it without them: nothing is rolled")
+	}
+	return a.Call.Validate()
+}
+
 func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	var err error
 	if a.Actuate.Client, err = a.Process.Kube.Client(); err != nil {
 		return process.Work{}, err
+	}
+	if a.Call.URL != "" {
+		a.Call.Logger, a.Call.Meter = r.Logger, r.Meter("notify")
+		caller, err := notify.NewCaller(a.Call)
+		if err != nil {
+			return process.Work{}, err
+		}
+		return process.Work{Client: a.Actuate.Client, Run: caller.Run}, nil
 	}
 	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts {
 		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {

@@ -1,0 +1,128 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// callBody is what Reloader posts to its webhook.
+	callBody = `{"webhook":"update successful"}`
+	// callName is the label sink of calls.
+	callName = "webhook-url"
+	// maxCalls is how often a call is tried before its event is dead-lettered: over about a day, at the backoff of the bus.
+	maxCalls = 1440
+)
+
+// CallOptions configure a Caller.
+type CallOptions struct {
+	// URL is the address of the webhook. It is a secret. Empty means that workloads are rolled instead.
+	URL string
+	// Logger and Meter are required.
+	Logger *slog.Logger
+	Meter  metric.Meter
+}
+
+// AddFlags adds the flag of URL.
+func (o *CallOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.URL, "webhook-url", "",
+		"`URL` to post to when a Secret, a ConfigMap or a secret in a store changes, instead of rolling workloads; empty rolls them")
+}
+
+// Validate returns an error if the address cannot be posted to. It does not quote it.
+func (o *CallOptions) Validate() error {
+	if o.URL == "" {
+		return nil
+	}
+	if _, err := formats[typeWebhook].address(o.URL); err != nil {
+		return fmt.Errorf("--webhook-url: %w", err)
+	}
+	return nil
+}
+
+// Caller posts to a webhook when a source changes, in place of rolling workloads. Each event of a change is posted at least once: it is acked
+// when the service has answered with a status of 2xx, and dead-lettered after about a day of failures. Several Callers of a cluster share the events.
+type Caller struct {
+	poster  *poster
+	log     *slog.Logger
+	metrics *metrics
+	// tries is maxCalls, and backoff that of events.ConsumeOptions.
+	tries   int
+	backoff func(deliveries int) time.Duration
+}
+
+// NewCaller returns a Caller of valid options.
+func NewCaller(options CallOptions) (*Caller, error) {
+	address, err := formats[typeWebhook].address(options.URL)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-url: %w", err)
+	}
+	s := madeSink(callName, typeWebhook, maxPerMinute, newClient(nil))
+	s.poster.address = address
+	c := &Caller{poster: s.poster, log: options.Logger.With("component", "webhook"), tries: maxCalls}
+	c.metrics, err = newMetrics(options.Meter)
+	return c, err
+}
+
+// Run posts until ctx is done. Then it returns nil, and what is not posted waits on the stream.
+func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
+	queue := make(chan *events.Delivery, maxInFlight)
+	var calling sync.WaitGroup
+	defer c.poster.client.CloseIdleConnections()
+	defer calling.Wait()
+	defer close(queue)
+	calling.Go(func() {
+		for d := range queue {
+			d.Done(ctx, c.call(ctx, d.Change, d.Deliveries))
+		}
+	})
+	options := events.ConsumeOptions{Durable: "webhook-" + bus.Cluster(), FromNow: true, MaxAckPending: maxInFlight, Backoff: c.backoff}
+	return bus.Consume(ctx, options, func(ctx context.Context, d *events.Delivery) {
+		if !isCalledFor(d.Change) {
+			d.Done(ctx, nil)
+			return
+		}
+		select {
+		case queue <- d:
+		case <-ctx.Done():
+			d.Done(ctx, context.Canceled)
+		}
+	})
+}
+
+// isCalledFor reports whether the content of a source has changed that was there before, whatever its annotations are.
+func isCalledFor(change events.Change) bool {
+	return change.Verb == events.VerbRotated || change.Verb == events.VerbChanged && !change.Created
+}
+
+// call posts for one delivery of a change. What it returns is for events.Delivery.Done.
+func (c *Caller) call(ctx context.Context, change events.Change, deliveries int) error {
+	log := c.log.With("source", change.Source.String(), "namespace", change.Source.Namespace, "id", change.ID(), "deliveries", deliveries)
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	err := c.poster.post(ctx, []byte(callBody))
+	switch {
+	case err == nil:
+		c.metrics.attempt(ctx, callName, typeWebhook, resultSent)
+		log.InfoContext(ctx, "webhook called")
+		return nil
+	case ctx.Err() != nil:
+		return context.Canceled
+	case deliveries >= c.tries:
+		c.metrics.attempt(ctx, callName, typeWebhook, resultGivenUp)
+		log.ErrorContext(ctx, "webhook given up; dead-lettering its event", "err", err)
+		return &events.RejectError{Reason: events.ReasonWebhookFailed, Err: err}
+	}
+	c.metrics.attempt(ctx, callName, typeWebhook, resultRetried)
+	log.WarnContext(ctx, "webhook not called; retrying", "err", err)
+	return err
+}
