@@ -23,6 +23,8 @@ type index struct {
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
 	bySource  map[events.Source]map[workload.Key]struct{}
+	// runners are the workloads that run the pods of another's template, by the key of that one.
+	runners map[workload.Key]workload.Key
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
 	// waves counts the workloads with a wave other than 0.
@@ -34,6 +36,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		reading: reading, changed: changed, linked: linked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
+		runners:   make(map[workload.Key]workload.Key),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 	}
 }
@@ -165,7 +168,7 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 // replace makes w the state of a workload, and unlocks.
 func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
-	w.After(earlier, exact)
+	w = x.joined(w).After(earlier, exact)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
 	x.mu.Unlock()
@@ -173,6 +176,7 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	if len(fresh) > 0 {
 		x.linked(w.Key(), fresh)
 	}
+	x.rejoin(earlier, w, since)
 }
 
 func (x *index) forget(key workload.Key, uid string) {
@@ -185,11 +189,15 @@ func (x *index) forget(key workload.Key, uid string) {
 	x.remove(earlier)
 	x.mu.Unlock()
 	x.changed(key)
+	x.rejoin(earlier, nil, "")
 }
 
 func (x *index) add(w *workload.Workload) {
 	key := w.Key()
 	x.workloads[key] = w
+	if w.Runs != (workload.Key{}) {
+		x.runners[w.Runs] = key
+	}
 	if w.Wave != 0 {
 		x.waves++
 	}
@@ -220,6 +228,9 @@ func (x *index) remove(w *workload.Workload) {
 	}
 	key := w.Key()
 	delete(x.workloads, key)
+	if x.runners[w.Runs] == key {
+		delete(x.runners, w.Runs)
+	}
 	if w.Wave != 0 {
 		x.waves--
 	}

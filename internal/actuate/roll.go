@@ -69,7 +69,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	written := workload.Write{Rolled: r.content, Rolls: r.rolls, Cause: r.cause}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
-		written.Traceparent = r.newest().change.Trace.Parent
+		written.Traceparent, written.At = r.newest().change.Trace.Parent, r.newest().change.Time
 	}
 	var err error
 	r.patch, err = k.Patch(w, written)

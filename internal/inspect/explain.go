@@ -71,7 +71,15 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	if !ok {
 		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
 	}
-	return w, nil
+	if w.Runs == (workload.Key{}) {
+		return w, nil
+	}
+	// What it runs the pods of is rolled instead.
+	run, err := readWorkload(ctx, options, w.Runs.Kind+"/"+w.Runs.Name, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return run.RunBy(w), nil
 }
 
 // writeSources writes a line for each source that the workload depends on.

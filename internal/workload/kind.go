@@ -36,6 +36,15 @@ type parts struct {
 	progress Progress
 	// serving says that there are available pods of the template, and none of an earlier one.
 	serving bool
+	// borrows says that the workload has no valid pod template of its own. Runs is then the workload whose template it runs the pods of, zero if that
+	// is none that can be rolled, and observes is the generation of that one which its controller has observed.
+	borrows  bool
+	runs     Key
+	observes int64
+	// restarts says that pods are replaced without a change of the template, and restartAt is what the last such restart wrote, empty if there
+	// was none.
+	restarts  bool
+	restartAt string
 }
 
 // Objects returns the client of the workloads of this kind in a namespace.

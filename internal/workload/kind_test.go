@@ -36,7 +36,7 @@ var canaries = Kind{
 		change: func(_ *Workload, template string, m mark) []operation {
 			return []operation{add(template+"/spec/hostname", m.revision)}
 		},
-		revision: func(template *corev1.PodTemplateSpec) string { return template.Spec.Hostname },
+		revision: func(p parts) string { return p.template.Spec.Hostname },
 	},
 }
 

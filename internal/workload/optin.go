@@ -74,6 +74,13 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	return named
 }
 
+// and returns what rolls on what either does, unless one of them excludes it.
+func (o OptIn) and(other OptIn) OptIn {
+	both := OptIn{include: slices.Concat(o.include, other.include), exclude: slices.Concat(o.exclude, other.exclude)}
+	slices.SortStableFunc(both.include, rule.compare)
+	return both
+}
+
 // Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 

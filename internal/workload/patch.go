@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,6 +22,8 @@ type Write struct {
 	Version string
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
+	// At is the time of the change.
+	At time.Time
 }
 
 // Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
@@ -48,7 +51,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)
-		change := k.strategy.change(w, k.template, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent})
+		change := k.strategy.change(w, k.template, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent, at: write.At})
 		operations = append(operations, change...)
 	}
 	if p.Body, err = json.Marshal(operations); err != nil {

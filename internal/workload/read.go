@@ -24,7 +24,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Created:    meta.CreationTimestamp.Time,
 		Refs:       references(template),
 		Rolled:     parseRolled(meta.Annotations[annotationRolled]),
-		Revision:   k.strategy.revision(template),
+		Revision:   k.strategy.revision(parts),
 		Generation: meta.Generation,
 		Progress:   parts.progress,
 		stored:     storedOf(meta, template),
@@ -33,6 +33,8 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Patched:    newestWrite(meta, isOwn),
 		Written:    newestWrite(meta, isAnyone),
 
+		restarts:       parts.restarts,
+		restartAt:      parts.restartAt,
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}
 	w.Manager, w.ManagerIsLast = lastManager(meta)
@@ -44,6 +46,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.ServingSince = w.Version
 	}
 	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
+	if parts.borrows {
+		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
+	}
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,18 +30,36 @@ var argoRollouts = Kind{
 			return parts{}, false
 		}
 		status := r.Status
-		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && r.isObserved()
-		return parts{meta: &r.Meta, template: &r.Spec.Template, progress: r.progress(), serving: serving}, true
+		p := parts{meta: &r.Meta, template: &r.Spec.Template, progress: r.progress()}
+		p.serving = serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && r.isObserved()
+		// Argo Rollouts refuses a template without labels.
+		p.borrows = len(r.Spec.Template.Labels) == 0
+		if ref := r.Spec.WorkloadRef; ref != nil {
+			p.borrows = true
+			p.observes, _ = strconv.ParseInt(status.WorkloadObservedGeneration, 10, 64) // 0: none yet
+			if ref.Kind == deployments.Title {
+				p.runs = Key{Kind: deployments.Name, Namespace: r.Meta.Namespace, Name: ref.Name}
+			}
+		}
+		p.restarts, p.restartAt = r.restarts(), r.Spec.RestartAt
+		return p, true
 	},
-	template: specTemplate, strategy: annotating,
+	template: specTemplate, strategy: annotatingOrRestarting,
 }
 
 // rollout is what is read of a Rollout.
 type rollout struct {
 	Meta metav1.ObjectMeta `json:"metadata"`
 	Spec struct {
-		Replicas *int32                 `json:"replicas"`
-		Template corev1.PodTemplateSpec `json:"template"`
+		Replicas *int32 `json:"replicas"`
+		// RestartAt is kept as it is written: a patch tests it.
+		RestartAt string                 `json:"restartAt"`
+		Template  corev1.PodTemplateSpec `json:"template"`
+		// WorkloadRef is what has the pod template, if the Rollout has none.
+		WorkloadRef *struct {
+			Kind string `json:"kind"`
+			Name string `json:"name"`
+		} `json:"workloadRef"`
 		Strategy struct {
 			Canary struct {
 				Steps []rolloutStep `json:"steps"`
@@ -51,12 +70,17 @@ type rollout struct {
 		Phase   string `json:"phase"`
 		Message string `json:"message"`
 		Abort   bool   `json:"abort"`
+		// RestartedAt is the newest RestartAt for which no older pod is left.
+		RestartedAt string `json:"restartedAt"`
 		// ObservedGeneration is a number, as text.
 		ObservedGeneration string `json:"observedGeneration"`
-		Replicas           int32  `json:"replicas"`
-		UpdatedReplicas    int32  `json:"updatedReplicas"`
-		AvailableReplicas  int32  `json:"availableReplicas"`
-		CurrentStepIndex   *int32 `json:"currentStepIndex"`
+		// WorkloadObservedGeneration is that of the workload that WorkloadRef names.
+		WorkloadObservedGeneration string `json:"workloadObservedGeneration"`
+
+		Replicas          int32  `json:"replicas"`
+		UpdatedReplicas   int32  `json:"updatedReplicas"`
+		AvailableReplicas int32  `json:"availableReplicas"`
+		CurrentStepIndex  *int32 `json:"currentStepIndex"`
 	} `json:"status"`
 }
 
@@ -74,6 +98,12 @@ func (r *rollout) progress() Progress {
 	if !r.isObserved() {
 		return p.unobserved()
 	}
+	if !isRestarted(r.Spec.RestartAt, status.RestartedAt) {
+		return p.is(Progressing, "pods are being restarted")
+	}
+	if r.restarts() && (status.Phase == "Paused" || status.Abort) {
+		return p.is(Complete, "the pods are restarted; the Rollout is "+strings.ToLower(status.Phase))
+	}
 	switch status.Phase {
 	case "Healthy":
 		return p.is(Complete, "")
@@ -87,6 +117,12 @@ func (r *rollout) progress() Progress {
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
 	return p.is(Progressing, status.Message)
+}
+
+// restarts reports whether the pods are restarted instead of the pod template being changed. One without a template of its own is not: what has
+// the template takes the record of a roll, too, and one patch writes both.
+func (r *rollout) restarts() bool {
+	return r.Spec.WorkloadRef == nil && r.Meta.Annotations[annotationRolloutStrategy] == "restart"
 }
 
 // isObserved reports whether the controller has observed the newest generation.

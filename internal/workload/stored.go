@@ -9,13 +9,14 @@ import (
 type stored struct {
 	// record has the annotations that are written on the workload itself, those that it has.
 	record map[string]string
-	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. Traced says that the
-	// template has AnnotationTraceparent.
-	annotated, templateAnnotated, traced bool
+	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. MetaTraced and traced say
+	// that they have AnnotationTraceparent.
+	annotated, templateAnnotated, metaTraced, traced bool
 }
 
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) stored {
 	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0}
+	_, s.metaTraced = meta.Annotations[AnnotationTraceparent]
 	_, s.traced = template.Annotations[AnnotationTraceparent]
 	for _, name := range []string{annotationRolled, annotationReverted} {
 		if text, ok := meta.Annotations[name]; ok {

@@ -1,13 +1,13 @@
 package workload
 
-import corev1 "k8s.io/api/core/v1"
+import "time"
 
 // strategy is how the pods of a kind are replaced.
 type strategy struct {
 	// change returns the change of the pod template at a path that has them replaced.
 	change func(w *Workload, template string, m mark) []operation
 	// revision returns the revision that the last such change wrote, empty if there was none.
-	revision func(*corev1.PodTemplateSpec) string
+	revision func(parts) string
 }
 
 // mark is what a change of the pod template says about itself.
@@ -18,25 +18,31 @@ type mark struct {
 	cause string
 	// traceparent is the trace context of the change, empty if it has none.
 	traceparent string
+	// at is the time of the change.
+	at time.Time
 }
 
 // annotating replaces pods by annotations on the pod template.
 var annotating = strategy{
 	change: func(w *Workload, template string, m mark) []operation {
-		var operations []operation
 		annotations := template + "/metadata/annotations"
-		if !w.stored.templateAnnotated {
-			operations = begin(annotations)
+		if w.stored.templateAnnotated {
+			return annotate(annotations, w.stored.traced, m)
 		}
-		at := func(name string) string { return annotations + "/" + pointer(name) }
-		operations = append(operations, add(at(annotationRevision), m.revision), add(at(AnnotationCause), m.cause))
-		switch {
-		case m.traceparent != "":
-			return append(operations, add(at(AnnotationTraceparent), m.traceparent))
-		case w.stored.traced:
-			return append(operations, remove(at(AnnotationTraceparent)))
-		}
-		return operations
+		return append(begin(annotations), annotate(annotations, w.stored.traced, m)...)
 	},
-	revision: func(template *corev1.PodTemplateSpec) string { return template.Annotations[annotationRevision] },
+	revision: func(p parts) string { return p.template.Annotations[annotationRevision] },
+}
+
+// annotate writes a mark into the annotations at a path. Traced says that there is a trace context of an earlier one.
+func annotate(annotations string, traced bool, m mark) []operation {
+	at := func(name string) string { return annotations + "/" + pointer(name) }
+	operations := []operation{add(at(annotationRevision), m.revision), add(at(AnnotationCause), m.cause)}
+	switch {
+	case m.traceparent != "":
+		return append(operations, add(at(AnnotationTraceparent), m.traceparent))
+	case traced:
+		return append(operations, remove(at(AnnotationTraceparent)))
+	}
+	return operations
 }

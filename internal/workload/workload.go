@@ -35,6 +35,21 @@ type Workload struct {
 	// ManagerIsLast says that this write is not older than the actuator's own last one.
 	ManagerIsLast bool
 
+	// Runs is the workload of whose pod template this one, which has none, runs the pods. Zero: it has one of its own.
+	Runs Key
+
+	// lent is what the annotations of a workload that Runs another say, which count for that one. Observes is the generation of the other that
+	// its controller has observed.
+	lent     OptIn
+	observes int64
+	// restarts and restartAt are those of parts.
+	restarts  bool
+	restartAt string
+	// alone is the workload as it would be if no other ran the pods of its template, and asked is when the annotations of the other were
+	// written at the latest. Nil: none does.
+	alone *Workload
+	asked time.Time
+
 	stored   stored
 	template [sha256.Size]byte
 	// bare is the digest of the template without Keyturn's annotations.

@@ -1,0 +1,104 @@
+package tests
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
+	n := startOutsideNATS(t)
+	r := newArgoRig(t, programs.Options{NATSURL: n.URL()})
+	r.startController()
+	r.secret("db", map[string]string{"password": "one"})
+	r.placeFence()
+	r.createRollout(argoRollout{
+		name: "web", secret: "db", annotations: `{keyturn.dev/roll-on: auto, reloader.stakater.com/rollout-strategy: restart}`,
+	})
+	r.awaitPhase("web", "Healthy")
+	before := r.pods("web")
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.eventually("the Rollout is to be restarted", func(context.Context) bool { return r.field("web", "spec", "restartAt") != "" })
+	// The next one gets the event again, if this one has not acked it, and takes the rollout up.
+	r.actuator.Kill()
+	at := r.field("web", "spec", "restartAt")
+	r.startActuator()
+	completed := r.outcomeOf("web", events.VerbCompleted)
+	if revision := r.field("web", "metadata", "annotations", "keyturn.dev/revision"); completed.Revision != revision || revision == "" {
+		t.Errorf("revision: got %q on the Rollout, want that of the outcome, %q", revision, completed.Revision)
+	}
+	if done := r.field("web", "status", "restartedAt"); done != at {
+		t.Errorf("restarted at %s when it was completed, want %s", done, at)
+	}
+	after := r.pods("web")
+	if len(after) != 2 || slices.ContainsFunc(after, func(uid string) bool { return slices.Contains(before, uid) }) {
+		t.Errorf("pods: got %v, want two others than %v", after, before)
+	}
+	r.passFence()
+	if again := r.field("web", "spec", "restartAt"); again != at {
+		t.Errorf("it was to be restarted at %s, and again at %s", at, again)
+	}
+	if sets := r.replicaSets("web"); sets != 1 || r.templateRevision("web") != "" {
+		t.Errorf("ReplicaSets: got %d, with revision %q on the pod template, want one without any", sets, r.templateRevision("web"))
+	}
+
+	// A change that comes right after a restart is later than that.
+	r.secret("db", map[string]string{"password": "three"})
+	r.eventually("it is restarted for the next change", func(context.Context) bool {
+		next := r.field("web", "spec", "restartAt")
+		return next > at && r.field("web", "status", "restartedAt") == next
+	})
+}
+
+// pods returns the UIDs of the pods of a Rollout that are not on their way out.
+func (r *argoRig) pods(name string) []string {
+	r.Helper()
+	list, err := r.client.CoreV1().Pods(r.namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var uids []string
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp == nil {
+			uids = append(uids, string(pod.UID))
+		}
+	}
+	return uids
+}
+
+func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testing.T) {
+	r := newArgoRig(t, programs.Options{})
+	r.startController()
+	r.secret("db", map[string]string{"password": "one"})
+	r.placeFence()
+	// As Argo Rollouts' documentation has it, the Deployment has no pods of its own.
+	web := programs.NewDeployment(r.namespace, "web", 0, map[string]string{"keyturn.dev/roll-on": "secret/db"})
+	programs.ReadSecret(&web.Spec.Template, "db")
+	r.deploy(web)
+	r.createRollout(argoRollout{
+		name: "web", workloadRef: "web", steps: `[{setWeight: 50}, {pause: {}}]`, annotations: `{keyturn.dev/roll-on: auto}`,
+	})
+	r.awaitPhase("web", "Healthy")
+	r.start()
+	r.rolls("a change", once("deployment/web"), func() { r.secret("db", map[string]string{"password": "two"}) })
+	r.awaitPhase("web", "Paused")
+	if sets := r.replicaSets("web"); sets != 2 {
+		t.Errorf("ReplicaSets: got %d, want the one of before and one new one", sets)
+	}
+	for _, outcome := range r.outcomes() {
+		if outcome.Workload.Name == "web" && (outcome.Verb != events.VerbStarted || outcome.Workload.Kind != "deployment") {
+			t.Errorf("while the canary pauses: got %s of %s (%s), want only that the Deployment was started", outcome.Verb, outcome.Workload, outcome.Reason)
+		}
+	}
+	r.setStatus("web", `{"pauseConditions":null}`)
+	r.outcomeOf("web", events.VerbCompleted)
+	if phase := r.field("web", "status", "phase"); phase != "Healthy" {
+		t.Errorf("phase of the Rollout when it was completed: got %s, want Healthy", phase)
+	}
+}
