@@ -77,7 +77,7 @@ func TestThePatchOfALeaderThatWasFrozenChangesNothing(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					w, ok := patching.Read(kind, object, true)
+					w, ok := patching.Read(kind, object, patching.Reading{All: true})
 					if !ok {
 						t.Fatal("it cannot be read")
 					}
