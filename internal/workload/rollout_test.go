@@ -115,6 +115,8 @@ func FuzzReadRollout(f *testing.F) {
 	f.Add(`{"metadata":{"name":"web","annotations":{"keyturn.dev/roll-on":"auto"}},"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}}`)
 	f.Add(`{"spec":{"replicas":-1,"strategy":{"canary":{"steps":[{"analysis":{}}]}}},"status":{"observedGeneration":"0","currentStepIndex":-1}}`)
 	f.Add(`{"spec":{"template":5},"status":{"currentStepIndex":99,"replicas":9223372036854775807}}`)
+	f.Add(`{"metadata":{"annotations":{"reloader.stakater.com/rollout-strategy":"restart"}},"spec":{"restartAt":"9999-12-31T23:59:59Z"},"status":{"restartedAt":"x"}}`)
+	f.Add(`{"spec":{"workloadRef":{"kind":"Deployment","name":""}},"status":{"workloadObservedGeneration":"-1"}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		object := &unstructured.Unstructured{}
 		if json.Unmarshal([]byte(text), &object.Object) != nil {
