@@ -159,16 +159,17 @@ func TestNamespacesOfReloadersValuesHaveRolesOnly(t *testing.T) {
 }
 
 func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
-	const address = "https://chat.example.com/hook"
+
 	tests := []struct{ name, values, want string }{
 		{"an annotation that has no other name", "custom_annotations: {exclude: a/b}", "reloader.custom_annotations.exclude: is no value of"},
-		{"a webhook in place of rolling", "webhookUrl: " + address, "reloader.webhookUrl: is set, which"},
+		{"values that are no map", "rbac: " + address, "reloader.rbac: is no map, want one of enabled, labels"},
 		{"environment variables", "reloadStrategy: env-vars", "reloader.reloadStrategy: is env-vars, which"},
 		{"one account for both programs", "serviceAccount: {create: false}", "reloader.serviceAccount.create: is false, which"},
 		{"the name of one account", "serviceAccount: {name: x}", "reloader.serviceAccount.name: is set, which"},
 		{"a monitor with TLS", "podMonitor: {enabled: true, scheme: https}", "reloader.podMonitor.scheme: is https, which"},
 		{"high availability", "enableHA: true", "reloader.enableHA: is true, which Keyturn does not have; use instead: actuator.replicas: 3"},
-		{"alerts", "deployment: {env: {secret: {ALERT_WEBHOOK_URL: '" + address + "'}}}", "reloader.deployment.env: is set, which"},
+		{"a namespace by its variable", "deployment: {env: {open: {KUBERNETES_NAMESPACE: a}}}", "reloader.deployment.env.open.KUBERNETES_NAMESPACE: is set, which"},
+		{"metrics by their variable", "deployment: {env: {open: {METRICS_COUNT_BY_NAMESPACE: enabled}}}", "reloader.deployment.env.open.METRICS_COUNT_BY_NAMESPACE: is set, which"},
 		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
 		{"a deletion, as a string", "reloadOnDelete: 'true'", "reloader.reloadOnDelete: is set, which"},
 		{"nothing to watch", "ignoreSecrets: true, ignoreConfigMaps: true", "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch"},

@@ -8,6 +8,10 @@ labels:
 annotations:
   # The ConfigMaps keep their names, so this restarts the pods when they change.
   checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | sha256sum }}
+  {{- if and (eq $program "actuator") (include "keyturn.reloaderSecret" $root | fromYaml) }}
+  # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds.
+  helm.sh/revision: {{ $root.Release.Revision | quote }}
+  {{- end }}
   {{- with $values.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -70,9 +70,13 @@ netpol:
     from: {taken: networkPolicy.from}
     to: {taken: networkPolicy.to}
 verticalPodAutoscaler: {taken: verticalPodAutoscaler}
-webhookUrl:
-  instead: a webhook in KEYTURN_NOTIFY_CONFIG, docs/notifications.md
+webhookUrl: {taken: 'KEYTURN_WEBHOOK_URL, from the Secret keyturn-reloader'}
 deployment: {below: {{ include "keyturn.reloaderDeployment" . | fromYaml | toJson }}}
+{{- end }}
+
+{{- define "keyturn.reloaderVariables" -}}
+KUBERNETES_NAMESPACE: {instead: 'reloader.watchGlobally: false'}
+METRICS_COUNT_BY_NAMESPACE: {instead: 'reloader.enableMetricsByNamespace: true'}
 {{- end }}
 
 {{- define "keyturn.reloaderMonitor" -}}
@@ -121,5 +125,10 @@ replicas:
   unless: [1]
   instead: watcher.replicas and actuator.replicas
 env:
-  instead: env for flags, and KEYTURN_NOTIFY_CONFIG for ALERT_*, docs/notifications.md
+  below:
+    # All others are the environment of both programs, but ALERT_*, which is in the Secret keyturn-reloader.
+    open: {below: {{ include "keyturn.reloaderVariables" . | fromYaml | toJson }}}
+    secret: {taken: 'the environment of the actuator, from the Secret keyturn-reloader'}
+    existing: {taken: the environment of the actuator}
+    field: {taken: the environment of both programs}
 {{- end }}

@@ -21,10 +21,13 @@ Arguments: the path of some values, the values, what is known of them, and the p
 {{- $path := index . 0 }}{{ $table := index . 2 }}{{ $has := index . 3 -}}
 {{- range $name, $value := index . 1 -}}
 {{- $field := printf "%s.%s" $path $name -}}
-{{- if not (hasKey $table $name) }}
+{{- if not (or (hasKey $table $name) (hasSuffix ".env.open" $path)) }}
 {{- fail (printf "%s: is no value of Reloader's chart, want one of: %s" $field (keys $table | sortAlpha | join ", ")) }}
 {{- end -}}
-{{- $meaning := get $table $name -}}
+{{- $meaning := get $table $name | default dict -}}
+{{- if and $meaning.below $value (not (kindIs "map" $value)) }}
+{{- fail (printf "%s: is no map, want one of %s" $field (keys $meaning.below | sortAlpha | join ", ")) }}
+{{- end -}}
 {{- with $meaning.below }}{{ include "keyturn.checkReloaderValues" (list $field ($value | default dict) . $has) }}{{ end -}}
 {{- if kindIs "map" $value }}{{ $value = values $value | compact }}{{ end -}}
 {{- $asks := not (or (empty $value) (eq (toString $value) "false")) -}}
