@@ -53,12 +53,14 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 	}
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
-	if err := errors.Join(r.Process.Validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate()); err != nil {
+	invalid := []error{r.Process.Validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
+	if err := errors.Join(invalid...); err != nil {
 		return err
 	}
 	return process.Run(ctx, process.Program{
 		Name: "reloader", Version: build.Version, Options: r.Process, Log: log, SmallHeap: build.SmallHeap,
-		OneServer: true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+		RestClientMetrics: r.Actuator.Actuate.ReloaderMetrics,
+		OneServer:         true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
 		// The actuator's connection starts the server that the watcher connects to.
 		Parts: []process.Part{
 			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {

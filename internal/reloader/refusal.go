@@ -19,6 +19,13 @@ func (p *problems) wrong(setting string, err error) {
 	*p = append(*p, fmt.Errorf("%s: %w", setting, err))
 }
 
+// add adds an error that names its setting, or nothing if it is nil.
+func (p *problems) add(err error) {
+	if err != nil {
+		*p = append(*p, err)
+	}
+}
+
 // err returns all problems, nil if there are none.
 func (p *problems) err() error { return errors.Join(*p...) }
 
@@ -35,7 +42,7 @@ func (p *problems) truth(flag, text string) bool {
 }
 
 // refuseUnable adds each setting for something that cannot be done, with what to use instead.
-func (p *problems) refuseUnable(f *Flags, env Environment) {
+func (p *problems) refuseUnable(f *Flags) {
 	for _, unable := range []struct {
 		asked          bool
 		setting, value string
@@ -55,16 +62,9 @@ func (p *problems) refuseUnable(f *Flags, env Environment) {
 			"false: a new source rolls the workloads that started without it",
 		},
 		{p.truth("--reload-on-delete", f.ReloadOnDelete), "--reload-on-delete", f.ReloadOnDelete, "false: new pods could not start without the source"},
-		{f.WebhookURL != "", "--webhook-url", "...", "none: use a webhook in the file of --notify-config, which is told of rollouts"},
-		{env.Alert == "true", "ALERT_ON_RELOAD", env.Alert, "false: name the chat channel in the file of --notify-config"},
 	} {
 		if unable.asked {
 			p.refuse(unable.setting, unable.value, unable.instead)
-		}
-	}
-	for _, a := range annotationFlags {
-		if key := *f.Annotations[a.name]; key != a.key {
-			p.refuse("--"+a.name, key, a.key+", the only key that is read")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/program"
 )
@@ -28,9 +29,11 @@ var levels = map[string]string{
 func Translate(f *Flags, env Environment, version string) (*program.Reloader, error) {
 	var p problems
 	r := program.NewReloader(version)
-	p.refuseUnable(f, env)
+	p.refuseUnable(f)
 	p.setScope(r, f, env)
 	p.setWorkloads(r, f)
+	p.setAnnotations(r, f)
+	p.setNews(r, f, env)
 	p.setOperation(r, f)
 	if err := p.err(); err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (p *problems) setKinds(r *program.Reloader, ignored []string) {
 // setWorkloads sets what is rolled, and how.
 func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	actuate := &r.Actuator.Actuate
-	actuate.RollAll, actuate.ReloaderMetrics = f.AutoReloadAll, true
+	actuate.Reloader, actuate.ReloaderMetrics, actuate.RollAll = true, true, f.AutoReloadAll
 	actuate.ArgoRollouts = p.truth("--is-Argo-Rollouts", f.IsArgoRollouts)
 	for _, text := range f.IgnoredWorkloadTypes {
 		switch text {
@@ -125,6 +128,30 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	default:
 		p.refuse("--reload-strategy", f.ReloadStrategy, strategyEnvVars+" or "+strategyAnnotations)
 	}
+}
+
+// setAnnotations sets the keys of annotations that are not the default.
+func (p *problems) setAnnotations(r *program.Reloader, f *Flags) {
+	keys := map[string]string{}
+	for _, a := range annotationFlags {
+		if key := *f.Annotations[a.name]; key != a.key {
+			keys[a.name] = key
+		}
+	}
+	if _, err := annotations.Parse(keys); err != nil {
+		// Here each name is a flag.
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			p.add(errors.New("--" + strings.TrimPrefix(line, "--reloader-annotations: ")))
+		}
+	}
+	r.Watcher.Sources.ReloaderAnnotations, r.Actuator.Actuate.ReloaderAnnotations = keys, keys
+}
+
+// setNews sets who is told of what is rolled, or instead of it.
+func (p *problems) setNews(r *program.Reloader, f *Flags, env Environment) {
+	r.Actuator.Notify.ConfigFile, r.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
+	p.add(env.Alert)
+	p.add(r.Actuator.Call.Validate())
 }
 
 // setOperation sets how the program runs.
@@ -156,5 +183,5 @@ func (p *problems) setOperation(r *program.Reloader, f *Flags) {
 	}
 	r.Process.Cluster, r.Process.MetricsAddr, r.StateDir = f.Cluster, f.MetricsAddr, f.StateDir
 	r.Watcher.Process.Kube.Kubeconfig, r.Actuator.Process.Kube.Kubeconfig = f.Kubeconfig, f.Kubeconfig
-	r.Watcher.Sources.KeyFile, r.Actuator.Notify.ConfigFile = f.FingerprintKeyFile, f.NotifyConfig
+	r.Watcher.Sources.KeyFile = f.FingerprintKeyFile
 }

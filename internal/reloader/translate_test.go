@@ -22,6 +22,18 @@ func translate(t *testing.T, env Environment, args ...string) (*program.Reloader
 	return Translate(values, env, "1.2.3")
 }
 
+// environment returns that of variables, each with its value.
+func environment(variables ...string) Environment {
+	return NewEnvironment(func(name string) string {
+		for i := 0; i < len(variables); i += 2 {
+			if variables[i] == name {
+				return variables[i+1]
+			}
+		}
+		return ""
+	})
+}
+
 // settings is what flags and environment change of the options, and what is without it the same as that of the programs themselves.
 type settings struct {
 	Watched, Rolled, Kinds      []string
@@ -29,6 +41,7 @@ type settings struct {
 	RollAll, Rollouts           bool
 	Level, Format               string
 	Pprof, Metrics, Cluster     string
+	Webhook                     string
 	State, Key, Notify, Kube    string
 	Notes                       []string
 }
@@ -38,7 +51,7 @@ func settingsOf(r *program.Reloader) settings {
 		Watched: r.Watcher.Sources.Namespaces, Rolled: r.Actuator.Actuate.Namespaces, Kinds: r.Watcher.Sources.Kinds,
 		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
 		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts, Level: r.Process.Log.Level, Format: r.Process.Log.Format,
-		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster,
+		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster, Webhook: r.Actuator.Call.URL,
 		State: r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
 	}
 	for _, note := range r.Notes {
@@ -59,7 +72,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		want func(*settings)
 	}{
 		{"--auto-reload-all", Environment{}, []string{"--auto-reload-all"}, func(s *settings) { s.RollAll = true }},
-		{"KUBERNETES_NAMESPACE", Environment{Namespace: "shop"}, nil, scoped("shop")},
+		{"KUBERNETES_NAMESPACE", environment("KUBERNETES_NAMESPACE", "shop"), nil, scoped("shop")},
 		{"--namespaces", Environment{}, []string{"--namespaces=shop,bar,shop"}, scoped("shop", "bar")},
 		{"--namespaces before KUBERNETES_NAMESPACE", Environment{Namespace: "foo"}, []string{"--namespaces", "shop"}, scoped("shop")},
 		{
@@ -112,7 +125,9 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--enable-pprof", Environment{}, []string{"--enable-pprof"}, func(s *settings) { s.Pprof = ":6060" }},
 		{"--enable-pprof at --pprof-addr", Environment{}, []string{"--enable-pprof", "--pprof-addr=:1234"}, func(s *settings) { s.Pprof = ":1234" }},
 		{"an annotation flag with its default", Environment{}, []string{"--auto-annotation=reloader.stakater.com/auto"}, same},
-		{"ALERT_ON_RELOAD false", Environment{Alert: "false"}, nil, same},
+		{"--webhook-url", Environment{}, []string{"--webhook-url=https://example.com"}, func(s *settings) { s.Webhook = "https://example.com" }},
+		{"ALERT_ON_RELOAD false", environment("ALERT_ON_RELOAD", "false"), nil, same},
+		{"ALERT_ON_RELOAD", environment("ALERT_ON_RELOAD", "true", "ALERT_WEBHOOK_URL", "https://example.com"), nil, same},
 		{
 			"--reload-strategy env-vars", Environment{}, []string{"--reload-strategy=env-vars"},
 			func(s *settings) { s.Notes = []string{"--reload-strategy"} },
@@ -155,8 +170,8 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"CSI", Environment{}, []string{"--enable-csi-integration"}, `--enable-csi-integration: "true", want false`},
 		{"creation", Environment{}, []string{"--reload-on-create=true"}, `--reload-on-create: "true", want false`},
 		{"deletion", Environment{}, []string{"--reload-on-delete=true"}, `--reload-on-delete: "true", want false`},
-		{"a webhook", Environment{}, []string{"--webhook-url=https://user:secret@example.com"}, `--webhook-url: "...", want none`},
-		{"an alert", Environment{Alert: "true"}, nil, `ALERT_ON_RELOAD: "true", want false`},
+		{"a webhook", Environment{}, []string{"--webhook-url=example"}, "--webhook-url: "},
+		{"an alert", environment("ALERT_ON_RELOAD", "true"), nil, "ALERT_WEBHOOK_URL: "},
 		{"CronJobs", Environment{}, []string{"--ignored-workload-types=cronjobs"}, `--ignored-workload-types: "cronjobs", want jobs or none`},
 		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
 		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
@@ -180,6 +195,11 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
 		{"a selector of sources", Environment{}, []string{"--resource-label-selector=="}, `--resource-label-selector: "=", want a label selector: `},
 		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},
+		{"the key of an annotation", Environment{}, []string{"--auto-annotation=a b"}, `--auto-annotation: "a b", want the key of an annotation`},
+		{
+			"one key for two annotations", Environment{}, []string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
+			`--auto-annotation and secret-annotation: both are "a/b"`,
+		},
 		{"no directory", Environment{}, []string{"--state-dir="}, "--state-dir: is empty, want a directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,17 +211,27 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestTheKeysOfAnnotationsCannotBeChanged(t *testing.T) {
+func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 	for _, a := range annotationFlags {
-		_, err := translate(t, Environment{}, "--"+a.name+"=example.com/other")
-		if want := "--" + a.name + `: "example.com/other", want ` + a.key; err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+		r, err := translate(t, Environment{}, "--"+a.name+"=example.com/other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{a.name: "example.com/other"}
+		if diff := cmp.Diff(want, r.Watcher.Sources.ReloaderAnnotations); diff != "" {
+			t.Errorf("keys of the watcher (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, r.Actuator.Actuate.ReloaderAnnotations); diff != "" {
+			t.Errorf("keys of the actuator (-want +got):\n%s", diff)
+		}
+		if !r.Actuator.Actuate.Reloader || !r.Actuator.Actuate.ReloaderMetrics {
+			t.Error("the actuator does not behave and report as Reloader does")
 		}
 	}
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	_, err := translate(t, Environment{Alert: "true"}, "--enable-ha", "--log-format=xml", "--namespaces=A,B", "--auto-annotation=x/y")
+	_, err := translate(t, environment("ALERT_ON_RELOAD", "true"), "--enable-ha", "--log-format=xml", "--namespaces=A,B", "--auto-annotation=x y")
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 6 {
 		t.Errorf("got %v, want six lines", err)
 	}

@@ -24,10 +24,8 @@ func TestADeploymentRollsAfterWhatItReads(t *testing.T) {
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	r.rolls("web", func() { r.configMap("app", map[string]string{"colour": "green"}) })
 	r.leaves("web", func() {
+		r.label("db")
 		labels := []byte(`{"metadata":{"labels":{"team":"shop"}}}`)
-		if _, err := r.client.CoreV1().Secrets(r.namespace).Patch(r.Context(), "db", types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
 		if _, err := r.client.CoreV1().ConfigMaps(r.namespace).Patch(r.Context(), "app", types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}

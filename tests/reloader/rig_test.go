@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -83,6 +84,15 @@ func (r *rig) stop() {
 func (r *rig) secret(name string, data map[string]string) {
 	r.Helper()
 	if err := programs.SetSecret(r.Context(), r.client, r.namespace, name, data); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// label changes the labels of a Secret, and nothing else.
+func (r *rig) label(secret string) {
+	r.Helper()
+	labels := []byte(`{"metadata":{"labels":{"team":"shop"}}}`)
+	if _, err := r.client.CoreV1().Secrets(r.namespace).Patch(r.Context(), secret, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
 		r.Fatal(err)
 	}
 }

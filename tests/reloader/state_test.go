@@ -35,6 +35,9 @@ func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			// The resourceVersions are others when it starts again, and the contents are not.
+			r.label("rolled")
+			r.label("never")
 			before := r.writes("never")
 			r.leaves("rolled", func() { r.start("--sync-after-restart") })
 			if now := r.writes("never"); now != before {

@@ -1,0 +1,68 @@
+package reloader
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// listen returns the address of a service that passes on the bodies that it gets.
+func listen(t *testing.T) (url string, bodies <-chan string) {
+	t.Helper()
+	got := make(chan string, 16)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // A body that is cut off is not the expected one.
+		got <- string(body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, got
+}
+
+// receives waits for a body as long as for a roll.
+func (r *rig) receives(bodies <-chan string) string {
+	r.Helper()
+	select {
+	case body := <-bodies:
+		return body
+	case <-time.After(rollLimit):
+		r.Fatalf("nothing was received within %s", rollLimit)
+		return ""
+	}
+}
+
+func TestAnAlertIsSentForARoll(t *testing.T) {
+	url, bodies := listen(t)
+	r := newRig(t)
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.startWith([]string{"ALERT_ON_RELOAD=true", "ALERT_SINK=slack", "ALERT_WEBHOOK_URL=" + url}, "--namespaces", r.namespace)
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
+	if body := r.receives(bodies); !strings.Contains(body, "web") || !strings.Contains(body, "db") || strings.Contains(body, "two") {
+		t.Errorf("the alert: got %q, want one with the names of the workload and the source, and no value", body)
+	}
+}
+
+func TestAWebhookIsCalledInsteadOfARoll(t *testing.T) {
+	url, bodies := listen(t)
+	r := newRig(t)
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.start("--webhook-url", url)
+	before := r.writes("web")
+	r.secret("db", map[string]string{"password": "two"})
+	if body := r.receives(bodies); body == "" {
+		t.Error("the call has no body")
+	}
+	r.secret("db", map[string]string{"password": "three"})
+	r.receives(bodies)
+	if now := r.writes("web"); now != before {
+		t.Errorf("web was rolled %d times, want none", now-before)
+	}
+}
