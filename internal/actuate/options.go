@@ -43,6 +43,9 @@ type Options struct {
 	Reloader bool
 	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. Default: none.
 	ReloaderAnnotations map[string]string
+	// ReloaderStrategy is what a roll writes on the pod template for Reloader besides Keyturn's annotations: its marker, with "annotations",
+	// or its environment variables, with "env-vars". It counts with Reloader only. Default "annotations".
+	ReloaderStrategy string
 	// DryRun decides and reports, and patches nothing.
 	DryRun bool
 	// PatchWorkers is how many patches are sent at a time. Default 16.
@@ -85,11 +88,17 @@ type Options struct {
 	WhileLeading func(ctx context.Context, bus *events.Bus)
 }
 
+// The values of ReloaderStrategy, which are those of Reloader's flag.
+const (
+	strategyMarker    = "annotations"
+	strategyVariables = "env-vars"
+)
+
 // DefaultOptions returns the defaults, for all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		PatchWorkers: 16, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
+		PatchWorkers: 16, ReloaderStrategy: strategyMarker, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 	}
 }
@@ -102,6 +111,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
 	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave as Reloader does where Keyturn differs, for those who come from it")
+	flags.StringVar(&o.ReloaderStrategy, "reloader-strategy", o.ReloaderStrategy, "`strategy` of Reloader that says what a rollout with --reloader "+
+		"also writes on the pod template: its marker ("+strategyMarker+") or its variables ("+strategyVariables+")")
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
@@ -131,7 +142,7 @@ func (o *Options) kinds() workload.Kinds {
 // reading returns how workloads are read.
 func (o *Options) reading() (workload.Reading, error) {
 	keys, err := annotations.Parse(o.ReloaderAnnotations)
-	return workload.Reading{All: o.RollAll, Reloader: o.Reloader, Keys: keys}, err
+	return workload.Reading{All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Keys: keys}, err
 }
 
 // Validate returns every problem of the options, a line each.
@@ -164,6 +175,12 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxSyncs < 1 {
 		problems = append(problems, fmt.Errorf("--max-syncs: %d, want 1 or more", o.MaxSyncs))
+	}
+	switch {
+	case o.ReloaderStrategy != strategyMarker && o.ReloaderStrategy != strategyVariables:
+		problems = append(problems, fmt.Errorf("--reloader-strategy: %q, want %s or %s", o.ReloaderStrategy, strategyMarker, strategyVariables))
+	case o.ReloaderStrategy == strategyVariables && !o.Reloader:
+		problems = append(problems, fmt.Errorf("--reloader-strategy: %q, want it with --reloader only", o.ReloaderStrategy))
 	}
 	if _, err := o.reading(); err != nil {
 		problems = append(problems, err)

@@ -65,18 +65,26 @@ func TestOptionsValidate(t *testing.T) {
 			`--reloader-annotations: auto-annotation: "a b", want the key of an annotation, such as example.org/reload`,
 		},
 		{
+			"variables are for those who come from Reloader", func(o *Options) { o.ReloaderStrategy = "env-vars" },
+			`--reloader-strategy: "env-vars", want it with --reloader only`,
+		},
+		{"they may have them", func(o *Options) { o.Reloader, o.ReloaderStrategy = true, "env-vars" }, ""},
+		{
 			"a lease is somewhere", func(o *Options) { o.LeaseNamespace = "" },
 			"--lease-namespace: empty, want the namespace of the Lease or --leader-elect=false",
 		},
 		{
 			"all that is wrong is reported, one line each",
-			func(o *Options) { *o = Options{Cluster: "demo", Settle: -1, SettleMax: -2, MaxRollouts: -3} },
+			func(o *Options) {
+				*o = Options{Cluster: "demo", ReloaderStrategy: "all", Settle: -1, SettleMax: -2, MaxRollouts: -3}
+			},
 			"--settle: -1ns, want 0 or more\n" +
 				"--settle-max: -2ns, want --settle (-1ns) or more\n" +
 				"--max-rollouts: -3, want 0 (no limit) or more\n" +
 				"--rollout-timeout: 0s, want more than 0\n" +
 				"--patch-workers: 0, want 1 or more\n" +
-				"--max-syncs: 0, want 1 or more",
+				"--max-syncs: 0, want 1 or more\n" +
+				`--reloader-strategy: "all", want annotations or env-vars`,
 		},
 	}
 	for _, test := range tests {
@@ -99,14 +107,14 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--dry-run",
+		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Options{
-		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
+		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 	}

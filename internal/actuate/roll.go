@@ -70,6 +70,9 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		written.Traceparent, written.At = r.newest().change.Trace.Parent, r.newest().change.Time
+		for _, c := range r.causes {
+			written.Changes = append(written.Changes, workload.Change{Source: c.change.Source, At: c.change.Time})
+		}
 	}
 	var err error
 	r.patch, err = k.Patch(w, written)

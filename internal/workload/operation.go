@@ -16,6 +16,9 @@ func test(path string, value any) operation { return operation{"test", path, val
 // add sets a value, also one that is there. The object that it becomes a member of must exist.
 func add(path string, value any) operation { return operation{"add", path, value} }
 
+// replace sets a value, and fails if there is none. At the index of an array it replaces what add would move.
+func replace(path string, value any) operation { return operation{"replace", path, value} }
+
 // remove fails if nothing is at the path.
 func remove(path string) operation { return operation{"remove", path, nil} }
 

@@ -16,6 +16,8 @@ type Write struct {
 	Rolled map[string]RolledFor
 	// Rolls has the pods replaced. False: the patch only records.
 	Rolls bool
+	// Changes are those that a roll is for, the newest last.
+	Changes []Change
 	// Reverted is what is new in the count of rolls that were taken back, by source.
 	Reverted map[string]Reverted
 	// Version is the resourceVersion that the workload must still have. Empty: any.
@@ -30,7 +32,8 @@ type Write struct {
 // the same to the byte. The API server applies it only to the workload with the record that it was made of: see
 // docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
-	record, err := formatRolled(w.newRecord(write.Rolled))
+	rolled := w.newRecord(write.Rolled)
+	record, err := formatRolled(rolled)
 	if err != nil {
 		return Patch{}, err
 	}
@@ -51,8 +54,11 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)
-		change := k.strategy.change(w, k.template, mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent, at: write.At})
-		operations = append(operations, change...)
+		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent, at: write.At}
+		if m.others, err = w.marks(k.template, write, rolled); err != nil {
+			return Patch{}, err
+		}
+		operations = append(operations, k.strategy.change(w, k.template, m)...)
 	}
 	if p.Body, err = json.Marshal(operations); err != nil {
 		return Patch{}, fmt.Errorf("encoding the patch of %s: %w", w.ID, err)

@@ -27,7 +27,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Revision:   k.strategy.revision(parts),
 		Generation: meta.Generation,
 		Progress:   parts.progress,
-		stored:     storedOf(meta, template),
+		stored:     storedOf(meta, template, reading),
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		Patched:    newestWrite(meta, isOwn),
@@ -39,8 +39,8 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	}
 	w.Manager, w.ManagerIsLast = lastManager(meta)
 	w.bare = w.template
-	if w.Revision != "" {
-		w.bare = digest(bare(template))
+	if rolled := bare(template); rolled != template {
+		w.bare = digest(rolled)
 	}
 	if parts.serving {
 		w.ServingSince = w.Version

@@ -8,6 +8,8 @@ type Reading struct {
 	All bool
 	// Reloader is --reloader: what Reloader's annotations name counts with every key, and names are compiled as Reloader compiles them.
 	Reloader bool
+	// Variables is --reloader-strategy=env-vars: a roll with Reloader writes its variables, and not its marker.
+	Variables bool
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

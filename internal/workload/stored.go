@@ -12,10 +12,16 @@ type stored struct {
 	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. MetaTraced and traced say
 	// that they have AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
+	// containers are nil without --reloader. ByVariable is Reading.Variables.
+	containers *containers
+	byVariable bool
 }
 
-func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) stored {
-	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0}
+func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
+	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0, byVariable: reading.Variables}
+	if reading.Reloader {
+		s.containers = containersOf(&template.Spec)
+	}
 	_, s.metaTraced = meta.Annotations[AnnotationTraceparent]
 	_, s.traced = template.Annotations[AnnotationTraceparent]
 	for _, name := range []string{annotationRolled, annotationReverted} {

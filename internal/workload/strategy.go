@@ -20,16 +20,20 @@ type mark struct {
 	traceparent string
 	// at is the time of the change.
 	at time.Time
+	// others are the operations for whoever looks for what Reloader writes on the pod template, which has annotations by then.
+	others []operation
 }
 
 // annotating replaces pods by annotations on the pod template.
 var annotating = strategy{
 	change: func(w *Workload, template string, m mark) []operation {
 		annotations := template + "/metadata/annotations"
-		if w.stored.templateAnnotated {
-			return annotate(annotations, w.stored.traced, m)
+		var operations []operation
+		if !w.stored.templateAnnotated {
+			operations = begin(annotations)
 		}
-		return append(begin(annotations), annotate(annotations, w.stored.traced, m)...)
+		operations = append(operations, annotate(annotations, w.stored.traced, m)...)
+		return append(operations, m.others...)
 	},
 	revision: func(p parts) string { return p.template.Annotations[annotationRevision] },
 }

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"time"
 
@@ -72,15 +71,4 @@ func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 		return [sha256.Size]byte{}
 	}
 	return sha256.Sum256(encoded)
-}
-
-// bare returns a pod template without Keyturn's annotations.
-func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	own := func(name, _ string) bool {
-		return name == annotationRevision || name == AnnotationCause || name == AnnotationTraceparent
-	}
-	stripped := *template
-	stripped.Annotations = maps.Clone(template.Annotations)
-	maps.DeleteFunc(stripped.Annotations, own)
-	return &stripped
 }

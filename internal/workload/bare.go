@@ -1,0 +1,41 @@
+package workload
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// bare returns a pod template without what a roll writes on it: Keyturn's annotations, and the marker and the variables of Reloader, whoever
+// wrote them. A template that has none of that is returned itself.
+func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	stripped := *template
+	changed := false
+	if slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok }) {
+		changed = true
+		stripped.Annotations = maps.Clone(template.Annotations)
+		for _, name := range rollAnnotations {
+			delete(stripped.Annotations, name)
+		}
+	}
+	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }
+	for i := range template.Spec.Containers {
+		if !slices.ContainsFunc(template.Spec.Containers[i].Env, isOurs) {
+			continue
+		}
+		if &stripped.Spec.Containers[i] == &template.Spec.Containers[i] {
+			stripped.Spec.Containers = slices.Clone(template.Spec.Containers)
+		}
+		c := &stripped.Spec.Containers[i]
+		c.Env = slices.DeleteFunc(slices.Clone(c.Env), isOurs)
+		changed = true
+	}
+	if !changed {
+		return template
+	}
+	return &stripped
+}
+
+// rollAnnotations are the annotations on a pod template that a roll writes.
+var rollAnnotations = []string{annotationRevision, AnnotationCause, AnnotationTraceparent, annotationReloadedFrom}

@@ -1,0 +1,151 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// annotationReloadedFrom, on the pod template, is Reloader's marker of what it last rolled a workload for. What it says is never read.
+const annotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
+
+// variablePrefix starts the names of the variables that Reloader writes. What they say is never read.
+const variablePrefix = "STAKATER_"
+
+// reloaderWords are the words by which Reloader's marker and its variables call the kinds of sources that it knows.
+var reloaderWords = map[events.Kind]string{
+	events.KindSecret:              "SECRET",
+	events.KindConfigMap:           "CONFIGMAP",
+	events.KindSecretProviderClass: "SECRETPROVIDERCLASS",
+}
+
+// Change is a change that a roll is for.
+type Change struct {
+	Source events.Source
+	// At is when it was seen.
+	At time.Time
+}
+
+// reloadedFrom is the marker, with the fields that Reloader's has.
+type reloadedFrom struct {
+	Type          string   `json:"type"`
+	Name          string   `json:"name"`
+	Namespace     string   `json:"namespace"`
+	Hash          string   `json:"hash"`
+	ContainerRefs []string `json:"containerRefs"`
+	ObservedAt    int64    `json:"observedAt"`
+}
+
+// marks returns what a roll writes on the pod template at a path besides Keyturn's own annotations, for whoever looks for what Reloader writes:
+// its marker, or its variables. It is nothing without --reloader, or for changes of sources that Reloader does not know. The object of
+// annotations must exist.
+func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
+	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
+	has := w.stored.containers
+	switch {
+	case has == nil || len(known) == 0:
+		return nil, nil
+	case w.stored.byVariable:
+		return has.set(template+"/spec/containers", known, record), nil
+	}
+	// Reloader rolls for each change of its own. The marker is that of the last one.
+	newest := known[len(known)-1]
+	marker := reloadedFrom{
+		Type: reloaderWords[newest.Source.Kind], Name: newest.Source.Name, Namespace: newest.Source.Namespace,
+		Hash: record[newest.Source.String()].Fingerprint, ContainerRefs: []string{}, ObservedAt: newest.At.Unix(),
+	}
+	if at := has.reader(newest.Source); at < len(has.list) {
+		marker.ContainerRefs = append(marker.ContainerRefs, has.list[at].name)
+	}
+	text, err := json.Marshal(marker)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s of %s: %w", annotationReloadedFrom, w.ID, err)
+	}
+	return []operation{add(template+"/metadata/annotations/"+pointer(annotationReloadedFrom), string(text))}, nil
+}
+
+// reader returns the container that reads a source, else the first.
+func (c *containers) reader(source events.Source) int {
+	return c.readers[useKey{source.Kind, source.Name}]
+}
+
+// set returns what sets the variables of changes, in the containers at a path.
+func (c *containers) set(path string, changes []Change, record map[string]RolledFor) []operation {
+	if len(c.list) == 0 {
+		return nil
+	}
+	values := make(map[string]place)
+	for _, change := range changes {
+		name := variableOf(change.Source.Kind, change.Source.Name)
+		if _, named := values[name]; !named {
+			values[name] = c.placeOf(name, change.Source)
+		}
+	}
+	var operations []operation
+	begun := make(map[int]bool)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := values[name]
+		in := path + "/" + strconv.Itoa(at.container)
+		// The index counts only if the container at it is still the same.
+		operations = append(operations, test(in+"/name", c.list[at.container].name))
+		variable := map[string]string{"name": name, "value": valueOf(name, record)}
+		if at.variable >= 0 {
+			there := in + "/env/" + strconv.Itoa(at.variable)
+			operations = append(operations, test(there+"/name", name), replace(there, variable))
+			continue
+		}
+		if !c.list[at.container].variables && !begun[at.container] {
+			begun[at.container] = true
+			operations = append(operations, test(in+"/env", nil), add(in+"/env", []any{}))
+		}
+		operations = append(operations, add(in+"/env/-", variable))
+	}
+	return operations
+}
+
+// placeOf returns where the variable of a source is, or in which container it is to be: then it has no place among the variables.
+func (c *containers) placeOf(name string, source events.Source) place {
+	if at, ok := c.variables[name]; ok {
+		return at
+	}
+	return place{c.reader(source), -1}
+}
+
+// variableOf returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.
+func variableOf(kind events.Kind, name string) string {
+	var text strings.Builder
+	text.WriteString(variablePrefix)
+	between := true
+	for _, c := range strings.ToUpper(name) {
+		valid := c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		switch {
+		case valid:
+			text.WriteRune(c)
+		case !between:
+			text.WriteByte('_')
+		}
+		between = !valid
+	}
+	return text.String() + "_" + reloaderWords[kind]
+}
+
+// valueOf returns the value of a variable: a digest of the fingerprints of all sources whose variable has the name, as foo-bar and foo.bar
+// have. The fingerprints are keyed, so that the content cannot be found by trying.
+func valueOf(variable string, record map[string]RolledFor) string {
+	sum := sha256.New()
+	for _, text := range slices.Sorted(maps.Keys(record)) {
+		source, err := events.ParseSource(text)
+		if err == nil && reloaderWords[source.Kind] != "" && variableOf(source.Kind, source.Name) == variable {
+			fmt.Fprintf(sum, "%s %s\n", text, record[text].Fingerprint)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:20])
+}

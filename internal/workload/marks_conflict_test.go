@@ -1,0 +1,166 @@
+package workload
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
+	there := func(s *corev1.PodSpec) {
+		s.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "STAKATER_DB_SECRET", Value: "old"}}
+	}
+	inSide := func(s *corev1.PodSpec) { s.Containers[1].EnvFrom = []corev1.EnvFromSource{readsAll(db)} }
+	tests := []struct {
+		name string
+		// pods are those that were read, and meanwhile is what somebody else does then.
+		pods, meanwhile func(*corev1.PodSpec)
+		applied         bool
+	}{
+		{"nobody does anything", nil, func(*corev1.PodSpec) {}, true},
+		{"a container is put in front", nil, func(s *corev1.PodSpec) {
+			s.Containers = slices.Insert(s.Containers, 0, corev1.Container{Name: "proxy"})
+		}, false},
+		{"the containers are exchanged", there, func(s *corev1.PodSpec) { slices.Reverse(s.Containers) }, false},
+		{"the container is removed", inSide, func(s *corev1.PodSpec) { s.Containers = s.Containers[:1] }, false},
+		{"the variables are removed", nil, func(s *corev1.PodSpec) { s.Containers[0].Env = nil }, false},
+		{"the first variable is added", inSide, func(s *corev1.PodSpec) { s.Containers[1].Env = []corev1.EnvVar{{Name: "B"}} }, false},
+		{"a variable is put in front", there, func(s *corev1.PodSpec) {
+			s.Containers[0].Env = slices.Insert(s.Containers[0].Env, 0, corev1.EnvVar{Name: "B"})
+		}, false},
+		{"the variable before is removed", there, func(s *corev1.PodSpec) { s.Containers[0].Env = s.Containers[0].Env[1:] }, false},
+		{"the variable is removed", there, func(s *corev1.PodSpec) { s.Containers[0].Env = s.Containers[0].Env[:1] }, false},
+		{"a variable is added", nil, func(s *corev1.PodSpec) { s.Containers[0].Env = append(s.Containers[0].Env, corev1.EnvVar{Name: "B"}) }, true},
+		{"a variable is added behind", there, func(s *corev1.PodSpec) { s.Containers[0].Env = append(s.Containers[0].Env, corev1.EnvVar{Name: "B"}) }, true},
+		{"the image is changed", there, func(s *corev1.PodSpec) { s.Containers[0].Image = "app:2" }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: true, Variables: true})
+			p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := withPods(tt.pods)
+			tt.meanwhile(&changed.Spec.Template.Spec)
+			client := fake.NewClientset(changed.DeepCopy())
+			_, err = deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
+			if (err == nil) != tt.applied {
+				t.Errorf("the patch is applied: %t, want %t: %v", err == nil, tt.applied, err)
+			}
+			after, err := client.AppsV1().Deployments("shop").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for _, c := range after.Spec.Template.Spec.Containers {
+				for _, v := range c.Env {
+					if v.Name == "STAKATER_DB_SECRET" && len(v.Value) == 40 {
+						got++
+					}
+				}
+			}
+			if want := map[bool]int{true: 1}[tt.applied]; got != want {
+				t.Errorf("%d variables are set, want %d", got, want)
+			}
+			if diff := cmp.Diff(bare(&changed.Spec.Template), bare(&after.Spec.Template), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("of others something is lost (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// reloaded has a template as Reloader leaves it.
+func reloaded(d *appsv1.Deployment, hash string) *appsv1.Deployment {
+	d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: `{"type":"SECRET","name":"db","hash":"` + hash + `"}`}
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Env = append(c.Env, corev1.EnvVar{Name: "STAKATER_DB_SECRET", Value: hash}, corev1.EnvVar{Name: "STAKATER_V_SECRETPROVIDERCLASS", Value: hash})
+	return d
+}
+
+func TestWhatReloaderLeftIsNoPartOfTheTemplate(t *testing.T) {
+	for name, reading := range map[string]Reading{"ordinarily": {}, "with --reloader": {Reloader: true}, "with variables": {Reloader: true, Variables: true}} {
+		t.Run(name, func(t *testing.T) {
+			plain, _ := Read(deployments, withPods(nil), reading)
+			left, _ := Read(deployments, reloaded(withPods(nil), "old"), reading)
+			other := withPods(nil)
+			other.Spec.Template.Spec.Containers[0].Env[0].Value = "2"
+			edited, _ := Read(deployments, reloaded(other, "old"), reading)
+			if !plain.SameTemplate(left) || plain.TemplateID() != left.TemplateID() || plain.template == left.template {
+				t.Error("a template of Reloader is taken for another one")
+			}
+			if plain.SameTemplate(edited) {
+				t.Error("another template is taken for the same")
+			}
+			if left.Revision != "" || len(left.Rolled) > 0 || len(left.Problems) > 0 {
+				t.Errorf("it counts as rolled: %q, %v; problems %v", left.Revision, left.Rolled, left.Problems)
+			}
+			object := withPods(nil)
+			before := object.DeepCopy()
+			if Read(deployments, object, reading); !cmp.Equal(before, object) {
+				t.Error("reading changes the object")
+			}
+		})
+	}
+}
+
+func TestARollThatIsTakenBackIsKnownByItsTemplate(t *testing.T) {
+	for name, reading := range map[string]Reading{"with the marker": {Reloader: true}, "with variables": {Reloader: true, Variables: true}} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(reloaded(withPods(nil), "old"))
+			before, _ := Read(deployments, reloaded(withPods(nil), "old"), reading)
+			p, err := deployments.Patch(before, marked(map[events.Source]string{db: "a", app: "b"}, db, app))
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj, err := deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, _ := Read(deployments, obj, reading)
+			if after.Revision != p.Revision || !after.AtRecord() || after.template == before.template {
+				t.Errorf("it is not rolled: revision %q, want %q", after.Revision, p.Revision)
+			}
+			if !after.SameTemplate(before) || after.TemplateID() != before.TemplateID() {
+				t.Error("what the roll wrote counts as another template")
+			}
+		})
+	}
+}
+
+// The names of containers and variables, and what Reloader wrote, are written by others.
+func FuzzMarks(f *testing.F) {
+	f.Add("app", "STAKATER_DB_SECRET", `{"type":`, true)
+	f.Add("a/b~1", "STAKATER_FOO_BAR_SECRET", "\xff", false)
+	f.Add("", "READ", "", true)
+	f.Fuzz(func(t *testing.T, container, variable, text string, variables bool) {
+		d := withPods(func(s *corev1.PodSpec) {
+			s.Containers[1].Name = container
+			s.Containers[1].Env = []corev1.EnvVar{{Name: variable, Value: text}, readsKey(db)}
+		})
+		d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: text}
+		w, ok := Read(deployments, d, Reading{Reloader: true, Variables: variables})
+		if !ok {
+			t.Fatal("a Deployment is none")
+		}
+		p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(operationsOf(t, p)) == 0 {
+			t.Error("nothing is written")
+		}
+		d.Spec.Template.Annotations[annotationReloadedFrom] = "another"
+		if again, _ := Read(deployments, d, Reading{}); !again.SameTemplate(w) {
+			t.Error("what is left of Reloader is read")
+		}
+	})
+}

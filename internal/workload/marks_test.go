@@ -1,0 +1,269 @@
+package workload
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Ways in which a container or a pod reads a source.
+var (
+	readsAll = func(source events.Source) corev1.EnvFromSource {
+		name := corev1.LocalObjectReference{Name: source.Name}
+		if source.Kind == events.KindSecret {
+			return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: name}}
+		}
+		return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: name}}
+	}
+	readsKey = func(source events.Source) corev1.EnvVar {
+		name := corev1.LocalObjectReference{Name: source.Name}
+		if source.Kind == events.KindSecret {
+			return corev1.EnvVar{Name: "READ", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: name, Key: "a"}}}
+		}
+		return corev1.EnvVar{Name: "READ", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: name, Key: "a"}}}
+	}
+	volumeOf = func(source events.Source) corev1.Volume {
+		if source.Kind == events.KindSecret {
+			return corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: source.Name}}}
+		}
+		return corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: source.Name},
+		}}}
+	}
+	mounts1 = func(volume string) []corev1.VolumeMount {
+		return []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
+	}
+)
+
+// withPods is web with containers "app" and "side", changed.
+func withPods(change func(*corev1.PodSpec)) *appsv1.Deployment {
+	d := webDeployment("50", rollOn("auto, secret/db, configmap/app, secret/foo-bar, secret/foo.bar"))
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app", Env: []corev1.EnvVar{{Name: "A", Value: "1"}}}, {Name: "side"}}
+	if change != nil {
+		change(&d.Spec.Template.Spec)
+	}
+	return d
+}
+
+// marked is a roll for changes, the newest last, with the fingerprints of their letters.
+func marked(letters map[events.Source]string, changes ...events.Source) Write {
+	w := Write{Rolls: true, Rolled: make(map[string]RolledFor), Cause: "c", Traceparent: "t"}
+	for i, source := range changes {
+		w.Rolled[source.String()] = RolledFor{Fingerprint: fp(letters[source]), Version: "100", UID: "u"}
+		w.Changes = append(w.Changes, Change{Source: source, At: written.Add(time.Duration(i) * time.Second)})
+	}
+	return w
+}
+
+// operationsOf are the operations of a patch for others, as JSON a line.
+func operationsOf(t *testing.T, p Patch) []string {
+	t.Helper()
+	var all []json.RawMessage
+	if err := json.Unmarshal(p.Body, &all); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, raw := range all {
+		if line := string(raw); strings.Contains(line, "/containers/") || strings.Contains(line, "reloader.stakater.com") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestARollWritesTheMarkerOfReloaderIfTold(t *testing.T) {
+	letters := map[events.Source]string{db: "a", app: "b"}
+	path := events.Source{Kind: events.KindOpenBao, Name: "prod/kv/shop/db"}
+	tests := []struct {
+		name    string
+		pods    func(*corev1.PodSpec)
+		changes []events.Source
+		silent  bool // without --reloader
+		want    string
+	}{
+		{name: "not without --reloader", changes: []events.Source{db}, silent: true},
+		{
+			name: "for a Secret that the second container reads", changes: []events.Source{db},
+			pods: func(s *corev1.PodSpec) { s.Containers[1].EnvFrom = []corev1.EnvFromSource{readsAll(db)} },
+			want: `{"type":"SECRET","name":"db","namespace":"shop","hash":"` + fp("a") + `","containerRefs":["side"],"observedAt":1773500966}`,
+		},
+		{
+			name: "for a ConfigMap that none reads", changes: []events.Source{app},
+			want: `{"type":"CONFIGMAP","name":"app","namespace":"shop","hash":"` + fp("b") + `","containerRefs":["app"],"observedAt":1773500966}`,
+		},
+		{
+			name: "for the last of two changes", changes: []events.Source{db, app},
+			want: `{"type":"CONFIGMAP","name":"app","namespace":"shop","hash":"` + fp("b") + `","containerRefs":["app"],"observedAt":1773500967}`,
+		},
+		{
+			name: "for the last of those that Reloader knows", changes: []events.Source{db, path},
+			want: `{"type":"SECRET","name":"db","namespace":"shop","hash":"` + fp("a") + `","containerRefs":["app"],"observedAt":1773500966}`,
+		},
+		{name: "not for a secret in a store", changes: []events.Source{path}},
+		{
+			name: "for a workload whose template is elsewhere", changes: []events.Source{db},
+			pods: func(s *corev1.PodSpec) { s.Containers = nil },
+			want: `{"type":"SECRET","name":"db","namespace":"shop","hash":"` + fp("a") + `","containerRefs":[],"observedAt":1773500966}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: !tt.silent})
+			first, err := deployments.Patch(w, marked(letters, tt.changes...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			if tt.want != "" {
+				text, _ := json.Marshal(tt.want)
+				want = []string{`{"op":"add","path":"/spec/template/metadata/annotations/reloader.stakater.com~1last-reloaded-from","value":` + string(text) + `}`}
+			}
+			if diff := cmp.Diff(want, operationsOf(t, first)); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			second, err := deployments.Patch(w, marked(letters, tt.changes...))
+			if err != nil || string(first.Body) != string(second.Body) {
+				t.Errorf("made again, the patch is another one: %v", err)
+			}
+		})
+	}
+}
+
+func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
+	const (
+		inApp      = `{"op":"test","path":"/spec/template/spec/containers/0/name","value":"app"}`
+		inSide     = `{"op":"test","path":"/spec/template/spec/containers/1/name","value":"side"}`
+		dbVariable = `{"name":"STAKATER_DB_SECRET","value":"$db"}`
+	)
+	addToApp := []string{inApp, `{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":` + dbVariable + `}`}
+	beginInSide := []string{
+		inSide, `{"op":"test","path":"/spec/template/spec/containers/1/env","value":null}`,
+		`{"op":"add","path":"/spec/template/spec/containers/1/env","value":[]}`,
+		`{"op":"add","path":"/spec/template/spec/containers/1/env/-","value":` + dbVariable + `}`,
+	}
+	tests := []struct {
+		name string
+		pods func(*corev1.PodSpec)
+		want []string
+	}{
+		{"in the first, if none reads it", nil, addToApp},
+		{"in the one with envFrom", func(s *corev1.PodSpec) { s.Containers[1].EnvFrom = []corev1.EnvFromSource{readsAll(db)} }, beginInSide},
+		{"in the one with the volume", func(s *corev1.PodSpec) {
+			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mounts1("db")
+		}, beginInSide},
+		{"in the one with the projected volume", func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
+			}}}}
+			s.Containers[1].VolumeMounts = mounts1("all")
+		}, beginInSide},
+		{"in the one with the volume, before one with envFrom", func(s *corev1.PodSpec) {
+			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mounts1("db")
+			s.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
+		}, beginInSide},
+		{"in the first, if only an init container reads it", func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "init", EnvFrom: []corev1.EnvFromSource{readsAll(db)}}}
+		}, addToApp},
+		{"in the first of two that read it", func(s *corev1.PodSpec) {
+			s.Containers[0].Env = append(s.Containers[0].Env, readsKey(db))
+			s.Containers[1].Env = []corev1.EnvVar{readsKey(db)}
+		}, addToApp},
+		{"after other variables", func(s *corev1.PodSpec) { s.Containers[1].Env = []corev1.EnvVar{{Name: "B"}, readsKey(db)} }, []string{
+			inSide, `{"op":"add","path":"/spec/template/spec/containers/1/env/-","value":` + dbVariable + `}`,
+		}},
+		{"in place of the one that is there", func(s *corev1.PodSpec) {
+			s.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "STAKATER_DB_SECRET", Value: "0beec7b5ea3f0fdbc95d0dd47f3c5bc275da8a33"}, {Name: "B"}}
+		}, []string{
+			inApp, `{"op":"test","path":"/spec/template/spec/containers/0/env/1/name","value":"STAKATER_DB_SECRET"}`,
+			`{"op":"replace","path":"/spec/template/spec/containers/0/env/1","value":` + dbVariable + `}`,
+		}},
+		{"in place of the one in another container than reads it", func(s *corev1.PodSpec) {
+			s.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
+			s.Containers[1].Env = []corev1.EnvVar{{Name: "STAKATER_DB_SECRET"}}
+		}, []string{
+			inSide, `{"op":"test","path":"/spec/template/spec/containers/1/env/0/name","value":"STAKATER_DB_SECRET"}`,
+			`{"op":"replace","path":"/spec/template/spec/containers/1/env/0","value":` + dbVariable + `}`,
+		}},
+		{"nowhere, in a workload whose template is elsewhere", func(s *corev1.PodSpec) { s.Containers = nil }, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: true, Variables: true})
+			p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := valueOf("STAKATER_DB_SECRET", map[string]RolledFor{"secret/db": {Fingerprint: fp("a")}})
+			var want []string
+			for _, line := range tt.want {
+				want = append(want, strings.ReplaceAll(line, "$db", value))
+			}
+			if diff := cmp.Diff(want, operationsOf(t, p)); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(string(p.Body), pointer(annotationRevision)) || len(value) != 40 {
+				t.Errorf("the value is %s, in the patch %s", value, p.Body)
+			}
+		})
+	}
+}
+
+func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
+	for _, tt := range []struct {
+		kind       events.Kind
+		name, want string
+	}{
+		{events.KindSecret, "db", "STAKATER_DB_SECRET"},
+		{events.KindConfigMap, "db", "STAKATER_DB_CONFIGMAP"},
+		{events.KindSecret, "foo-bar", "STAKATER_FOO_BAR_SECRET"},
+		{events.KindSecret, "foo.bar", "STAKATER_FOO_BAR_SECRET"},
+		{events.KindConfigMap, "a-.b--1", "STAKATER_A_B_1_CONFIGMAP"},
+		{events.KindConfigMap, "0", "STAKATER_0_CONFIGMAP"},
+	} {
+		if got := variableOf(tt.kind, tt.name); got != tt.want || !isReloaderVariable(got) {
+			t.Errorf("%s %s: got %s, want %s", tt.kind, tt.name, got, tt.want)
+		}
+	}
+	for _, name := range []string{"STAKATER_DB", "STAKATER_SECRETS", "MY_STAKATER_DB_SECRET", "DB_SECRET", ""} {
+		if isReloaderVariable(name) {
+			t.Errorf("%s is taken for one of Reloader's", name)
+		}
+	}
+}
+
+func TestAVariableOfTwoSourcesIsADigestOfBoth(t *testing.T) {
+	dash := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "foo-bar"}
+	dot := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "foo.bar"}
+	value := func(d *appsv1.Deployment, letters map[events.Source]string, changes ...events.Source) string {
+		w, _ := Read(deployments, d, Reading{Reloader: true, Variables: true})
+		p, err := deployments.Patch(w, marked(letters, changes...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := operationsOf(t, p)
+		if len(lines) != 2 {
+			t.Fatalf("operations %v", lines)
+		}
+		_, text, _ := strings.Cut(lines[1], `"value":"`)
+		return text
+	}
+	both := value(withPods(nil), map[events.Source]string{dash: "a", dot: "b"}, dash, dot)
+	rolled := withPods(nil)
+	rolled.Annotations[annotationRolled] = `{"secret/foo-bar":"` + fp("a") + `@90/u","secret/db":"` + fp("c") + `@90/u"}`
+	if got := value(rolled, map[events.Source]string{dot: "b"}, dot); got != both {
+		t.Errorf("one after the other it is %s, and together %s", got, both)
+	}
+	if got := value(rolled, map[events.Source]string{dot: "c"}, dot); got == both {
+		t.Error("it does not change with the second")
+	}
+	if got := value(withPods(nil), map[events.Source]string{dash: "c", dot: "b"}, dash, dot); got == both {
+		t.Error("it does not change with the first")
+	}
+}
