@@ -69,8 +69,8 @@ func (f *failedPeers) resume() {
 	}
 }
 
-// resumeOutcome adds the workload of its last outcome, if that says that its rollout failed and it has not recovered since. Only a Deployment
-// has a status that says so.
+// resumeOutcome adds the workload of its last outcome, if that says that its rollout failed and it has not recovered since. Only
+// Deployments and Rollouts have a status that says so.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
 	w := f.index.get(workload.KeyOf(last.Workload))
 	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && w.Progress.State != workload.Complete && failsPeers(last) {

@@ -72,6 +72,22 @@ func TestANamespaceSelectorAddsTheRightToSeeLabels(t *testing.T) {
 	same(t, want, got)
 }
 
+func TestArgoRolloutsInSomeNamespacesNeedRolesOnly(t *testing.T) {
+	o := rendered(t, "{namespaces: [team-a, team-b], argoRollouts: {enabled: true}}")
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		for _, namespace := range []string{"team-a", "team-b"} {
+			if name := kind + " " + namespace + "/keyturn-actuator-argo-rollouts"; o[name] == nil {
+				t.Errorf("there is no %s", name)
+			}
+		}
+	}
+	for name := range o {
+		if strings.HasPrefix(name, "ClusterRole") {
+			t.Errorf("there is %s", name)
+		}
+	}
+}
+
 func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
 	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, "
 	for _, others := range []string{
