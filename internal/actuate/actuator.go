@@ -88,7 +88,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 		return a.lead(ctx)
 	}
 	e := election{
-		client: a.options.Client, namespace: a.options.LeaseNamespace, identity: a.options.Identity, log: a.log,
+		client: a.options.Client, namespace: a.options.LeaseNamespace, identity: a.options.Identity, unfit: a.options.Unfit, log: a.log,
 	}
 	return e.run(ctx, a.lead)
 }

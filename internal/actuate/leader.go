@@ -32,7 +32,9 @@ type election struct {
 	namespace string
 	// identity is what the Lease calls this actuator.
 	identity string
-	log      *slog.Logger
+	// unfit returns why this actuator must not lead now, or nil.
+	unfit func() error
+	log   *slog.Logger
 }
 
 // run calls lead whenever this actuator holds the Lease, until the context is done.
@@ -46,13 +48,45 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 		e.log.InfoContext(ctx, "became the leader", "identity", e.identity)
 		return lead(ctx)
 	}
-	for ctx.Err() == nil {
-		term := &term{finished: make(chan struct{})}
-		if err := term.run(ctx, lock, leadLogged); err != nil {
+	for e.await(ctx, true) == nil && ctx.Err() == nil {
+		if err := e.runTerm(ctx, lock, leadLogged); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// runTerm is an attempt to become the leader, and the time as the leader, until the context is done or this actuator must not lead any more.
+func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context) error) error {
+	fit, resign := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer resign()
+	watching.Go(func() {
+		if err := e.await(fit, false); err != nil {
+			e.log.WarnContext(ctx, "leaving the lease to others", "identity", e.identity, "err", err)
+			resign()
+		}
+	})
+	term := &term{finished: make(chan struct{})}
+	return term.run(fit, lock, lead)
+}
+
+// await waits until this actuator may lead, or until it must not, and returns why it must not. It returns when the context is done.
+func (e *election) await(ctx context.Context, fit bool) error {
+	look := time.NewTicker(retryPeriod)
+	defer look.Stop()
+	for {
+		err := e.unfit()
+		if (err == nil) == fit {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-look.C:
+		}
+	}
 }
 
 // term is one attempt to become the leader, and the time as the leader. The elector of client-go starts the leading in a goroutine that it

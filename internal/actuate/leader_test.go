@@ -2,6 +2,10 @@ package actuate
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,7 +44,7 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 				HolderIdentity: &other, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
 			},
 		})
-		e := election{client: client, namespace: "keyturn-system", identity: "me", log: testOptions().Logger}
+		e := election{client: client, namespace: "keyturn-system", identity: "me", unfit: testOptions().Unfit, log: testOptions().Logger}
 		led := false
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -61,5 +65,61 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 		if err != nil || *lease.Spec.HolderIdentity != other {
 			t.Errorf("the lease is held by %q (%v), want it as it was", *lease.Spec.HolderIdentity, err)
 		}
+	})
+}
+
+func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var leads [2]atomic.Bool
+		var cutOff [2]atomic.Bool
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		start := func(i int) {
+			e := election{
+				client: client, namespace: "keyturn-system", identity: strconv.Itoa(i), log: testOptions().Logger,
+				unfit: func() error {
+					if cutOff[i].Load() {
+						return errors.New("cut off")
+					}
+					return nil
+				},
+			}
+			running.Go(func() {
+				err := e.run(ctx, func(ctx context.Context) error {
+					if leads[1-i].Load() {
+						t.Error("both lead")
+					}
+					leads[i].Store(true)
+					<-ctx.Done()
+					leads[i].Store(false)
+					return nil
+				})
+				if err != nil {
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		}
+		want := func(why string, first, second bool) {
+			t.Helper()
+			<-time.After(2 * leaseDuration)
+			synctest.Wait()
+			if leads[0].Load() != first || leads[1].Load() != second {
+				t.Errorf("%s: leading are %t, %t, want %t, %t", why, leads[0].Load(), leads[1].Load(), first, second)
+			}
+		}
+		start(0)
+		want("there is one", true, false)
+		start(1)
+		cutOff[1].Store(true)
+		want("there are two", true, false)
+		cutOff[0].Store(true)
+		want("none is fit", false, false)
+		cutOff[1].Store(false)
+		want("one is fit again", false, true)
+		cutOff[0].Store(false)
+		want("both are", false, true)
+		cancel()
+		running.Wait()
 	})
 }

@@ -86,6 +86,9 @@ type Options struct {
 	// WhileLeading runs whenever this actuator leads. It must return soon after its context is done: no other actuator leads before
 	// that. Nil means nothing.
 	WhileLeading func(ctx context.Context, bus *events.Bus)
+	// Unfit returns why this actuator must not lead now, such as a NATS server of its own that is cut off, and nil if it may. One that leads
+	// leaves the Lease to others then. It is ignored without LeaderElect. Default: nil at any time.
+	Unfit func() error
 }
 
 // The values of ReloaderStrategy, which are those of Reloader's flag.
@@ -100,6 +103,7 @@ func DefaultOptions() Options {
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
 		PatchWorkers: 16, ReloaderStrategy: strategyMarker, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
+		Unfit:        func() error { return nil },
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // flagged compares the fields of Options that are flags or are checked.
 func flagged(options, want Options) string {
-	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "Client", "Logger", "Tracer", "Meter", "Now", "Progress"))
+	return cmp.Diff(want, options, cmpopts.IgnoreFields(Options{}, "Client", "Logger", "Tracer", "Meter", "Now", "Progress", "Unfit"))
 }
 
 func TestOptionsValidate(t *testing.T) {

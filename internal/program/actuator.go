@@ -104,7 +104,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 		return process.Work{}, err
 	}
 	a.Actuate.WhileLeading = notifier.Run
-	a.Actuate.Identity = os.Getenv("POD_NAME")
+	a.Actuate.Identity, a.Actuate.Unfit = os.Getenv("POD_NAME"), a.unfit
 	a.Actuate.Logger, a.Actuate.Tracer, a.Actuate.Meter = r.Logger, r.Tracer("actuate"), r.Meter("actuate")
 	a.Actuate.Progress = r.Progress("deciding")
 	actuator, err := actuate.New(a.Actuate)

@@ -81,6 +81,14 @@ func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 	return connection, a.declare(ctx, r, js, sources)
 }
 
+// unfit returns why this actuator must not lead: with a server that is cut off it can do nothing, while another may.
+func (a *Actuator) unfit() error {
+	if a.server == nil {
+		return nil
+	}
+	return a.server.Alone()
+}
+
 // declare declares the streams. The servers of several actuators accept that only when most of them are connected, so it is repeated.
 func (a *Actuator) declare(ctx context.Context, r *process.Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
 	for {

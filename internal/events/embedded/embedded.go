@@ -101,6 +101,10 @@ func (s *Server) ClientURL() string {
 // one may cost the majority.
 func (s *Server) Ready() error { return s.storage.ready() }
 
+// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Whoever uses this server can
+// neither read nor publish then, while others may.
+func (s *Server) Alone() error { return s.storage.alone() }
+
 // Shutdown stops the server. It returns when the store is closed.
 func (s *Server) Shutdown() {
 	s.stop()

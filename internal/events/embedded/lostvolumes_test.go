@@ -47,6 +47,34 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 	}
 }
 
+func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
+	r := newReplicas(t)
+	for _, s := range r.servers {
+		r.start(s)
+	}
+	for _, s := range r.servers {
+		r.declare(s)
+		r.awaitReady(s)
+	}
+	first := r.servers[0]
+	says := func(want string) {
+		t.Helper()
+		var last string
+		testkit.Await(t, "the first server says "+want, func(ctx context.Context) bool {
+			_, last = first.readiness(ctx)
+			return strings.Contains(last, want)
+		}, func() string { return last })
+	}
+	r.vanish(r.servers[1])
+	r.cluster(events.StreamChanges) // The other two have a leader.
+	says("[+]majority ok")
+	r.vanish(r.servers[2])
+	says("[-]majority: the embedded nats server has no contact with most servers of its cluster")
+	r.resume(r.servers[1])
+	r.resume(r.servers[2])
+	says("[+]majority ok")
+}
+
 func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 	r := newReplicas(t)
 	single, err := Start(Options{StoreDir: r.servers[0].StoreDir}, nil)

@@ -141,6 +141,14 @@ func (r *replicas) vanish(s *replica) {
 	}
 }
 
+// resume undoes vanish.
+func (r *replicas) resume(s *replica) {
+	r.Helper()
+	if err := s.process.Signal(syscall.SIGCONT); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // readiness returns what the readiness probe of a server says.
 func (s *replica) readiness(ctx context.Context) (ready bool, body string) {
 	code, body, err := testkit.Get(ctx, "http://"+s.Health+"/readyz")

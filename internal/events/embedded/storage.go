@@ -21,6 +21,8 @@ const (
 	// worthwhile is the least growth of the limit that is applied, as a part of the limit: 1/worthwhile. On a volume that others write to,
 	// it changes all the time.
 	worthwhile = 16
+	// mostAlone is how long a server may know no leader of its cluster, as while one is elected.
+	mostAlone = 5 * time.Second
 	// leastFree is the space without which restarting JetStream is no use.
 	leastFree = 16 << 20
 )
@@ -44,6 +46,8 @@ type storage struct {
 type look struct {
 	// used is the size of the messages, limit what the server lets it be, and free what can be written to the volume, in bytes.
 	used, limit, free int64
+	// alone is since when the server has known no leader of its cluster, zero if it knows one.
+	alone time.Time
 	condition
 }
 
@@ -87,7 +91,7 @@ func (s *storage) tend(ctx context.Context) {
 
 // look measures the storage and keeps the result for ready and the gauges.
 func (s *storage) look() (look, error) {
-	now := look{condition: examine(s.server)}
+	now, before := look{condition: examine(s.server)}, s.seen.Load()
 	var err error
 	if now.free, err = s.options.free(s.options.StoreDir); err != nil {
 		return now, err
@@ -97,8 +101,15 @@ func (s *storage) look() (look, error) {
 		return now, fmt.Errorf("measuring jetstream: %w", err)
 	}
 	now.used, now.limit = int64(info.Store), info.Config.MaxStore
-	if before := s.seen.Load(); info.Disabled && before != nil {
+	if info.Disabled && before != nil {
 		now.used, now.limit = before.used, before.limit
+	}
+	switch {
+	case info.Meta == nil || info.Meta.Leader != "":
+	case before != nil && !before.alone.IsZero():
+		now.alone = before.alone
+	default:
+		now.alone = time.Now()
 	}
 	s.seen.Store(&now)
 	return now, nil
@@ -163,4 +174,13 @@ func (s *storage) ready() error {
 		return fmt.Errorf("no space for messages: they take %d bytes of %d; enlarge the volume", now.used, now.limit)
 	}
 	return nil
+}
+
+// alone returns an error if the server has known no leader of its cluster for too long.
+func (s *storage) alone() error {
+	now := s.seen.Load()
+	if now == nil || now.alone.IsZero() || time.Since(now.alone) < mostAlone {
+		return nil
+	}
+	return errors.New("the embedded nats server has no contact with most servers of its cluster")
 }
