@@ -23,8 +23,10 @@ const (
 	scanTimeout = 2 * time.Minute
 	// maxAnswer is the maximum length of an answer, in bytes.
 	maxAnswer = 64 << 20
-	// maxScan is that of an answer about a whole mount, which is never held as a whole.
+	// maxScan is that of an answer with metadata, which is never held as a whole.
 	maxScan = 512 << 20
+	// maxScanned is how many secrets of one answer are held, each in about 300 bytes.
+	maxScanned = 100_000
 )
 
 // client requests metadata from a store. It never requests values.
@@ -33,6 +35,7 @@ type client struct {
 	session  *session
 	now      func() time.Time
 	http     *http.Client
+	most     int          // maxScanned, except in tests
 	ahead    atomic.Int64 // see skew
 }
 
@@ -58,7 +61,9 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	if c.Namespace != "" {
 		requests.SetNamespace(c.Namespace)
 	}
-	return &client{requests: requests, now: now, http: settings.HttpClient, session: newSession(c.Auth, requests, now, log)}, nil
+	return &client{
+		requests: requests, now: now, http: settings.HttpClient, most: maxScanned, session: newSession(c.Auth, requests, now, log),
+	}, nil
 }
 
 // answerReader reads the body of an answer, and reports in it whether there are warnings or errors.
@@ -69,12 +74,18 @@ func (c *client) get(ctx context.Context, namespace, path string, query url.Valu
 	return c.request(ctx, namespace, path, query, decodeInto(out))
 }
 
-// scan requests the metadata of all secrets of a mount. It returns errNotThere if there are none.
-func (c *client) scan(ctx context.Context, in engineMount) ([]scannedSecret, reply, error) {
+// scan requests the metadata of all secrets in a folder and below. It returns errNotThere if there are none, and errTooLong if there are more
+// than maxScanned.
+func (c *client) scan(ctx context.Context, in engineMount, folder string) ([]scannedSecret, reply, error) {
+	return c.details(ctx, in, folder, url.Values{"scan": {"true"}})
+}
+
+// details requests the metadata of secrets. Names of folders end in a slash.
+func (c *client) details(ctx context.Context, in engineMount, folder string, query url.Values) ([]scannedSecret, reply, error) {
 	var secrets []scannedSecret
-	got, err := c.request(ctx, in.namespace, in.path+"/detailed-metadata/", url.Values{"scan": {"true"}}, func(body io.Reader, got *reply) error {
+	got, err := c.request(ctx, in.namespace, in.path+"/detailed-metadata/"+folder, query, func(body io.Reader, got *reply) error {
 		var err error
-		secrets, err = readKeyInfo(io.LimitReader(body, maxScan), got.date)
+		secrets, err = readKeyInfo(io.LimitReader(body, maxScan), got.date, c.most)
 		return err
 	})
 	return secrets, got, err
@@ -146,6 +157,8 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 		return got, errNotThere
 	case err != nil && ctx.Err() != nil:
 		return got, fmt.Errorf("requesting %s: %w", path, ctx.Err())
+	case errors.Is(err, errTooLong):
+		return got, fmt.Errorf("requesting %s: %w", path, errTooLong)
 	case err != nil:
 		// The text of the decoder's error may quote the answer.
 		return got, fmt.Errorf("requesting %s: %w", path, errAnswer)
@@ -156,12 +169,12 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 // skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
 func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
 
-// list returns the names in a folder. Names of folders end in a slash. A folder that does not exist is empty.
-func (c *client) list(ctx context.Context, namespace, path string) ([]string, error) {
+// list returns the names in a folder that follow a name: see pageAfter. Names of folders end in a slash. A folder that does not exist is empty.
+func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
 	var listed struct {
 		Keys []string `json:"keys"`
 	}
-	_, err := c.get(ctx, namespace, path, url.Values{"list": {"true"}}, &listed)
+	_, err := c.get(ctx, namespace, path, pageAfter(after), &listed)
 	if errors.Is(err, errNotThere) {
 		err = nil
 	}

@@ -22,10 +22,12 @@ var (
 	errEngine = errors.New("the mount is of another secrets engine")
 	// errUnversioned means that the mount is KV v1, which has no metadata, so that only the audit log shows its changes.
 	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only the audit log shows its changes")
-	// errNoScan means that the store cannot list the metadata of a whole mount in one request.
+	// errNoScan means that the store has no metadata of many secrets in one answer.
 	errNoScan = errors.New("the mount cannot be scanned")
+	// errTooLong means that an answer has more secrets than are held at a time.
+	errTooLong = errors.New("too many secrets in one answer")
 	// errTooMany means that a mount has more secrets than one poll may request.
-	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan on detailed-metadata")
+	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan and list on detailed-metadata")
 	// errPath means that no request can be made of the path.
 	errPath = errors.New("malformed path")
 )

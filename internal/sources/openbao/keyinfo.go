@@ -20,14 +20,17 @@ type scannedSecret struct {
 const maxNesting = 64
 
 // readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a
-// time: that of a whole mount is much longer than what is kept of it.
-func readKeyInfo(body io.Reader, now time.Time) ([]scannedSecret, error) {
+// time: that of a whole mount is much longer than what is kept of it. It returns errTooLong if there are more than most.
+func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, error) {
 	var secrets []scannedSecret
 	answer := json.NewDecoder(body)
 	add := func(path string) error {
 		var m *metadata
 		if err := answer.Decode(&m); err != nil || m == nil {
 			return err
+		}
+		if len(secrets) == most {
+			return errTooLong
 		}
 		one := scannedSecret{path: path}
 		one.version, one.state, one.at, one.ok = m.state(now)

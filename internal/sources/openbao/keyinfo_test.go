@@ -1,24 +1,14 @@
 package openbao
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
-	"log/slog"
 	"maps"
-	"net/http"
-	"net/http/httptest"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 var scanTime = time.Date(2026, 11, 20, 11, 3, 17, 0, time.UTC)
@@ -49,11 +39,12 @@ func TestReadKeyInfo(t *testing.T) {
 		{name: "data that is no object", body: `{"data":[]}`, broken: true},
 		{name: "metadata that is no object", body: `{"data":{"key_info":{"a":[]}}}`, broken: true},
 		{name: "a part of an answer", body: `{"data":{"key_info":{"shop/db":` + live, want: one, broken: true},
+		{name: "more secrets than are held", body: `{"data":{"key_info":{"shop/db":` + live + `,"shop/mail":` + live + `}}}`, want: one, broken: true},
 		{name: "nothing", body: "", broken: true},
 		{name: "fields that are nested too deep", body: `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, broken: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := readKeyInfo(strings.NewReader(tt.body), scanTime)
+			got, err := readKeyInfo(strings.NewReader(tt.body), scanTime, 1)
 			if (err != nil) != tt.broken {
 				t.Errorf("got the error %v, want one: %t", err, tt.broken)
 			}
@@ -87,7 +78,7 @@ func FuzzReadKeyInfo(f *testing.F) {
 	f.Add([]byte(`{"data":{"key_info":{"a":{"current_version":1,"versions":{"1":{"created_time":"2026-11-20T11:03:17Z","destroyed":true}}},"b":null}}}`))
 	f.Add([]byte(`{"request_id":"a","data":{"keys":[1,{"a":[null]}],"key_info":{}},"warnings":["a"]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := readKeyInfo(bytes.NewReader(body), scanTime)
+		got, err := readKeyInfo(bytes.NewReader(body), scanTime, maxScanned)
 		whole, wholeErr := wholeKeyInfo(body)
 		if err != nil || wholeErr != nil || len(got) != len(whole) {
 			return // Of names that come twice, the one reads both and the other the last.
@@ -102,78 +93,4 @@ func FuzzReadKeyInfo(f *testing.F) {
 			}
 		}
 	})
-}
-
-// heapNow returns what the heap holds after a garbage collection.
-func heapNow() int64 {
-	var stats runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
-
-// answerScan writes the metadata of secrets with two versions each. It calls sometimes now and then.
-func answerScan(w io.Writer, secrets int, sometimes func()) {
-	const metadata = `":{"current_version":2,"custom_metadata":null,"versions":{"1":{"created_time":"2026-11-20T11:03:17.1Z","deletion_time":"","destroyed":false},
-		"2":{"created_time":"2026-11-20T11:03:17.2Z","deletion_time":"","destroyed":false}}}`
-	out := bufio.NewWriter(w)
-	separator := `{"data":{"key_info":{"`
-	for i := range secrets {
-		out.WriteString(separator + "team-" + strconv.Itoa(i%1000) + "/app-" + strconv.Itoa(i) + "/database" + metadata) //nolint:errcheck // Flush returns it
-		separator = `,"`
-		if i%25_000 == 24_999 {
-			sometimes()
-		}
-	}
-	out.WriteString("}}}\n") //nolint:errcheck // Flush returns it
-	if err := out.Flush(); err != nil {
-		panic(err)
-	}
-}
-
-func TestAScanOfAVeryLargeMountNeedsLittleMemory(t *testing.T) {
-	const (
-		secrets = 100_000
-		limit   = 40 << 20
-	)
-	var before, most atomic.Int64
-	measure := func() {
-		for held := heapNow() - before.Load(); ; {
-			if earlier := most.Load(); held <= earlier || most.CompareAndSwap(earlier, held) {
-				return
-			}
-		}
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !r.URL.Query().Has("scan") {
-			http.Error(w, `{"errors":["permission denied"]}`, http.StatusForbidden)
-			return
-		}
-		answerScan(w, secrets, measure)
-	}))
-	defer server.Close()
-	config := &storeConfig{servers: []string{server.URL}, Auth: authConfig{Token: "canary"}}
-	c, err := newClient(config, &http.Transport{DisableKeepAlives: true}, time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	s := &scanner{client: c, log: slog.New(slog.DiscardHandler), after: map[engineMount]time.Time{}}
-	before.Store(heapNow())
-	found := 0
-	in := engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV, version: kvV2}
-	err = s.scan(t.Context(), in, func(o Observation) {
-		if o.Version != 2 || o.State != Live {
-			t.Fatalf("found %+v", o)
-		}
-		if found++; found == 1 {
-			measure()
-		}
-	})
-	if err != nil || found != secrets {
-		t.Fatalf("found %d secrets, %v; want %d", found, err, secrets)
-	}
-	if got := most.Load(); got > limit {
-		t.Errorf("the scan holds %d MiB, want at most %d", got>>20, limit>>20)
-	}
 }

@@ -106,7 +106,7 @@ func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
 	s := &sweeper{
 		namespace: orDefault(p.config.Namespace, events.RootNamespace), config: p.config.Poll,
 		client: p.client, mounts: metadata.mounts, bulk: bulk, catalog: p.catalog, outlet: out, status: p.status,
-		scanner: &scanner{origin: p.origin, client: p.client, log: p.log, after: map[engineMount]time.Time{}},
+		scanner: newScanner(p.origin, p.client, bulk.tolerate, p.log),
 	}
 	if p.config.Poll.Referenced {
 		list := func(ctx context.Context) ([]Reference, error) { return p.references.list(ctx, p.config.interval/2) }

@@ -3,61 +3,66 @@ package openbao
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
-	"strings"
 	"time"
 )
 
-// scanAgain is how long a mount that cannot be scanned is listed instead.
+// scanAgain is how long what the store has refused is requested in another way.
 const scanAgain = time.Hour
 
-// scanner reads the metadata of a whole mount in one request, which OpenBao can answer.
+// scanner reads the metadata of a whole mount, of many secrets at a time, which OpenBao can answer.
 type scanner struct {
 	origin origin
 	client *client
-	log    *slog.Logger
-	after  map[engineMount]time.Time // when a mount that could not be scanned is tried again
+	// tolerate reports whether a folder of a mount that cannot be read is skipped.
+	tolerate func(ctx context.Context, in engineMount, err error) bool
+	log      *slog.Logger
+	// after is when what the store has refused is requested again.
+	after map[scanRequest]time.Time
 }
 
-// scan calls found for each secret of the mount. It returns errNoScan if the mount cannot be scanned.
+// scanRequest is a kind of requests about a mount.
+type scanRequest struct {
+	in  engineMount
+	how scanHow
+	// folder is set for scanFolder.
+	folder string
+}
+
+// scanHow is how secrets are requested.
+type scanHow int
+
+const (
+	scanMount  scanHow = iota // all scans of a mount
+	scanFolder                // the scan of one folder and of those below
+	listMount                 // all lists of a mount
+)
+
+func newScanner(g origin, c *client, tolerate func(context.Context, engineMount, error) bool, log *slog.Logger) *scanner {
+	return &scanner{origin: g, client: c, tolerate: tolerate, log: log, after: map[scanRequest]time.Time{}}
+}
+
+// scan calls found for each secret of the mount. It returns errNoScan if the mount has to be read in another way.
 func (s *scanner) scan(ctx context.Context, in engineMount, found func(Observation)) error {
-	if s.client.now().Before(s.after[in]) {
-		return errNoScan
-	}
-	secrets, got, err := s.client.scan(ctx, in)
-	switch {
-	case errors.Is(err, errNotThere) && !got.warned:
-		// The mount is empty.
-		return nil
-	case err != nil && unscannable(err):
-		s.after[in] = s.client.now().Add(scanAgain)
-		s.log.InfoContext(ctx, "mount cannot be scanned, listing it instead", "mount", in.path)
-		return errNoScan
-	case err != nil:
-		return err
-	}
-	var first error
-	for _, one := range secrets {
-		switch {
-		case strings.HasSuffix(one.path, "/"):
-		case one.ok:
-			o := s.origin.ofReply(in, one.path, got)
-			o.Version, o.State, o.At = one.version, one.state, one.at
-			found(o)
-		case first == nil:
-			first = fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
-		}
-	}
-	return first
+	now := s.client.now()
+	maps.DeleteFunc(s.after, func(_ scanRequest, again time.Time) bool { return !now.Before(again) })
+	run := mountScan{scanner: s, in: in, found: found, folders: []string{""}}
+	return run.run(ctx)
 }
 
-// unscannable reports whether the error means that the store or the token's policy has no scan.
+// refused reports whether the store has refused such a request not long ago.
+func (s *scanner) refused(r scanRequest) bool { return s.client.now().Before(s.after[r]) }
+
+// refuse notes that the store has refused such a request.
+func (s *scanner) refuse(r scanRequest) { s.after[r] = s.client.now().Add(scanAgain) }
+
+// unscannable reports whether the error means that the store or the token's policy has no such request.
 func unscannable(err error) bool {
 	switch code(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusBadRequest:
 		return true
 	}
-	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer)
+	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }

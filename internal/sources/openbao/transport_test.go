@@ -41,7 +41,7 @@ func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 	feed := newRig(t, config, nil).feed
 	defer feed.pipelines[0].client.close()
 	works := func() error {
-		_, err := feed.pipelines[0].client.list(t.Context(), "root", "secret/metadata")
+		_, err := feed.pipelines[0].client.list(t.Context(), "root", "secret/metadata", "")
 		return err
 	}
 	if err := works(); err != nil {

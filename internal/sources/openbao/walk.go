@@ -2,11 +2,13 @@ package openbao
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// The bounds of a mount whose secrets are read one by one.
+// The bounds of a mount whose secrets are read one by one. That of folders is also one of a mount that is scanned in parts, where a page of a
+// folder counts as one.
 const (
 	maxFolders = 10_000
 	maxSecrets = 100_000
@@ -15,23 +17,29 @@ const (
 // walk lists the folders of a mount below a path of its API, such as metadata, and returns the paths of what is in them. tolerate reports
 // whether a folder that cannot be listed is skipped.
 func walk(ctx context.Context, c *client, in engineMount, below string, tolerate func(error) bool) ([]string, error) {
-	folders, paths := []string{""}, []string(nil)
-	for listed := 0; len(folders) > 0; listed++ {
-		if listed == maxFolders || len(paths) > maxSecrets {
-			return nil, fmt.Errorf("%s: %w", in.path, errTooMany)
-		}
+	folders, paths, listed := []string{""}, []string(nil), 0
+	var pages pager
+	for len(folders) > 0 {
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
-		names, err := c.list(ctx, in.namespace, in.path+"/"+below+"/"+folder)
-		if err != nil && (folder == "" || !tolerate(err)) {
-			return nil, err
+		list := func(after string) ([]string, error) {
+			return c.list(ctx, in.namespace, in.path+"/"+below+"/"+folder, after)
 		}
-		for _, name := range names {
-			if strings.HasSuffix(name, "/") {
-				folders = append(folders, folder+name)
-			} else {
-				paths = append(paths, folder+name)
+		err := pages.each(list, func(names []string) error {
+			for _, name := range names {
+				if strings.HasSuffix(name, "/") {
+					folders = append(folders, folder+name)
+				} else {
+					paths = append(paths, folder+name)
+				}
 			}
+			if listed++; listed+len(folders) > maxFolders || len(paths) > maxSecrets {
+				return fmt.Errorf("%s: %w", in.path, errTooMany)
+			}
+			return nil
+		})
+		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !tolerate(err)) {
+			return nil, err
 		}
 	}
 	return paths, nil

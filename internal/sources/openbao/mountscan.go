@@ -1,0 +1,113 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// mountScan reads a mount once. A mount is scanned in one request. If that is too large, each of its folders is; and a folder that is too large
+// by itself is listed page by page. So no more than maxScanned secrets are held at a time.
+type mountScan struct {
+	*scanner
+	in    engineMount
+	found func(Observation)
+	// folders are to be read.
+	folders []string
+	pages   pager
+	listed  int
+	// malformed is the first error about a single secret.
+	malformed error
+}
+
+func (s *mountScan) run(ctx context.Context) error {
+	for len(s.folders) > 0 {
+		folder := s.folders[len(s.folders)-1]
+		s.folders = s.folders[:len(s.folders)-1]
+		err := s.readAtOnce(ctx, folder)
+		if errors.Is(err, errNoScan) {
+			err = s.readPages(ctx, folder)
+		}
+		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !s.tolerate(ctx, s.in, err)) {
+			return err
+		}
+	}
+	return s.malformed
+}
+
+// readAtOnce reads a folder and those below. It returns errNoScan if that takes more than one request.
+func (s *mountScan) readAtOnce(ctx context.Context, folder string) error {
+	mount, this := scanRequest{in: s.in, how: scanMount}, scanRequest{s.in, scanFolder, folder}
+	if s.refused(mount) || s.refused(this) {
+		return errNoScan
+	}
+	secrets, got, err := s.client.scan(ctx, s.in, folder)
+	switch {
+	case errors.Is(err, errNotThere) && !got.warned:
+		// The folder is empty.
+		return nil
+	case errors.Is(err, errTooLong) || err != nil && unscannable(err) && folder != "":
+		s.refuse(this)
+		return errNoScan
+	case err != nil && unscannable(err):
+		s.refuse(mount)
+		s.log.InfoContext(ctx, "mount cannot be scanned, listing it instead", "mount", s.in.path)
+		return errNoScan
+	case err != nil:
+		return err
+	}
+	s.observe(folder, secrets, got)
+	return nil
+}
+
+// readPages reads a folder page by page, and has those in it read later. It returns errNoScan if the mount has no such list.
+func (s *mountScan) readPages(ctx context.Context, folder string) error {
+	mount := scanRequest{in: s.in, how: listMount}
+	if s.refused(mount) {
+		return errNoScan
+	}
+	var secrets []scannedSecret
+	var got reply
+	err := s.pages.each(func(after string) (names []string, err error) {
+		secrets, got, err = s.client.details(ctx, s.in, folder, pageAfter(after))
+		for _, one := range secrets {
+			names = append(names, one.path)
+		}
+		if errors.Is(err, errNotThere) && folder+after != "" {
+			err = nil // There are no more, or none any more.
+		}
+		return names, err
+	}, func(names []string) error {
+		s.observe(folder, secrets, got)
+		for _, name := range names {
+			if strings.HasSuffix(name, "/") {
+				s.folders = append(s.folders, folder+name)
+			}
+		}
+		if s.listed++; s.listed+len(s.folders) > maxFolders {
+			return fmt.Errorf("%s: %w", s.in.path, errTooMany)
+		}
+		return nil
+	})
+	if err != nil && s.listed == 0 && unscannable(err) {
+		s.refuse(mount)
+		return errNoScan
+	}
+	return err
+}
+
+// observe reports the secrets in an answer about a folder.
+func (s *mountScan) observe(folder string, secrets []scannedSecret, got reply) {
+	for _, one := range secrets {
+		switch {
+		case strings.HasSuffix(one.path, "/"):
+		case one.ok:
+			o := s.origin.ofReply(s.in, folder+one.path, got)
+			o.Version, o.State, o.At = one.version, one.state, one.at
+			s.found(o)
+		case s.malformed == nil:
+			s.malformed = fmt.Errorf("metadata in %s: %w", s.in.path, errAnswer)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package openbao
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// pagingStore answers about the secrets of one mount as OpenBao does. It measures the heap while it answers.
+type pagingStore struct {
+	paths []string // sorted
+	// noScan means that the token may not scan, and pageLimit, if it is not zero, is the pagination_limit of its policy.
+	noScan    bool
+	pageLimit int
+
+	mu           sync.Mutex
+	scans, lists int
+	before, most int64
+}
+
+func (s *pagingStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The client requests a folder without the slash at its end.
+	folder, detailed := strings.CutPrefix(r.URL.Path+"/", "/v1/secret/detailed-metadata/")
+	query := r.URL.Query()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	switch {
+	case detailed && query.Has("scan") && !s.noScan:
+		s.scans++
+		for _, path := range s.below(folder) {
+			names = append(names, path[len(folder):])
+		}
+	case detailed && query.Has("list"):
+		s.lists++
+		names = s.page(folder, query.Get("after"), query.Get("limit"))
+	default:
+		http.Error(w, `{"errors":["permission denied"]}`, http.StatusForbidden)
+		return
+	}
+	if len(names) == 0 {
+		http.Error(w, `{"errors":[]}`, http.StatusNotFound)
+		return
+	}
+	s.answer(w, names)
+}
+
+// below returns the paths of the secrets in a folder and below.
+func (s *pagingStore) below(folder string) []string {
+	from, _ := slices.BinarySearch(s.paths, folder)
+	upTo, _ := slices.BinarySearch(s.paths, folder+"\xff")
+	return s.paths[from:upTo]
+}
+
+// page returns the names in a folder that follow one.
+func (s *pagingStore) page(folder, after, limit string) []string {
+	most, err := strconv.Atoi(limit)
+	if err != nil {
+		most = len(s.paths)
+	}
+	if s.pageLimit > 0 {
+		most = min(most, s.pageLimit)
+	}
+	var names []string
+	for _, path := range s.below(folder) {
+		name, _, isFolder := strings.Cut(path[len(folder):], "/")
+		if isFolder {
+			name += "/"
+		}
+		if name > after && len(names) < most && (len(names) == 0 || names[len(names)-1] != name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// answer writes the metadata of secrets, each of two versions.
+func (s *pagingStore) answer(w http.ResponseWriter, names []string) {
+	const metadata = `{"current_version":2,"custom_metadata":null,"versions":{"1":{"created_time":"2026-11-20T11:03:17.1Z","deletion_time":"","destroyed":false},
+		"2":{"created_time":"2026-11-20T11:03:17.2Z","deletion_time":"","destroyed":false}}}`
+	out := bufio.NewWriter(w)
+	separator := `{"data":{"key_info":{`
+	for i, name := range names {
+		about := metadata
+		if strings.HasSuffix(name, "/") {
+			about = "{}"
+		}
+		fmt.Fprintf(out, "%s%q:%s", separator, name, about)
+		separator = ","
+		if i%25_000 == 24_999 || i == len(names)-1 {
+			s.most = max(s.most, heapNow()-s.before)
+		}
+	}
+	fmt.Fprintln(out, "}}}")
+	_ = out.Flush() // It fails when the client has read enough.
+}
+
+// heapNow returns what the heap holds after a garbage collection.
+func heapNow() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// inFolders returns the paths of secrets that are in folders in turn, or in none.
+func inFolders(secrets, folders int) []string {
+	paths := make([]string, secrets)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("team-%d/app-%d/database", i%cmp.Or(folders, 1), i)
+		if folders == 0 {
+			paths[i] = fmt.Sprintf("app-%d", i)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func TestAVeryLargeMountIsScannedWithLittleMemory(t *testing.T) {
+	tests := []struct {
+		name         string
+		store        *pagingStore
+		most         int
+		limit        int64 // of the heap, in MiB
+		scans, lists int
+	}{
+		{name: "in one answer", store: &pagingStore{paths: inFolders(100_000, 1000)}, most: maxScanned, limit: 40, scans: 1},
+		{name: "folder by folder", store: &pagingStore{paths: inFolders(40_000, 4)}, most: 10_000, limit: 2, scans: 5, lists: 2},
+		{name: "a flat folder page by page", store: &pagingStore{paths: inFolders(40_000, 0)}, most: 10_000, limit: 2, scans: 1, lists: 9},
+		{name: "what may not be scanned", store: &pagingStore{paths: inFolders(10, 2), noScan: true}, most: 100, limit: 4, lists: 26},
+		{
+			name: "what may only be listed in short pages", store: &pagingStore{paths: inFolders(10, 0), noScan: true, pageLimit: 4},
+			most: 100, limit: 4, lists: 4,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewServer(test.store)
+			defer server.Close()
+			config := &storeConfig{servers: []string{server.URL}, Auth: authConfig{Token: "canary"}}
+			c, err := newClient(config, &http.Transport{DisableKeepAlives: true}, time.Now, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.close()
+			c.most = test.most
+			s := newScanner(origin{}, c, nil, slog.New(slog.DiscardHandler))
+			found := make([]bool, len(test.store.paths))
+			test.store.before = heapNow()
+			in := engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV, version: kvV2}
+			err = s.scan(t.Context(), in, func(o Observation) {
+				at, known := slices.BinarySearch(test.store.paths, o.Path.Path)
+				if !known || o.Version != 2 || o.State != Live || found[at] {
+					t.Fatalf("found %+v", o)
+				}
+				found[at] = true
+			})
+			if missed := slices.Index(found, false); err != nil || missed >= 0 {
+				t.Fatalf("%v; one not found is at %d", err, missed)
+			}
+			test.store.mu.Lock()
+			defer test.store.mu.Unlock()
+			if test.store.most > test.limit<<20 {
+				t.Errorf("the scan holds %d KiB, want at most %d MiB", test.store.most>>10, test.limit)
+			}
+			if test.store.scans != test.scans || test.store.lists != test.lists {
+				t.Errorf("%d scans and %d lists, want %d and %d", test.store.scans, test.store.lists, test.scans, test.lists)
+			}
+		})
+	}
+}
+
+func TestAFolderThatIsTooLargeIsNotScannedAgainSoon(t *testing.T) {
+	store := &pagingStore{paths: inFolders(11, 0), pageLimit: 4}
+	server := httptest.NewServer(store)
+	defer server.Close()
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	config := &storeConfig{servers: []string{server.URL}, Auth: authConfig{Token: "canary"}}
+	c, err := newClient(config, &http.Transport{DisableKeepAlives: true}, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	c.most = 10
+	s := newScanner(origin{}, c, nil, slog.New(slog.DiscardHandler))
+	in := engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV, version: kvV2}
+	for _, poll := range []struct {
+		after time.Duration
+		scans int
+	}{{0, 1}, {time.Minute, 1}, {scanAgain, 2}} {
+		now = now.Add(poll.after)
+		if err := s.scan(t.Context(), in, func(Observation) {}); err != nil {
+			t.Fatal(err)
+		}
+		store.mu.Lock()
+		if store.scans != poll.scans {
+			t.Errorf("%v later: %d scans, want %d", poll.after, store.scans, poll.scans)
+		}
+		store.mu.Unlock()
+	}
+}

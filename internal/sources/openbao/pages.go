@@ -1,0 +1,49 @@
+package openbao
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// listPage is how many names of a folder are requested at a time. OpenBao reads all names of the folder for each page, so pages are long.
+const listPage = 5000
+
+// pageAfter returns the parameters of a request for the names in a folder that follow a name, at most listPage. Vault ignores all but list,
+// and answers with all names.
+func pageAfter(name string) url.Values {
+	query := url.Values{"list": {"true"}, "limit": {strconv.Itoa(listPage)}}
+	if name != "" {
+		query.Set("after", name)
+	}
+	return query
+}
+
+// pager reads folders page by page.
+type pager struct {
+	// ignored says that the store has answered with names that do not follow the one it was asked for, so that each answer has all names.
+	ignored bool
+}
+
+// each calls take with the names of each page of a folder. A page may be shorter than requested, because a policy of OpenBao can limit it, so
+// only one without names is the last.
+func (p *pager) each(list func(after string) ([]string, error), take func(names []string) error) error {
+	for after := ""; ; {
+		names, err := list(after)
+		if err != nil {
+			return err
+		}
+		if after != "" {
+			all := len(names)
+			names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+			p.ignored = len(names) < all
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		if err := take(names); err != nil || p.ignored {
+			return err
+		}
+		after = slices.Max(names)
+	}
+}
