@@ -42,7 +42,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
 	last := func(ctx context.Context, source events.Source) (*events.Delivery, error) {
-		return origins.Recall(ctx, &s.bus.Reader, source, now())
+		return origins.Recall(ctx, s.bus, source, now())
 	}
 	recaller := newRecaller(last, s.log)
 	reverts := &reverts{

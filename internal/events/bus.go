@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -25,6 +26,8 @@ type Bus struct {
 	// retry returns the delays between the attempts of a consumer. It is newConsumerBackoff, except in tests.
 	retry    func() wait.Backoff
 	refusals refusals
+	// rejecting are the rejections of Consume, nil while it has not run.
+	rejecting atomic.Pointer[rejections]
 
 	deadLetters jetstream.Stream
 }

@@ -79,6 +79,7 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	c := b.newConsumption(b.changes, opts, handler)
 	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
 	c.rejections = newRejections(b.deadLetter)
+	b.rejecting.Store(c.rejections)
 	return c.run(ctx)
 }
 

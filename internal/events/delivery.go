@@ -32,6 +32,7 @@ type Delivery struct {
 	data     []byte
 	storedAt time.Time
 
+	// msg is nil if no consumer waits for the delivery.
 	msg       jetstream.Msg
 	heartbeat *heartbeat
 	backoff   func(deliveries int) time.Duration
@@ -65,11 +66,15 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 // NATS and returns no error: if NATS does not receive the answer, the event is redelivered. It is harmless if the event was
 // superseded meanwhile.
 func (d *Delivery) Done(ctx context.Context, err error) {
-	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
-		return // a recalled event is not in flight
+	if !d.done.CompareAndSwap(false, true) {
+		return
 	}
 	var reject *RejectError
 	switch {
+	case d.msg == nil:
+		if errors.As(err, &reject) && d.rejections != nil {
+			d.reject(ctx, reject)
+		}
 	case err == nil:
 		d.heartbeat.remove(d.msg)
 		d.logLost(ctx, "ack", d.msg.Ack())
@@ -95,18 +100,27 @@ func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 
 // terminate makes the server forget the event.
 func (d *Delivery) terminate(ctx context.Context, reject *RejectError) {
-	d.heartbeat.remove(d.msg)
 	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
+	if d.msg == nil {
+		return
+	}
+	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "term", d.msg.TermWithReason(reject.Reason))
 }
 
 func (d *Delivery) nak(ctx context.Context) {
+	if d.msg == nil {
+		return
+	}
 	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "nak", d.msg.Nak())
 }
 
 // nakLater removes the heartbeat first: one after the nak would cancel its delay.
 func (d *Delivery) nakLater(ctx context.Context) {
+	if d.msg == nil {
+		return
+	}
 	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
 }

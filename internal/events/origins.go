@@ -49,10 +49,10 @@ func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Store
 	return stored, err
 }
 
-// Recall reads the last event of a source again, as a delivery that no consumer waits for: its Done has no effect. The error is a
-// *RejectError if the event is not readable, and wraps ErrNotFound if there is none.
-func (o Origins) Recall(ctx context.Context, reader *Reader, source Source, now time.Time) (*Delivery, error) {
-	stored, err := o.Last(ctx, reader, source)
+// Recall reads the last event of a source again, as a delivery that no consumer waits for: its Done has no effect, but that a *RejectError makes
+// a dead letter while the bus consumes. The error is a *RejectError if the event is not readable, and wraps ErrNotFound if there is none.
+func (o Origins) Recall(ctx context.Context, bus *Bus, source Source, now time.Time) (*Delivery, error) {
+	stored, err := o.Last(ctx, &bus.Reader, source)
 	if err != nil {
 		return nil, err
 	}
@@ -60,5 +60,12 @@ func (o Origins) Recall(ctx context.Context, reader *Reader, source Source, now 
 	if err != nil {
 		return nil, err
 	}
-	return &Delivery{Change: change, Seq: stored.Seq, Deliveries: 1, Received: now, subject: stored.Subject, storedAt: stored.Time}, nil
+	msg, err := ToMsg(stored.Event, stored.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return &Delivery{
+		Change: change, Seq: stored.Seq, Deliveries: 1, Received: now, subject: stored.Subject, header: msg.Header, data: msg.Data,
+		storedAt: stored.Time, rejections: bus.rejecting.Load(), logger: bus.logger,
+	}, nil
 }

@@ -1,0 +1,45 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestARecalledEventThatIsRejectedHasADeadLetter(t *testing.T) {
+	b := startServer(t).bus()
+	seq := mustPublish(t, b, version("db", "1"), 0)
+	c := consume(t, b, ConsumeOptions{})
+	c.next().Done(t.Context(), nil)
+	source := version("db", "1").Source
+	recall := func() *Delivery {
+		t.Helper()
+		d, err := Origins{Cluster: testCluster}.Recall(t.Context(), b, source, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	recall().Done(t.Context(), nil)
+	recall().Done(t.Context(), context.Canceled)
+	recall().Done(t.Context(), errors.New("later"))
+	recall().Done(t.Context(), rejectf("not-wanted", "no"))
+	var letters []DeadLetter
+	testkit.Eventually(t, "it has a dead letter", func() bool {
+		var err error
+		letters, err = b.DeadLetters(t.Context(), 10)
+		return err == nil && len(letters) > 0
+	})
+	if letter := letters[0]; len(letters) != 1 || letter.Seq != seq || letter.Reason != "not-wanted" || letter.Subject != Subject(testCluster, source) {
+		t.Errorf("got %+v, want one of sequence %d", letters, seq)
+	}
+	e, err := FromMsg(letters[0].Subject, letters[0].Header, letters[0].Data)
+	if err != nil || e.ID() != version("db", "1").ID() {
+		t.Errorf("the dead letter has the event %q, %v", e.ID(), err)
+	}
+	c.stop()
+	recall().Done(t.Context(), rejectf("not-wanted", "no"))
+}
