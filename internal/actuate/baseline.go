@@ -20,10 +20,14 @@ func (b baselines) next(change events.Change, relevant bool) *events.Change {
 	return &before
 }
 
-// took reports whether the event was taken, and was the last of its source. What it means to a workload without pending changes is decided.
-func (b baselines) took(change events.Change) bool {
+// isDecided reports whether the last event of a source, as read from the stream, is decided for a workload without pending changes: it was taken,
+// or acked when this leader had taken none of the source. If another one was taken last, this one was read before that or is still to come.
+func (b baselines) isDecided(change events.Change, acked bool) bool {
 	last, ok := b[change.Source]
-	return ok && last.ID() == change.ID()
+	if !ok {
+		return acked
+	}
+	return last.ID() == change.ID()
 }
 
 // forget drops a source: what comes next must not be compared with content that a workload never got.

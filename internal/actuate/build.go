@@ -62,7 +62,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		isTaken: baselines.took, denied: make(denials), turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
+		isDecided: baselines.isDecided, denied: make(denials), turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,

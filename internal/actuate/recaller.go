@@ -16,12 +16,18 @@ import (
 // recallTimeout bounds one read of a last event.
 const recallTimeout = 5 * time.Second
 
+// recallAgain is when a question of a workload that has come to want a source is asked a second time: on a replicated stream, the first answer
+// may be from before the last event, which may have been taken when nobody knew yet that the workload wants it.
+const recallAgain = 5 * time.Second
+
 // question is one workload that needs a decision about a source, although no delivery is going to ask for one.
 type question struct {
 	workload workload.Key
 	source   events.Source
 	// linked says that the workload has come to want the source: its last event matters if its change is newer than that.
 	linked bool
+	// again says that it is asked a second time.
+	again bool
 }
 
 // recaller reads the last event of a source from the stream again, for one workload. Nothing of it is on the stream: what is asked is lost
@@ -74,6 +80,10 @@ func (r *recaller) run(ctx context.Context) {
 		q, wait := r.next()
 		if wait <= 0 {
 			r.answer(ctx, q)
+			if q.linked && !q.again {
+				q.again = true
+				r.askAfter(q, recallAgain)
+			}
 			continue
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +118,42 @@ func TestAQuestionCanWait(t *testing.T) {
 			if got := <-r.answers; got.source != want.Source || time.Since(began) != want.after {
 				t.Errorf("got the event of %v after %s, want that of %v after %s", got.source, time.Since(began), want.Source, want.after)
 			}
+		}
+		stop()
+		<-ended
+	})
+}
+
+// A replica of the stream may answer with what was superseded a moment ago.
+func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
+		version := 0
+		r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
+			if version++; version == 1 {
+				return nil, events.ErrNotFound
+			}
+			return &events.Delivery{Change: events.Change{Source: source, ResourceVersion: strconv.Itoa(version)}}, nil
+		}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			r.run(ctx)
+			close(ended)
+		}()
+		began := time.Now()
+		r.ask(question{workload: web, source: db, linked: true})
+		select {
+		case got := <-r.answers:
+			if got.delivery.Change.ResourceVersion != "2" || time.Since(began) != recallAgain {
+				t.Errorf("got version %s after %s, want the second one after %s", got.delivery.Change.ResourceVersion, time.Since(began), recallAgain)
+			}
+		case <-time.After(time.Hour):
+			t.Error("it is not asked again")
+		}
+		<-time.After(time.Hour)
+		if version != 2 {
+			t.Errorf("it was asked %d times, want twice", version)
 		}
 		stop()
 		<-ended

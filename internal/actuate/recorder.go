@@ -18,6 +18,8 @@ import (
 const (
 	// recordPause is the least time between the beginnings of two records: 20 a second.
 	recordPause = 50 * time.Millisecond
+	// renewPause is the least time between two records of a workload that comes to want other sources again and again.
+	renewPause = time.Minute
 	// recordMemory is how long a workload is remembered whose record is complete, in case someone removes it again.
 	recordMemory = 12 * time.Hour
 )
@@ -26,6 +28,12 @@ const (
 // controller that removes the record whenever it reconciles.
 func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
+}
+
+// lookBackoff returns the delays between looks at a workload of which nothing can be recorded yet, because a source has no event or the
+// workload has something else to do. A look costs a read of the stream.
+func lookBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 10 * time.Minute}
 }
 
 // recorder completes the records of workloads that say nothing of a source, without rolling them. It does one at a time and slowly, and none
@@ -37,13 +45,13 @@ type recorder struct {
 	patcher *patcher
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
 	isUnsettled func(workload.Key) bool
-	// isTaken reports whether an event was taken by this leader.
-	isTaken func(events.Change) bool
-	denied  denials
-	reads   recordReads
-	metrics *metrics
-	log     *slog.Logger
-	now     func() time.Time
+	// isDecided reports whether an event is decided, given whether it was acked.
+	isDecided func(last events.Change, acked bool) bool
+	denied    denials
+	reads     recordReads
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
 
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
@@ -59,8 +67,11 @@ type recordTurn struct {
 	// lacking says that the record was not complete when the workload was last looked at; queued, that it is in the queue.
 	lacking, queued bool
 	// due is when it may be put into the queue again.
-	due     time.Time
-	backoff wait.Backoff
+	due time.Time
+	// wrote is when the last patch was sent.
+	wrote time.Time
+	// backoff has the delays after patches, and looks those after looks that led to none.
+	backoff, looks wait.Backoff
 }
 
 // resume looks at all workloads.
@@ -70,10 +81,13 @@ func (r *recorder) resume() {
 	}
 }
 
-// renew has a workload that has come to want another source not wait for what it was refused before.
+// renew has a workload that has come to want another source not wait for long.
 func (r *recorder) renew(key workload.Key) {
 	if turn := r.turns[key]; turn != nil && !turn.queued {
-		delete(r.turns, key)
+		turn.looks = lookBackoff()
+		if soon := turn.wrote.Add(renewPause); soon.Before(turn.due) {
+			turn.due = soon
+		}
 	}
 	r.review(key)
 }
@@ -96,7 +110,7 @@ func (r *recorder) review(key workload.Key) {
 		}
 		return
 	case turn == nil:
-		turn = &recordTurn{backoff: recordBackoff()}
+		turn = &recordTurn{backoff: recordBackoff(), looks: lookBackoff()}
 		r.turns[key] = turn
 	}
 	turn.lacking = true
@@ -140,7 +154,7 @@ func (r *recorder) advance(ctx context.Context) {
 			continue
 		}
 		if r.isUnsettled(key) {
-			r.postpone(turn)
+			r.lookLater(turn)
 			continue
 		}
 		r.busy, r.next = true, r.now().Add(recordPause)
@@ -163,7 +177,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	}
 	entries := r.entries(w, found)
 	if len(entries) == 0 || r.isUnsettled(found.workload) {
-		r.postpone(turn)
+		r.lookLater(turn)
 		return
 	}
 	patch, err := k.Patch(w, workload.Write{Rolled: entries, Version: w.Version})
@@ -172,7 +186,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.postpone(turn)
 		return
 	}
-	r.busy = true
+	r.busy, turn.wrote, turn.looks = true, r.now(), lookBackoff()
 	r.patcher.start(ctx, &roll{
 		kind: k, workload: w, patch: patch, completes: true, pending: newPending(w.Key(), r.now()), span: trace.SpanFromContext(ctx),
 	})
@@ -184,7 +198,7 @@ func (r *recorder) entries(w *workload.Workload, found recordable) map[string]wo
 	entries := make(map[string]workload.RolledFor)
 	for _, last := range found.last {
 		change := last.Change
-		if last.Seq > found.acked && !r.isTaken(change) || r.denied.has(w.Key(), change) || found.isRefused(change) {
+		if !r.isDecided(change, last.Seq <= found.acked) || r.denied.has(w.Key(), change) || found.isRefused(change) {
 			continue
 		}
 		if record, ok := plan.Baseline(w, change); ok {
@@ -202,7 +216,7 @@ func (r *recorder) finish(ctx context.Context, result patchResult) {
 	case result.err == nil:
 		r.metrics.patched(ctx, id, false)
 	case !kube.HasChanged(result.err):
-		r.metrics.patchFailed(ctx, id.Kind)
+		// It does not count as a failed patch: no roll is late because of it, and no one need look.
 		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
 	}
 	if turn := r.turns[workload.KeyOf(id)]; turn != nil {
@@ -210,7 +224,10 @@ func (r *recorder) finish(ctx context.Context, result patchResult) {
 	}
 }
 
-// postpone has a workload wait longer than the last time.
+// lookLater has a workload wait of which nothing could be recorded, longer than the last time.
+func (r *recorder) lookLater(turn *recordTurn) { turn.due = r.now().Add(turn.looks.Step()) }
+
+// postpone has a workload wait whose record was written, or refused, longer than the last time.
 func (r *recorder) postpone(turn *recordTurn) {
 	turn.due = r.now().Add(turn.backoff.Step())
 }

@@ -22,6 +22,8 @@ type recordBed struct {
 	last    *events.Delivery
 	acked   uint64
 	outcome events.Outcome
+	// failure is why the outcome cannot be read.
+	failure error
 }
 
 func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.Deployment) *recordBed {
@@ -37,9 +39,14 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 	}
 	b.loop = loopOf(t, options)
 	b.recorder.reads = recordReads{
-		last:    func(context.Context, events.Source) (*events.Delivery, error) { return b.last, nil },
+		last: func(context.Context, events.Source) (*events.Delivery, error) {
+			if b.last == nil {
+				return nil, events.ErrNotFound
+			}
+			return b.last, nil
+		},
 		acked:   func(context.Context) (uint64, error) { return b.acked, nil },
-		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, nil },
+		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, b.failure },
 		log:     options.Logger,
 	}
 	for _, deployment := range deployments {

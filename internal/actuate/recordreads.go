@@ -43,6 +43,11 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	var err error
 	if found.last, found.acked, err = r.events(bounded, w.Unrecorded()); err == nil && len(found.last) > 0 {
 		found.outcome, err = r.outcome(bounded, w.ID)
+		if reject, ok := errors.AsType[*events.RejectError](err); ok {
+			r.log.WarnContext(ctx, "last outcome not readable, recording without it", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+				"err", reject)
+			err = nil
+		}
 		if errors.Is(err, events.ErrNotFound) {
 			err = nil
 		}
