@@ -16,7 +16,8 @@ const (
 	lookInterval = time.Second
 	// tendInterval is how often something is done about it.
 	tendInterval = 10 * time.Second
-	// restartLooks is after how many times that JetStream does not work it is restarted again.
+	// restartLooks is after how many times that JetStream does not work it is restarted again. It is not at the first time: a stream that is
+	// being created or deleted is a folder that the server does not know, for a moment.
 	restartLooks = 6
 	// worthwhile is the least growth of the limit that is applied, as a part of the limit: 1/worthwhile. On a volume that others write to,
 	// it changes all the time.
@@ -83,7 +84,7 @@ func (s *storage) tend(ctx context.Context) {
 		s.broken = 0
 	default:
 		s.broken++
-		if s.broken%restartLooks == 1 {
+		if s.broken%restartLooks == 2 {
 			s.restart(ctx, now)
 		}
 	}

@@ -172,6 +172,29 @@ func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 	}
 }
 
+func TestAStreamThatIsBeingCreatedIsNoReasonToRestartJetStream(t *testing.T) {
+	dir := t.TempDir()
+	v := startOn(t, dir, 64*mebibyte, "")
+	v.declare()
+	folder := filepath.Join(dir, "jetstream", "$G", "streams", "T")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v.storage.tend(t.Context())
+	if v.Ready() == nil {
+		t.Error("the server knows the folder")
+	}
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	for range restartLooks {
+		v.storage.tend(t.Context())
+	}
+	if err := v.Ready(); err != nil || strings.Contains(v.log.String(), "restarting jetstream") {
+		t.Errorf("ready: %v; the log is\n%s", err, &v.log)
+	}
+}
+
 func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -224,7 +247,9 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			}
 			mend()
 			v.free.Store(64 * mebibyte)
-			v.storage.tend(t.Context())
+			for range 2 {
+				v.storage.tend(t.Context())
+			}
 			if err := v.Ready(); err != nil {
 				t.Errorf("ready: %v; the log is\n%s", err, &v.log)
 			}
