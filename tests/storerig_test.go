@@ -246,14 +246,15 @@ func (s *storeRig) awaitContent(secret, value string) time.Time {
 	return time.Now()
 }
 
-// awaitGeneration waits until a Deployment has reached a generation and its pods are the new ones.
+// awaitGeneration waits until the pod template of a Deployment was written so often, its creation included, and its pods are the new ones. Its
+// generation says less: the API server counts records, too.
 func (s *storeRig) awaitGeneration(name string, generation int64) {
 	s.Helper()
-	s.eventually(fmt.Sprintf("%s has generation %d and new pods", name, generation), func(context.Context) bool {
+	s.eventually(fmt.Sprintf("the template of %s was written %d times, and it has new pods", name, generation), func(context.Context) bool {
 		return s.generations()[name] >= generation && complete(s.deployment(name))
 	})
 	if got := s.generations()[name]; got != generation {
-		s.Errorf("generation of %s: got %d, want %d", name, got, generation)
+		s.Errorf("the template of %s was written %d times, want %d", name, got, generation)
 	}
 }
 

@@ -72,7 +72,10 @@ func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *tes
 
 func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
 	b := startServer(t).bus()
-	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	// The client ends its subscription in the background, so that the server may still send to it what is given back, or what comes next. That
+	// arrives again after this time.
+	opts := ConsumeOptions{Durable: "notify", AckWait: 3 * time.Second}
+	c := consumeOutcomes(t, b, opts)
 	mustTell(t, b, outcomeOf(VerbFailed, "r1"), outcomeOf(VerbFailed, "r2"))
 	c.next().Done(t.Context(), nil)
 	second := c.next()
@@ -81,15 +84,15 @@ func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
 	second.Done(t.Context(), context.Canceled)
 	mustTell(t, b, outcomeOf(VerbFailed, "r3"))
 
-	c = consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
+	c = consumeOutcomes(t, b, opts)
 	got := map[string]bool{}
-	for range 2 {
+	for !got["r2"] || !got["r3"] {
 		d := c.next()
 		got[d.Outcome.Revision] = true
 		d.Done(t.Context(), nil)
 	}
-	if diff := cmp.Diff(map[string]bool{"r2": true, "r3": true}, got); diff != "" {
-		t.Errorf("revisions after the restart (-want +got):\n%s", diff)
+	if got["r1"] {
+		t.Error("what was acked is delivered again")
 	}
 }
 
