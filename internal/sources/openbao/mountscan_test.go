@@ -137,8 +137,8 @@ func TestAVeryLargeMountIsScannedWithLittleMemory(t *testing.T) {
 		scans, lists int
 	}{
 		{name: "in one answer", store: &pagingStore{paths: inFolders(100_000, 1000)}, most: maxScanned, limit: 40, scans: 1},
-		{name: "folder by folder", store: &pagingStore{paths: inFolders(40_000, 4)}, most: 10_000, limit: 2, scans: 5, lists: 2},
-		{name: "a flat folder page by page", store: &pagingStore{paths: inFolders(40_000, 0)}, most: 10_000, limit: 2, scans: 1, lists: 9},
+		{name: "folder by folder", store: &pagingStore{paths: inFolders(20_000, 4)}, most: 5000, limit: 2, scans: 5, lists: 2},
+		{name: "a flat folder page by page", store: &pagingStore{paths: inFolders(20_000, 0)}, most: 10_000, limit: 2, scans: 1, lists: 5},
 		{name: "what may not be scanned", store: &pagingStore{paths: inFolders(10, 2), noScan: true}, most: 100, limit: 4, lists: 26},
 		{
 			name: "what may only be listed in short pages", store: &pagingStore{paths: inFolders(10, 0), noScan: true, pageLimit: 4},
