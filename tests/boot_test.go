@@ -82,7 +82,7 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 		{"flags of the embedded server without it", acts, with(actuator, "--nats-listen", "127.0.0.1:4222"), nil, []string{"want --nats-embedded with them"}},
 		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: set alone, want --nats-embedded and --stores-from with it"}},
 		{"the stores of this cluster", acts, with(actuator, "--stores-from", "hub,demo"), nil, []string{`--stores-from: "demo" is this cluster`}},
-		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want any of configmap, secret, externalsecret, certificate, or --openbao-config"}},
+		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want any of configmap, secret, externalsecret, certificate, secretproviderclass, or --openbao-config"}},
 		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-listen", "0.0.0.0:4222"), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: want a config file with an authorization or accounts block`}},
 		{"an embedded server that is open to everybody by its configuration", acts, with(embedded, "--nats-listen", "0.0.0.0:4222", "--nats-config", file("nats.conf", "max_payload: 1MB\n")), nil, []string{`listen "0.0.0.0:4222" is not a loopback address`}},
 		{"an embedded server on all addresses by another name", acts, with(embedded, "--nats-listen", ":4222"), nil, []string{`listen ":4222" is not a loopback address`}},

@@ -68,6 +68,7 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	b := &bench{T: t, client: fake.NewClientset(objects...), version: 100, log: &lockedBuffer{}}
 	b.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		externalSecretSource.custom: "ExternalSecretList", certificateSource.custom: "CertificateList",
+		secretProviderClassSource.custom: "SecretProviderClassList", podStatusPart.custom: "SecretProviderClassPodStatusList",
 	})
 	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
 	if err != nil {

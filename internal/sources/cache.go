@@ -30,6 +30,11 @@ func (c objectCache) writersTo(secret events.Source) []*object {
 	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
 }
 
+// podStatuses lists the statuses of the pods that have a SecretProviderClass mounted.
+func (c objectCache) podStatuses(class events.Source) []*object {
+	return c.find(kindPodStatus, classIndex, class.Namespace+"/"+class.Name)
+}
+
 // inNamespace lists the objects of every kind in a namespace.
 func (c objectCache) inNamespace(namespace string) []*object {
 	var found []*object

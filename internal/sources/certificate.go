@@ -22,6 +22,7 @@ var certificateSource = sourceKind{
 	kind:     events.KindCertificate,
 	resource: "certificates." + certmanagerv1.SchemeGroupVersion.Group,
 	custom:   certmanagerv1.SchemeGroupVersion.WithResource("certificates"),
+	grant:    grantCustom,
 	reduce: func(_ *keyring, obj any) (*object, bool) {
 		resource, ok := obj.(*unstructured.Unstructured)
 		if !ok {

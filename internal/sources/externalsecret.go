@@ -13,6 +13,7 @@ var externalSecretSource = sourceKind{
 	kind:     events.KindExternalSecret,
 	resource: "externalsecrets." + esv1.Group,
 	custom:   externalsecret.ExternalSecrets,
+	grant:    grantCustom,
 	indexers: cache.Indexers{targetIndex: targets},
 	reduce: func(_ *keyring, obj any) (*object, bool) {
 		resource, ok := obj.(*unstructured.Unstructured)

@@ -26,14 +26,16 @@ type informerMaker struct {
 	isNew func(o *object, initial bool) bool
 	// noticed is called for each object that may have changed.
 	noticed func(source events.Source, created bool)
-	errors  *watchErrors
+	// contents is told of each state of an object.
+	contents *podContents
+	errors   *watchErrors
 }
 
 // makeAll makes the informers of a kind in each of the namespaces.
 func (m *informerMaker) makeAll(kind sourceKind, namespaces []string) (*kindInformers, error) {
 	made, manifest := &kindInformers{source: kind}, grantBase
 	if kind.isCustom() {
-		made.install, manifest = &installState{}, grantCustom
+		made.install, manifest = &installState{}, kind.grant
 	}
 	onError := m.errors.of(kind.resource, manifest, made.install)
 	for _, namespace := range namespaces {
@@ -58,7 +60,9 @@ func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedInd
 		if kind.options != nil {
 			kind.options(list)
 		}
-		list.LabelSelector = m.selector
+		if kind.assess != nil {
+			list.LabelSelector = m.selector
+		}
 	}
 	if !kind.isCustom() {
 		return kind.informer(informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithNamespace(namespace),
@@ -76,13 +80,19 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			seen, ok := obj.(*object)
+			if ok {
+				m.contents.added(seen)
+			}
 			m.notice(obj, ok && m.isNew(seen, initial))
 		},
 		UpdateFunc: func(before, after any) {
 			// Another resourceVersion may have the same content, but the same one always has.
 			if b, ok := before.(*object); ok {
-				if a, ok := after.(*object); ok && a.ResourceVersion == b.ResourceVersion {
-					return
+				if a, ok := after.(*object); ok {
+					if a.ResourceVersion == b.ResourceVersion {
+						return
+					}
+					m.contents.updated(b, a)
 				}
 			}
 			m.notice(after, false)
@@ -91,13 +101,16 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
 			}
+			if last, ok := obj.(*object); ok {
+				m.contents.removed(last)
+			}
 			m.notice(obj, false)
 		},
 	}
 }
 
 func (m *informerMaker) notice(obj any, created bool) {
-	if seen, ok := obj.(*object); ok {
-		m.noticed(seen.source, created)
+	if seen, ok := obj.(*object); ok && seen.about().Name != "" {
+		m.noticed(seen.about(), created)
 	}
 }

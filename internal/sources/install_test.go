@@ -55,8 +55,13 @@ func (b *bench) take(resource *unstructured.Unstructured) {
 }
 
 func resourceOf(resource *unstructured.Unstructured) schema.GroupVersionResource {
-	if resource.GetKind() == "Certificate" {
+	switch resource.GetKind() {
+	case "Certificate":
 		return certificateSource.custom
+	case "SecretProviderClass":
+		return secretProviderClassSource.custom
+	case "SecretProviderClassPodStatus":
+		return podStatusPart.custom
 	}
 	return externalSecretSource.custom
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // sourceKinds is the table of the kinds of sources.
-var sourceKinds = []sourceKind{configMapSource, secretSource, externalSecretSource, certificateSource}
+var sourceKinds = []sourceKind{configMapSource, secretSource, externalSecretSource, certificateSource, secretProviderClassSource}
 
 // selectSources returns the sources of the kinds. An unknown kind and one that is listed twice are errors.
 func selectSources(kinds []string) ([]sourceKind, error) {
@@ -23,6 +23,17 @@ func selectSources(kinds []string) ([]sourceKind, error) {
 		selected = append(selected, sourceKinds[i])
 	}
 	return selected, nil
+}
+
+// withParts returns the kinds, and those of their parts.
+func withParts(kinds []sourceKind) []sourceKind {
+	all := slices.Clone(kinds)
+	for _, kind := range kinds {
+		if kind.part != nil {
+			all = append(all, *kind.part)
+		}
+	}
+	return all
 }
 
 // kindNames lists the kinds of sources that can be watched.

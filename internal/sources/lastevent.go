@@ -45,7 +45,12 @@ type rareFields struct {
 	// inStore and store are set for a secret in a store only.
 	inStore *events.StoreState
 	store   *storeState
+	// recent is set for a SecretProviderClass only.
+	recent *recentSums
 }
+
+// recentSums are the contents that a SecretProviderClass had last, the current one at the end, under the key of the event.
+type recentSums struct{ sums []sum }
 
 // lastKey is one data key. A removed key is kept with gone set, so that later events still report the removal.
 type lastKey struct {
@@ -68,7 +73,13 @@ func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 		writtenAt: seconds(change.WrittenAt), truncated: change.Truncated, ignore: change.Ignore, match: change.Match,
 		keys: make([]lastKey, 0, len(change.Keys)),
 	}
-	if rare := newRareFields(change); rare != (rareFields{}) {
+	rare := newRareFields(change)
+	if len(change.Recent) > 0 {
+		if rare.recent, err = newRecentSums(change.Recent, keyID); err != nil {
+			return nil, err
+		}
+	}
+	if rare != (rareFields{}) {
 		l.rare = &rare
 	}
 	if change.Truncated {
@@ -99,6 +110,29 @@ func newRareFields(change events.Change) rareFields {
 		rare.inStore, rare.store = internStore(*change.Store), newStoreState(change)
 	}
 	return rare
+}
+
+func newRecentSums(texts []string, keyID string) (*recentSums, error) {
+	recent := &recentSums{sums: make([]sum, 0, len(texts))}
+	for _, text := range texts {
+		id, one, err := parseSum(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case id != keyID:
+			return nil, fmt.Errorf("fingerprint %q is not under the key of the event, %q", text, keyID)
+		}
+		recent.sums = append(recent.sums, one)
+	}
+	return recent, nil
+}
+
+// recentSums returns the contents that the source had last, the current one at the end.
+func (l *lastEvent) recentSums() []sum {
+	if l.rare == nil || l.rare.recent == nil {
+		return []sum{l.all}
+	}
+	return l.rare.recent.sums
 }
 
 // seconds returns the seconds since 1970, or zero for the zero time.
@@ -172,6 +206,9 @@ func (l *lastEvent) content(verb events.Verb) events.Change {
 	change := events.Change{
 		Verb: verb, UID: l.uid, ResourceVersion: l.version,
 		Fingerprint: l.all.text(l.keyID), ChangedAt: l.changedAt, CreatedAt: l.createdAt, Since: l.since(), Truncated: l.truncated,
+	}
+	if l.rare != nil && l.rare.recent != nil {
+		change.Recent = sumTexts(l.rare.recent.sums, l.keyID)
 	}
 	if !l.truncated {
 		change.Keys = make(map[string]events.Key, len(l.keys))

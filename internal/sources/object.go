@@ -43,6 +43,8 @@ type details struct {
 	temporary bool
 	// status is set for ExternalSecrets and Certificates. It is nil if it cannot be read.
 	status *status
+	// mounted is set for the status of a pod, which is part of a SecretProviderClass.
+	mounted *podStatus
 }
 
 // creationTakes is how far apart the API server's times of one creation may be. They have a precision of one second.
@@ -72,6 +74,22 @@ func (o *object) created() time.Time { return timeOf(o.createdAt) }
 
 // written returns the time of the newest write, zero if that is not known.
 func (o *object) written() time.Time { return timeOf(o.writtenAt) }
+
+// about returns the source that the object says something about: itself, unless it is a part of one.
+func (o *object) about() events.Source {
+	if part := o.podStatus(); part != nil {
+		return part.class
+	}
+	return o.source
+}
+
+// podStatus returns what the status of a pod says, and nil for an object of another kind.
+func (o *object) podStatus() *podStatus {
+	if o.details == nil {
+		return nil
+	}
+	return o.details.mounted
+}
 
 // newStatusObject reduces a custom resource to its status and the request in its annotations.
 func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *object {

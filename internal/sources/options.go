@@ -27,7 +27,7 @@ type Options struct {
 	Cluster string
 	// Namespaces are the namespaces to watch. Empty: all of them.
 	Namespaces []string
-	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate. Default: the first two, which
+	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. Default: the first two, which
 	// every cluster has. The watcher waits for a custom kind that is not installed. Empty: only secret stores are watched.
 	Kinds []string
 	// KeyFile is the path of the file with the fingerprint keys. It has no default.

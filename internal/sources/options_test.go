@@ -43,7 +43,7 @@ func TestOptionsValidate(t *testing.T) {
 		},
 		{
 			"at least one kind must be given", func(o *Options) { o.Kinds = nil },
-			"--sources: is empty, want any of configmap, secret, externalsecret, certificate, or --openbao-config",
+			"--sources: is empty, want any of configmap, secret, externalsecret, certificate, secretproviderclass, or --openbao-config",
 		},
 		{"but where secret stores are watched", func(o *Options) { o.Kinds, o.OpenBao.ConfigFile = nil, "stores.yaml" }, ""},
 		{
@@ -54,7 +54,7 @@ func TestOptionsValidate(t *testing.T) {
 		},
 		{
 			"a kind must be known", func(o *Options) { o.Kinds = []string{"secret", "pod"} },
-			`--sources: "pod", want any of configmap, secret, externalsecret, certificate`,
+			`--sources: "pod", want any of configmap, secret, externalsecret, certificate, secretproviderclass`,
 		},
 		{
 			"a kind is given once", func(o *Options) { o.Kinds = []string{"secret", "configmap", "secret"} },
@@ -86,7 +86,7 @@ func TestOptionsValidate(t *testing.T) {
 			"all that is wrong is reported, one line each", func(o *Options) { *o = Options{Kinds: []string{"x"}, Workers: -1} },
 			`--cluster: "", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit` + "\n" +
 				"--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32\n" +
-				`--sources: "x", want any of configmap, secret, externalsecret, certificate` + "\n" +
+				`--sources: "x", want any of configmap, secret, externalsecret, certificate, secretproviderclass` + "\n" +
 				"--publish-workers: -1, want 1 or more",
 		},
 	} {

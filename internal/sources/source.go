@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -22,6 +24,11 @@ type sourceKind struct {
 	informer func(informers.SharedInformerFactory) cache.SharedIndexInformer
 	// custom is the resource of a kind that an API server may not have: see installState.
 	custom schema.GroupVersionResource
+	// grant is the manifest that grants the permission to list and watch a custom kind.
+	grant string
+	// part is the kind of the objects that the content of a source is in. Nil: it is in the source itself. A part has no assess, and no
+	// label by which it would be in scope.
+	part *sourceKind
 	// indexers index objects of a custom kind by more than their namespace.
 	indexers cache.Indexers
 	// reduce returns the part of an object that is kept, and false for an object of another kind.
@@ -38,7 +45,7 @@ func (s sourceKind) transform(ring *keyring, keys annotations.Reloader) cache.Tr
 		if !ok {
 			return obj, nil // Already reduced, or a tombstone of the informer.
 		}
-		if source, ok := obj.(metav1.Object); ok && !s.isCustom() {
+		if source, ok := obj.(metav1.Object); ok && slices.Contains(events.SourceKinds(), s.kind) {
 			reduced.heed(source.GetAnnotations(), keys)
 		}
 		return reduced, nil

@@ -9,8 +9,12 @@ import (
 // view is what a kind of source may use to assess an object.
 type view struct {
 	cached objectCache
-	ring   *keyring
-	now    func() time.Time
+	// contents is what pods had of SecretProviderClasses.
+	contents *podContents
+	ring     *keyring
+	now      func() time.Time
+	// hasListed reports whether the first list of a kind was handed on.
+	hasListed func(kind events.Kind) bool
 	// isRecent reports whether an object that was never watched was created shortly before it was found.
 	isRecent func(now *object) bool
 	// recheck assesses a source again after a delay.

@@ -20,6 +20,9 @@ func cacheOf(t testing.TB, objects ...*object) objectCache {
 			if kind == events.KindExternalSecret {
 				indexers[targetIndex] = targets
 			}
+			if kind == kindPodStatus {
+				indexers[classIndex] = classOf
+			}
 			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
 		}
 		if err := cached[kind][0].Add(seen); err != nil {

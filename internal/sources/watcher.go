@@ -45,11 +45,15 @@ func New(options Options) (*Watcher, error) {
 	w := &Watcher{
 		options:   options,
 		log:       options.Logger.With("component", "watcher"),
-		ledger:    newLedger(map[events.Kind]func(events.Source, *lastEvent){events.KindOpenBao: seen.recorded}),
 		pending:   newPendingSources(options.Now),
 		cached:    make(objectCache),
 		assessors: make(map[events.Kind]assessor),
 	}
+	w.ledger = newLedger(map[events.Kind]func(events.Source, *lastEvent){
+		events.KindOpenBao: seen.recorded,
+		// What its pods have is settled when it is on the stream.
+		events.KindSecretProviderClass: func(source events.Source, _ *lastEvent) { w.notice(source) },
+	})
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
 	if err := w.wire(ring, seen); err != nil {
 		w.pending.shutDown()
@@ -89,14 +93,16 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	w.informers = &informerSet{
 		scope: within, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain, errors: failures, log: w.log, listed: w.sweeper.sweep,
 	}
+	contents := newPodContents()
 	maker := &informerMaker{
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector,
-		isNew: w.absence.isNew, noticed: w.pending.add, errors: failures,
+		isNew: w.absence.isNew, noticed: w.pending.add, contents: contents, errors: failures,
 	}
 	eyes := view{
-		cached: w.cached, ring: ring, now: w.options.Now, isRecent: w.absence.isRecent, recheck: w.pending.addAfter, unreadable: w.warnUnreadable,
+		cached: w.cached, contents: contents, ring: ring, now: w.options.Now, hasListed: w.informers.hasListed,
+		isRecent: w.absence.isRecent, recheck: w.pending.addAfter, unreadable: w.warnUnreadable,
 	}
-	for _, kind := range kinds {
+	for _, kind := range withParts(kinds) {
 		made, err := maker.makeAll(kind, within.listed())
 		if err != nil {
 			return err
@@ -105,7 +111,9 @@ func (w *Watcher) addObjects(ring *keyring) error {
 		for _, informer := range made.each {
 			w.cached[kind.kind] = append(w.cached[kind.kind], informer.GetIndexer())
 		}
-		w.assessors[kind.kind] = assessObjects(kind, within, eyes)
+		if kind.assess != nil {
+			w.assessors[kind.kind] = assessObjects(kind, within, eyes)
+		}
 	}
 	return nil
 }
@@ -132,7 +140,10 @@ func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
 // addNamespace queues the sources of a namespace that came into scope, or was in it from the first.
 func (w *Watcher) addNamespace(namespace string, initial bool) {
 	for _, found := range w.cached.inNamespace(namespace) {
-		w.pending.add(found.source, initial && w.absence.isNew(found, true))
+		if found.about().Name == "" {
+			continue // A status that cannot be read.
+		}
+		w.pending.add(found.about(), initial && w.absence.isNew(found, true))
 	}
 }
 

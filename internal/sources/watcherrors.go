@@ -13,9 +13,10 @@ import (
 
 // The manifests that grant the permission to list and watch.
 const (
-	grantBase       = "deploy/base/rbac.yaml"
-	grantCustom     = "deploy/components/secret-stores/watcher.yaml"
-	grantNamespaces = "deploy/components/namespace-selector/rbac.yaml"
+	grantBase                  = "deploy/base/rbac.yaml"
+	grantCustom                = "deploy/components/secret-stores/watcher.yaml"
+	grantSecretProviderClasses = "deploy/components/secret-provider-classes/watcher.yaml"
+	grantNamespaces            = "deploy/components/namespace-selector/rbac.yaml"
 )
 
 // watchErrors handles the errors of informers.

@@ -1,0 +1,136 @@
+package sources
+
+import (
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. The pods are those that have it
+// mounted, and news are those of them with a content that is to be told. It is a pure function.
+//
+//	last event     a pod                                          event
+//	none           has a content                                  observed
+//	exists, gone   starts, ends, or has one that all have had     none
+//	exists, gone   gets one that is not among the recent ones     changed
+//	exists, gone   gets one that came before the one that it had  changed: the content is what it was
+//	exists, gone   gets one that came after the one that it had   none: it lags behind others
+//	gone           has the same                                   observed: the class exists again
+func compareClass(before *lastEvent, class *object, pods, news []podState) (events.Change, bool) {
+	switch {
+	case len(news) > 0:
+		return changedClass(before, class, pods, news), true
+	case before.verb == events.VerbDeleted:
+		again := before.content(events.VerbObserved)
+		again.UID, again.ResourceVersion, again.Previous = string(class.UID), class.ResourceVersion, again.Fingerprint
+		again.Ignore, again.Match = class.ignore, class.match
+		return again, true
+	}
+	return events.Change{}, false
+}
+
+// firstOfClass returns the event for a class that the stream does not know: with the content that was written last into a pod that runs, or
+// else that of the oldest pod. Of a new pod nobody knows whether others will get its content yet.
+func firstOfClass(class *object, pods []podState) (events.Change, bool) {
+	if len(pods) == 0 {
+		return events.Change{}, false
+	}
+	first := pods[0].now
+	for _, p := range pods {
+		if p.now.podStatus().rewritten {
+			first = p.now
+		}
+	}
+	return describeClass(class, events.VerbObserved, first, []sum{first.fingerprints[0].all}), true
+}
+
+// newsOfClass returns the pods with a content that the last event does not know, the oldest write first.
+func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
+	recent := before.recentSums()
+	var news []podState
+	for _, p := range pods {
+		// Whoever has published a later state has seen this one.
+		isKnown := before.uid == string(class.UID) && compareVersions(before.version, p.now.ResourceVersion) >= 0
+		if !isKnown && p.isNews(before.keyID, recent) {
+			news = append(news, p)
+		}
+	}
+	return news
+}
+
+// isNews reports whether the pod has got a content that was not told yet. Recent are the contents that were, under a key, the current one at
+// the end.
+func (p podState) isNews(keyID string, recent []sum) bool {
+	now, comparable := under(p.now.fingerprints, keyID)
+	if !comparable {
+		// The key of the last event was removed from the key file.
+		return p.had != nil && p.had[0].all != p.now.fingerprints[0].all
+	}
+	at := slices.Index(recent, now.all)
+	if p.had == nil {
+		return at < 0
+	}
+	had, _ := under(p.had, keyID)
+	from := slices.Index(recent, had.all)
+	switch {
+	case had.all == now.all:
+		return false
+	case at < 0:
+		return true
+	case from < 0:
+		return at < len(recent)-1
+	}
+	return from > at
+}
+
+func changedClass(before *lastEvent, class *object, pods, news []podState) events.Change {
+	newest := news[len(news)-1].now
+	recent := recentUnder(newest.fingerprints[0].keyID, before, pods)
+	for _, p := range news {
+		told := p.now.fingerprints[0].all
+		recent = append(slices.DeleteFunc(recent, func(s sum) bool { return s == told }), told)
+	}
+	change := describeClass(class, events.VerbChanged, newest, recent[max(0, len(recent)-events.MaxRecent):])
+	change.Previous, change.ChangedAt = before.all.text(before.keyID), newest.ResourceVersion
+	return change
+}
+
+// recentUnder returns the recent contents under the current key. Under another key only those are known that a pod has or had.
+func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
+	if before.keyID == keyID {
+		return slices.Clone(before.recentSums())
+	}
+	translated := make(map[sum]sum)
+	for _, p := range pods {
+		for _, content := range [][]fingerprints{p.now.fingerprints, p.had} {
+			if old, ok := under(content, before.keyID); ok {
+				translated[old.all] = content[0].all
+			}
+		}
+	}
+	var recent []sum
+	for _, old := range before.recentSums() {
+		if current, ok := translated[old]; ok {
+			recent = append(recent, current)
+		}
+	}
+	return recent
+}
+
+// describeClass returns an event for the content that a pod has.
+func describeClass(class *object, verb events.Verb, content *object, recent []sum) events.Change {
+	current := content.fingerprints[0]
+	return events.Change{
+		Verb: verb, Source: class.source, UID: string(class.UID), ResourceVersion: content.ResourceVersion,
+		Fingerprint: current.all.text(current.keyID), Truncated: true, Recent: sumTexts(recent, current.keyID),
+		Ignore: class.ignore, Match: class.match, WrittenAt: content.written(),
+	}
+}
+
+func sumTexts(sums []sum, keyID string) []string {
+	list := make([]string, 0, len(sums))
+	for _, s := range sums {
+		list = append(list, s.text(keyID))
+	}
+	return list
+}

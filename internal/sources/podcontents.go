@@ -1,0 +1,95 @@
+package sources
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podContents remembers which content each pod had of its SecretProviderClass when that was last compared with the stream, by the UID of its
+// podStatus. The content that a pod starts with is no news, and neither is that of a pod that gets what others had before. It holds nothing
+// that the next watcher needs, and is safe for concurrent use.
+type podContents struct {
+	mu  sync.Mutex
+	had map[types.UID]podContent
+}
+
+// podContent is what a pod had.
+type podContent struct {
+	pod types.UID
+	// content is nil if it is not known, because the status had been rewritten before it was first seen.
+	content []fingerprints
+}
+
+// podState is what a pod has of a class, and what it had.
+type podState struct {
+	now *object
+	had []fingerprints
+}
+
+func newPodContents() *podContents { return &podContents{had: make(map[types.UID]podContent)} }
+
+// added takes the status of a pod as it is first seen. Like updated and removed it ignores objects of other kinds.
+func (c *podContents) added(now *object) {
+	status := now.podStatus()
+	if status == nil {
+		return
+	}
+	content := now.fingerprints
+	if status.rewritten {
+		content = nil
+	}
+	c.put(now.UID, podContent{pod: status.pod, content: content})
+}
+
+// updated takes another state of a status. That of another pod, or of one that had nothing mounted, is what a new pod starts with.
+func (c *podContents) updated(before, now *object) {
+	status, earlier := now.podStatus(), before.podStatus()
+	if status == nil || earlier == nil {
+		return
+	}
+	if before.UID != now.UID || status.pod != earlier.pod || before.fingerprints == nil {
+		c.put(now.UID, podContent{pod: status.pod, content: now.fingerprints})
+	}
+}
+
+func (c *podContents) removed(last *object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.had, last.UID)
+}
+
+func (c *podContents) put(status types.UID, content podContent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.had[status] = content
+}
+
+// of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that is not handed on yet:
+// its class is assessed again then.
+func (c *podContents) of(statuses []*object) []podState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []podState
+	for _, now := range statuses {
+		known, ok := c.had[now.UID]
+		if ok && now.fingerprints != nil && known.pod == now.podStatus().pod {
+			list = append(list, podState{now: now, had: known.content})
+		}
+	}
+	slices.SortFunc(list, func(a, b podState) int { return compareVersions(a.now.ResourceVersion, b.now.ResourceVersion) })
+	return list
+}
+
+// settle has the pods have had what they have, but for those with news, which are not on the stream yet.
+func (c *podContents) settle(pods, news []podState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pods {
+		isNews := slices.ContainsFunc(news, func(n podState) bool { return n.now == p.now })
+		if known, ok := c.had[p.now.UID]; ok && !isNews && known.pod == p.now.podStatus().pod {
+			c.had[p.now.UID] = podContent{pod: known.pod, content: p.now.fingerprints}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package sources
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// kindPodStatus is the kind of a SecretProviderClassPodStatus, which is no source: no event is about it.
+const kindPodStatus events.Kind = "secretproviderclasspodstatus"
+
+// classIndex finds the statuses of a SecretProviderClass, by its <namespace>/<name>.
+const classIndex = "class"
+
+// podStatusPart is what the driver reports about one class in one pod: the ids of what is mounted, and their versions. Some providers make
+// a version of the content, so that it leaves the watcher only as a keyed fingerprint.
+var podStatusPart = sourceKind{
+	kind:     kindPodStatus,
+	resource: "secretproviderclasspodstatuses." + secretsStore.Group,
+	custom:   secretsStore.WithResource("secretproviderclasspodstatuses"),
+	grant:    grantSecretProviderClasses,
+	indexers: cache.Indexers{classIndex: classOf},
+	reduce: func(ring *keyring, obj any) (*object, bool) {
+		resource, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return nil, false
+		}
+		return newPodStatus(ring, resource), true
+	},
+}
+
+// podStatus says which content a pod has of a class.
+type podStatus struct {
+	// class has no name if the status cannot be read.
+	class events.Source
+	// pod is the UID of the pod. The driver takes the status of an earlier pod of the same name for a new one.
+	pod types.UID
+	// rewritten reports that more than the metadata was written since the status was created.
+	rewritten bool
+}
+
+// podStatusParts are the parts of the status that count. Newer fields are ignored.
+type podStatusParts struct {
+	Status struct {
+		Mounted bool   `json:"mounted"`
+		Class   string `json:"secretProviderClassName"`
+		Objects []struct {
+			ID      string `json:"id"`
+			Version string `json:"version"`
+		} `json:"objects"`
+	} `json:"status"`
+}
+
+// newPodStatus reduces a status to the fingerprint of its versions. It has none while nothing is mounted. The fingerprints of two pods with
+// the same versions are the same.
+func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
+	said := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
+	reduced := &object{
+		source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
+		writtenAt: seconds(newestWrite(&metav1.ObjectMeta{
+			CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields(),
+		})),
+		details: &details{mounted: said},
+	}
+	var parts podStatusParts
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {
+		return reduced
+	}
+	said.class = events.Source{
+		Kind: events.KindSecretProviderClass, Namespace: reduced.source.Namespace, Name: printable(parts.Status.Class, maxStatus),
+	}
+	if !parts.Status.Mounted || len(parts.Status.Objects) == 0 {
+		return reduced
+	}
+	versions := make(map[string][]byte, len(parts.Status.Objects))
+	for _, mounted := range parts.Status.Objects {
+		versions[mounted.ID] = []byte(mounted.Version)
+	}
+	reduced.fingerprints = ring.fingerprint(said.class, versions)
+	for i := range reduced.fingerprints {
+		reduced.fingerprints[i].keys = nil // Pods read all of it.
+	}
+	return reduced
+}
+
+// podOf returns the UID of the pod that owns a status, or empty.
+func podOf(resource *unstructured.Unstructured) types.UID {
+	for _, owner := range resource.GetOwnerReferences() {
+		if owner.Kind == "Pod" {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+// classOf returns the keys of a status in classIndex.
+func classOf(obj any) ([]string, error) {
+	seen, ok := obj.(*object)
+	if !ok || seen.about().Name == "" {
+		return nil, nil
+	}
+	return []string{seen.about().Namespace + "/" + seen.about().Name}, nil
+}

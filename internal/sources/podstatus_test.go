@@ -1,0 +1,104 @@
+package sources
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
+	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
+	got, err := podStatusPart.transform(keyringOf(1), annotations.Reloader{})(pod.status(t, "web-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := got.(*object)
+	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
+		t.Errorf("got %+v, want %+v", *now.podStatus(), want)
+	}
+	if len(now.fingerprints) != 1 || now.fingerprints[0].keys != nil || now.UID != "s-web-0" || now.ResourceVersion != "5" {
+		t.Errorf("got %+v", now)
+	}
+	texts(reflect.ValueOf(now), func(text string) {
+		if strings.Contains(text, canary) {
+			t.Errorf("it keeps %q", text)
+		}
+	})
+	if keys, err := classOf(now); err != nil || len(keys) != 1 || keys[0] != "shop/db" {
+		t.Errorf("it is found by %v: %v", keys, err)
+	}
+	if key, err := cache.MetaNamespaceKeyFunc(now); err != nil || key != "shop/web-0-shop-db" {
+		t.Errorf("the informer calls it %q: %v", key, err)
+	}
+}
+
+func TestTheContentOfAPod(t *testing.T) {
+	content := func(status string) string {
+		now := newPodStatus(keyringOf(1), customOf(t, `{"metadata": {"namespace": "shop", "name": "x"}, "status": `+status+`}`))
+		if now.fingerprints == nil {
+			return nothing
+		}
+		return now.fingerprints[0].all.text("")
+	}
+	mounted := func(objects string) string {
+		return `{"mounted": true, "secretProviderClassName": "db", "podName": "a", "objects": ` + objects + `}`
+	}
+	one := content(mounted(`[{"id": "a", "version": "1"}, {"id": "b", "version": "2"}]`))
+	for _, tt := range []struct {
+		name, status string
+		same, none   bool
+	}{
+		{
+			name:   "is that of another pod with the same versions",
+			status: strings.Replace(mounted(`[{"id": "a", "version": "1"}, {"id": "b", "version": "2"}]`), `"podName": "a"`, `"podName": "b"`, 1), same: true,
+		},
+		{name: "does not depend on the order", status: mounted(`[{"id": "b", "version": "2"}, {"id": "a", "version": "1"}]`), same: true},
+		{name: "is another with another version", status: mounted(`[{"id": "a", "version": "1"}, {"id": "b", "version": "3"}]`)},
+		{name: "is another with another id", status: mounted(`[{"id": "a", "version": "1"}, {"id": "c", "version": "2"}]`)},
+		{name: "is another with one more", status: mounted(`[{"id": "a", "version": "1"}, {"id": "b", "version": "2"}, {"id": "c"}]`)},
+		{name: "is another if the parts are joined in another way", status: mounted(`[{"id": "a1", "version": ""}, {"id": "b", "version": "2"}]`)},
+		{name: "is none before anything is mounted", status: strings.Replace(mounted(`[{"id": "a"}]`), "true", "false", 1), none: true},
+		{name: "is none without objects", status: mounted(`[]`), none: true},
+		{name: "is none without a status", status: `{}`, none: true},
+		{name: "is none if it cannot be read", status: `{"objects": {}}`, none: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := content(tt.status)
+			if tt.none != (got == nothing) || tt.same != (got == one) {
+				t.Errorf("got %s, the first is %s", got, one)
+			}
+		})
+	}
+}
+
+// What comes from the API server was checked against the schema of whichever version of the driver is installed.
+func FuzzReduceSecretProviderClasses(f *testing.F) {
+	f.Add([]byte(`{"metadata": {"name": "a", "namespace": "b", "generation": 2, "ownerReferences": [{"kind": "Pod", "uid": "u"}]},
+		"status": {"secretProviderClassName": "db", "mounted": true, "objects": [{"id": "a", "version": "1"}]}}`))
+	f.Add([]byte(`{"metadata": {"name": 1, "annotations": {"a": 1}, "ownerReferences": [1]}, "status": {"objects": [null, {"id": 1}]}}`))
+	f.Add([]byte(`{"status": []}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		resource := &unstructured.Unstructured{}
+		if err := json.Unmarshal(content, &resource.Object); err != nil {
+			return
+		}
+		for _, kind := range []sourceKind{secretProviderClassSource, podStatusPart} {
+			reduced, err := kind.transform(keyringOf(1), annotations.Reloader{})(resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := reduced.(*object)
+			class := now.about()
+			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.kind == kindPodStatus && len(class.Name) > maxStatus) {
+				t.Errorf("it is about %+v", class)
+			}
+		}
+	})
+}
