@@ -128,8 +128,14 @@ func (u uses) volume(v *corev1.VolumeSource, read mount) {
 			}
 		}
 	}
+	if c := v.CSI; c != nil && c.Driver == secretsStoreDriver {
+		u.add(Reference{Kind: events.KindSecretProviderClass, Name: c.VolumeAttributes["secretProviderClass"]}, nil)
+	}
 	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
 }
+
+// secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read all that it mounts of a SecretProviderClass.
+const secretsStoreDriver = "secrets-store.csi.k8s.io"
 
 // driverSecret returns the name of the Secret with which the driver of a volume authenticates, empty if there is none.
 func driverSecret(v *corev1.VolumeSource) string {

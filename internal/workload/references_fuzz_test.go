@@ -20,6 +20,7 @@ func FuzzReferences(f *testing.F) {
 		`{"containers":[{"name":"a","volumeMounts":[{"name":"v","subPath":"a/b"}]},{"name":"b","volumeMounts":[{"name":"v","subPathExpr":"$(X)"}]}],
 		  "volumes":[{"name":"v","projected":{"sources":[{"secret":{"name":"s","items":[{"key":"k","path":"a/b"}]}}]}}]}`,
 		`{"volumes":[{"name":"v","csi":{"nodePublishSecretRef":{"name":"n"}}},{"name":"v","azureFile":{"secretName":"z"}}],"imagePullSecrets":[{"name":"p"}]}`,
+		`{"volumes":[{"name":"v","csi":{"driver":"secrets-store.csi.k8s.io","volumeAttributes":{"secretProviderClass":"db"}}}]}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -117,6 +117,16 @@ ephemeralContainers:
 			want: []Reference{configMap("tools", "shell"), secret("admin")},
 		},
 		{
+			name: "volumes of the Secrets Store CSI driver read all of a SecretProviderClass",
+			spec: `
+containers: [{name: app}]
+volumes:
+- {name: a, csi: {driver: secrets-store.csi.k8s.io, volumeAttributes: {secretProviderClass: db}, nodePublishSecretRef: {name: vault}}}
+- {name: b, csi: {driver: secrets-store.csi.k8s.io}}
+- {name: c, csi: {driver: csi.example.com, volumeAttributes: {secretProviderClass: other}}}`,
+			want: []Reference{secret("vault"), {Kind: events.KindSecretProviderClass, Name: "db"}},
+		},
+		{
 			name: "drivers of volumes read their secrets",
 			spec: `
 containers: [{name: app}]

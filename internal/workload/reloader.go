@@ -18,11 +18,16 @@ type reloaderKind struct {
 	named, auto, exclude string
 }
 
-// reloaderKinds are the kinds of sources that Reloader has annotations about. The keys of exclusions cannot be configured.
-func reloaderKinds(keys annotations.Reloader) [2]reloaderKind {
+// reloaderKinds are the kinds of sources that Reloader has annotations about. The keys of exclusions and those about
+// SecretProviderClasses cannot be configured.
+func reloaderKinds(keys annotations.Reloader) [3]reloaderKind {
 	return [...]reloaderKind{
 		{events.KindSecret, keys.Secret, keys.AutoSecret, "secrets.exclude.reloader.stakater.com/reload"},
 		{events.KindConfigMap, keys.ConfigMap, keys.AutoConfigMap, "configmaps.exclude.reloader.stakater.com/reload"},
+		{
+			events.KindSecretProviderClass, "secretproviderclass.reloader.stakater.com/reload", "secretproviderclass.reloader.stakater.com/auto",
+			"secretproviderclasses.exclude.reloader.stakater.com/reload",
+		},
 	}
 }
 

@@ -15,6 +15,7 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 		secretAuto    = "secret.reloader.stakater.com/auto"
 		secretReload  = "secret.reloader.stakater.com/reload"
 		configMapAuto = "configmap.reloader.stakater.com/auto"
+		classAuto     = "secretproviderclass.reloader.stakater.com/auto"
 	)
 	tests := []wantTest{
 		{
@@ -108,10 +109,34 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 			want: bySearch,
 		},
 		{
-			name:     "keys of SecretProviderClasses are passed over",
-			workload: a{"secretproviderclass.reloader.stakater.com/auto": "true", "secretproviderclass.reloader.stakater.com/reload": "("},
-			source:   "secret/db", ref: reads(),
+			name:     "auto wants SecretProviderClasses",
+			workload: a{auto: "true"}, source: "secretproviderclass/db", ref: reads(),
+			want: byAuto, by: auto + ": true",
+		},
+		{
+			name:     "search wants SecretProviderClasses that match",
+			workload: a{search: "true"}, source: "secretproviderclass/db", ref: reads(), match: true,
+			want: bySearch,
+		},
+		{
+			name:     "auto of SecretProviderClasses wants them",
+			workload: a{classAuto: "true"}, source: "secretproviderclass/db", ref: reads(),
+			want: byAuto, by: classAuto + ": true",
+		},
+		{
+			name:     "auto of SecretProviderClasses does not want Secrets",
+			workload: a{classAuto: "true"}, source: "secret/db", ref: reads(),
 			want: NotWanted,
+		},
+		{
+			name:     "a SecretProviderClass is wanted by its name",
+			workload: a{"secretproviderclass.reloader.stakater.com/reload": "web,d."}, source: "secretproviderclass/db",
+			want: byName,
+		},
+		{
+			name:     "a SecretProviderClass is excluded by its name",
+			workload: a{auto: "true", "secretproviderclasses.exclude.reloader.stakater.com/reload": "db"}, source: "secretproviderclass/db", ref: reads(),
+			want: Excluded,
 		},
 	}
 	for _, yes := range []string{"1", "t", "T", "TRUE", "true", "True"} {

@@ -20,6 +20,7 @@ var rollOnKinds = []struct {
 }{
 	{events.KindSecret, "secrets"},
 	{events.KindConfigMap, "configmaps"},
+	{events.KindSecretProviderClass, "secretproviderclasses"},
 	{events.KindOpenBao, "openbao"},
 }
 

@@ -208,8 +208,8 @@ func TestRollOn(t *testing.T) {
 }
 
 func TestRollOnErrors(t *testing.T) {
-	const allowed = ": allowed are none, or any of auto, secrets, configmaps, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
-		"<kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
+	const allowed = ": allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
+		"<kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap or secretproviderclass, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
 		"<name> and <path> may have * and ?"
 	tests := []struct {
 		name string
