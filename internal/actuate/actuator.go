@@ -48,7 +48,7 @@ func New(options Options) (*Actuator, error) {
 	}}
 	a.snapshots = &a.newest
 	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
-	a.reflectors = newReflectors(options.clients(), options.Namespaces, a.kinds, a.index, a.log)
+	a.reflectors = newReflectors(options.clients(), options.Namespaces, a.kinds, a.index, options.Reloader, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}

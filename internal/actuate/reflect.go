@@ -24,20 +24,26 @@ type reflectors struct {
 	index      *index
 	log        *slog.Logger
 
-	mu      sync.Mutex
-	waiting map[string]error // "deployments in shop" -> why it is not listed yet; gone once it is
-	done    chan struct{}
+	// reloader says that workloads that may not be watched are listed again and again.
+	reloader bool
+
+	mu sync.Mutex
+	// unwatchable has the resources of which it was said that they may not be watched.
+	unwatchable map[string]bool
+	waiting     map[string]error // "deployments in shop" -> why it is not listed yet; gone once it is
+	done        chan struct{}
 }
 
 func newReflectors(
-	clients workload.Clients, namespaces []string, kinds workload.Kinds, index *index, log *slog.Logger,
+	clients workload.Clients, namespaces []string, kinds workload.Kinds, index *index, reloader bool, log *slog.Logger,
 ) *reflectors {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		clients: clients, kinds: kinds, namespaces: namespaces, index: index, log: log,
-		waiting: make(map[string]error), done: make(chan struct{}),
+		clients: clients, kinds: kinds, namespaces: namespaces, index: index, reloader: reloader, log: log,
+		unwatchable: make(map[string]bool),
+		waiting:     make(map[string]error), done: make(chan struct{}),
 	}
 	for _, kind := range kinds {
 		for _, namespace := range namespaces {
@@ -97,6 +103,9 @@ func (r *reflectors) reflector(k workload.Kind, store *kindStore, removed func()
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			events, err := client.Watch(ctx, options)
+			if ended := r.unwatched(ctx, where, err); ended != nil {
+				return ended, nil
+			}
 			check(ctx, err)
 			return events, err
 		},
@@ -105,8 +114,12 @@ func (r *reflectors) reflector(k workload.Kind, store *kindStore, removed func()
 	if k.Component != "" {
 		from = r.clients.Dynamic
 	}
-	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, from), k.Example, store,
-		cache.ReflectorOptions{Name: where, TypeDescription: k.Name})
+	options := cache.ReflectorOptions{Name: where, TypeDescription: k.Name}
+	if r.reloader {
+		options.Backoff = listOnly()
+		return cache.NewReflectorWithOptions(listThenWatch{source}, k.Example, store, options)
+	}
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, from), k.Example, store, options)
 }
 
 // denied takes note of the missing permission to list a resource, if err is one.

@@ -1,0 +1,55 @@
+package reloader
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// reloadersRole is what the Role of Reloader's chart allows by default. There is no permission to watch workloads.
+const reloadersRole = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: theirs, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: theirs, namespace: NAMESPACE}
+rules:
+  - {apiGroups: [""], resources: [secrets, configmaps], verbs: [list, get, watch]}
+  - {apiGroups: [apps], resources: [deployments, daemonsets, statefulsets], verbs: [list, get, update, patch]}
+  - {apiGroups: [batch], resources: [cronjobs], verbs: [list, get]}
+  - {apiGroups: [batch], resources: [jobs], verbs: [create, delete, list, get]}
+  - {apiGroups: [""], resources: [events], verbs: [create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: theirs, namespace: NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: theirs}
+subjects: [{kind: ServiceAccount, name: theirs, namespace: NAMESPACE}]
+`
+
+func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
+	r := newRig(t)
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(reloadersRole, "NAMESPACE", r.namespace))); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "theirs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.secret("db", map[string]string{"password": "one"})
+	r.start("--kubeconfig", kubeconfig)
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
+	if lines := strings.Count(r.program.Output(), "no permission to watch; listing instead"); lines != 4 {
+		t.Errorf("it said %d times that it may not watch, want once for each of the four kinds", lines)
+	}
+	if strings.Contains(r.program.Output(), `"level":"ERROR"`) {
+		t.Error("it logged errors")
+	}
+}
