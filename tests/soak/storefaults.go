@@ -72,10 +72,12 @@ func (c *chaos) remove(ctx context.Context, f fault) (string, error) {
 	if err := os.RemoveAll(c.keyturn.stores[n]); err != nil {
 		return "", err
 	}
+	err := sleep(ctx, f.hold)
 	if alone {
+		// Only now: the API server may apply a patch that was sent before the kill, and nobody is there to tell.
 		c.history.forget()
 	}
-	if err := sleep(ctx, f.hold); err != nil {
+	if err != nil {
 		return "", err
 	}
 	return "deleted the store of " + k.name, k.start()
