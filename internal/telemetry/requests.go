@@ -14,21 +14,22 @@ import (
 )
 
 // CountRequests measures client-go's requests to the API server with the provider's instruments, and also under the names rest_client_* if
-// that is wanted. Like Bridge it sets a global of the process; only the first call has an effect.
+// that is wanted. Like Bridge it sets a global of the process: call it before the first client is made.
 func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
 	r := &requests{}
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
 		return err
 	}
+	// Only the first call of metrics.Register has an effect, and that is made by an init of controller-runtime, which operators' types need.
 	if !asRestClient {
-		metrics.Register(metrics.RegisterOpts{RequestResult: r, RequestLatency: r})
+		metrics.RequestResult, metrics.RequestLatency = r, r
 		return nil
 	}
 	both := &restClient{requests: r}
 	if err := instrument.Make(meters.Meter(scope), both.instruments()); err != nil {
 		return err
 	}
-	metrics.Register(metrics.RegisterOpts{RequestResult: both, RequestLatency: both})
+	metrics.RequestResult, metrics.RequestLatency = both, both
 	return nil
 }
 

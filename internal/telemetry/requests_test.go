@@ -6,8 +6,33 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/metrics"
+
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
+
+func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
+	clearEnvironment(t)
+	tel := setup(t, scraped())
+	result, latency := metrics.RequestResult, metrics.RequestLatency
+	t.Cleanup(func() { metrics.RequestResult, metrics.RequestLatency = result, latency })
+	metrics.Register(metrics.RegisterOpts{})
+	if err := CountRequests(tel.MeterProvider, true); err != nil {
+		t.Fatal(err)
+	}
+	metrics.RequestResult.Increment(t.Context(), "200", "GET", "10.0.0.1:443")
+	metrics.RequestLatency.Observe(t.Context(), "GET", url.URL{Host: "10.0.0.1:443"}, time.Millisecond)
+	samples := scrape(t, tel)
+	for _, want := range []string{
+		`keyturn_kubernetes_requests_total{code="200",method="GET"} 1`, `keyturn_kubernetes_request_duration_seconds_count{method="GET"} 1`,
+		`rest_client_requests_total{code="200",host="10.0.0.1:443",method="GET"} 1`,
+		`rest_client_request_duration_seconds_count{host="10.0.0.1:443",verb="GET"} 1`,
+	} {
+		if !slices.Contains(samples, want) {
+			t.Errorf("no sample %s", want)
+		}
+	}
+}
 
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
