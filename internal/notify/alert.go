@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func AlertFrom(getenv func(string) string) (*Alert, error) {
 func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	client := newClient(transport)
 	if a.Proxy != "" && transport == nil {
-		// Of a proxy only the error is told: its address may have a password.
+		// The error quotes nothing: the address of a proxy may have a password.
 		proxy, err := url.Parse(a.Proxy)
 		if err != nil || proxy.Host == "" {
 			return nil, errors.New("ALERT_WEBHOOK_PROXY: is not a URL, want one like http://proxy.example.com:3128")
@@ -100,7 +101,7 @@ func (a *Alert) text(o events.Outcome) string {
 	for _, changed := range o.Sources {
 		kind, name, _ := strings.Cut(formats[typeGoogleChat].escape.Replace(changed.Source), "/")
 		line := fmt.Sprintf("Reloader detected changes in *%s* of type *%s* in namespace *%s*. Hence reloaded *%s* of type *%s* in namespace *%s*",
-			name, strings.ToUpper(kind), o.Workload.Namespace, o.Workload.Name, alertTitle(o.Workload.Kind), o.Workload.Namespace)
+			name, strings.ToUpper(kind), o.Workload.Namespace, o.Workload.Name, cmp.Or(alertTitles[o.Workload.Kind], o.Workload.Kind), o.Workload.Namespace)
 		if a.AdditionalInfo != "" {
 			line = a.AdditionalInfo + " : " + line
 		}
@@ -109,13 +110,7 @@ func (a *Alert) text(o events.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// alertTitle returns the kind of a workload as its manifest has it.
-func alertTitle(kind string) string {
-	titles := map[string]string{
-		"deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "cronjob": "CronJob", "job": "Job", "rollout": "Rollout",
-	}
-	if title, ok := titles[kind]; ok {
-		return title
-	}
-	return kind
+// alertTitles are the kinds of workloads as their manifests have them.
+var alertTitles = map[string]string{
+	"deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "cronjob": "CronJob", "job": "Job", "rollout": "Rollout",
 }

@@ -1,4 +1,5 @@
-// Package notify sends outcomes of rollouts and syncs to chat services and webhooks.
+// Package notify sends outcomes of rollouts and syncs to chat services and webhooks. A Caller is for those who want no rollouts: it calls a
+// webhook for each change of a source instead.
 //
 // # Guarantees
 //
