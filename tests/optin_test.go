@@ -45,6 +45,7 @@ var optIns = []optIn{
 	{name: "a key that is not read from a source that is not", workload: rollOn("secret/$-source#a"), read: readsNothing, rolls: true},
 	{name: "another key", workload: rollOn("secret/$-source#b")},
 	{name: "a key and another is read", workload: rollOn("secret/$-source#a"), read: readsB},
+	{name: "every key and another is read", workload: rollOn("secret/$-source#*"), read: readsB, rolls: true},
 	{name: "auto without another source", workload: rollOn("auto, !secret/another"), rolls: true},
 	{name: "auto without the source", workload: rollOn("auto, !secret/$-source")},
 	{name: "auto without a pattern", workload: rollOn("!secret/$-*, auto")},

@@ -221,6 +221,37 @@ func TestAnEditOfTheTemplateDuringARollIsNotLost(t *testing.T) {
 	}
 }
 
+func TestARevertIsSeenBesideWhatReloaderWrites(t *testing.T) {
+	for _, strategy := range []string{"annotations", "env-vars"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--reloader", "--reloader-strategy", strategy}})
+			r.secret("db", map[string]string{"password": "one"})
+			r.deployOwned("web", "db")
+			r.start()
+			operator := r.operate("web", false)
+			r.secret("db", map[string]string{"password": "two"})
+			failed := r.outcomeOf("web", events.VerbFailed)
+			if failed.Reason != "reverted" {
+				t.Errorf("the rollout failed with %s: %s", failed.Reason, failed.Message)
+			}
+			r.eventually("the revert is counted", func(context.Context) bool {
+				return strings.Contains(r.deployment("web").Annotations["keyturn.dev/reverted"], `"secret/db":"1:`)
+			})
+			if explained := r.explain("deployment/web"); !strings.Contains(explained, "for secret/db: failed (reverted): ") {
+				t.Errorf("explained as:\n%s", explained)
+			}
+			operator.end()
+			r.secret("db", map[string]string{"password": "three"})
+			r.outcomeOf("web", events.VerbCompleted)
+			template := &r.deployment("web").Spec.Template
+			if len(reloaderVariables(template)) == 0 && template.Annotations[reloadedFrom] == "" {
+				t.Error("the template has neither the marker nor a variable")
+			}
+		})
+	}
+}
+
 // readingAll makes a container read all keys of a Secret.
 func readingAll(secret string) func(*corev1.Container) {
 	return func(c *corev1.Container) { c.EnvFrom = append(c.EnvFrom, envFrom(events.KindSecret, secret, nil)) }
