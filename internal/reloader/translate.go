@@ -122,9 +122,8 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 		}
 	}
 	switch f.ReloadStrategy {
-	case strategyAnnotations:
-	case strategyEnvVars:
-		r.Notes = append(r.Notes, program.Note{Setting: "--reload-strategy", Text: "annotations are written instead of environment variables"})
+	case strategyAnnotations, strategyEnvVars:
+		actuate.ReloaderStrategy = f.ReloadStrategy // It has the same values.
 	default:
 		p.refuse("--reload-strategy", f.ReloadStrategy, strategyEnvVars+" or "+strategyAnnotations)
 	}

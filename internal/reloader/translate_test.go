@@ -41,7 +41,7 @@ type settings struct {
 	RollAll, Rollouts           bool
 	Level, Format               string
 	Pprof, Metrics, Cluster     string
-	Webhook                     string
+	Webhook, Strategy           string
 	State, Key, Notify, Kube    string
 	Notes                       []string
 }
@@ -52,7 +52,8 @@ func settingsOf(r *program.Reloader) settings {
 		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
 		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts, Level: r.Process.Log.Level, Format: r.Process.Log.Format,
 		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster, Webhook: r.Actuator.Call.URL,
-		State: r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
+		Strategy: r.Actuator.Actuate.ReloaderStrategy,
+		State:    r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
 	}
 	for _, note := range r.Notes {
 		s.Notes = append(s.Notes, note.Setting)
@@ -130,7 +131,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"ALERT_ON_RELOAD", environment("ALERT_ON_RELOAD", "true", "ALERT_WEBHOOK_URL", "https://example.com"), nil, same},
 		{
 			"--reload-strategy env-vars", Environment{}, []string{"--reload-strategy=env-vars"},
-			func(s *settings) { s.Notes = []string{"--reload-strategy"} },
+			func(s *settings) { s.Strategy = "env-vars" },
 		},
 		{
 			"our own flags", Environment{},
@@ -150,6 +151,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			}
 			want := settings{
 				Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
+				Strategy: "annotations",
 			}
 			tt.want(&want)
 			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {
