@@ -11,7 +11,7 @@ import (
 
 const (
 	// StartTimeout bounds the wait for one server. A second or two is usual; a loaded machine needs more.
-	StartTimeout = 90 * time.Second
+	StartTimeout = 4 * time.Minute
 	// StopGrace is how long a server may take to end by itself.
 	StopGrace = 3 * time.Second
 )
