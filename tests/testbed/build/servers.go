@@ -18,6 +18,7 @@ const (
 	ExternalSecrets   = "external-secrets"
 	CertManager       = "cert-manager"
 	ArgoRollouts      = "argo-rollouts"
+	SecretsStore      = "secrets-store-csi-driver"
 	JaegerServer      = "jaeger"
 	Promtool          = "promtool"
 	NATS              = "nats-server"
@@ -36,6 +37,7 @@ const (
 	externalSecretsVersion = "v0.20.4"
 	certManagerVersion     = "v1.21.2"
 	argoRolloutsVersion    = "v1.10.1"
+	secretsStoreVersion    = "v1.5.5"
 	jaegerVersion          = "v1.76.0"
 	promtoolVersion        = "v0.313.5"
 	helmVersion            = "v4.3.1"
@@ -115,6 +117,11 @@ func servers() map[string]server {
 		ArgoRollouts: {
 			version: argoRolloutsVersion, tools: "argo-rollouts", module: "github.com/argoproj/argo-rollouts",
 			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", estimate: "2 minutes", extract: extractCRDs("manifests/crds"),
+		},
+		// It mounts volumes on nodes, of which there are none: only its kinds are wanted.
+		SecretsStore: {
+			version: secretsStoreVersion, tools: "secrets-store-csi-driver", module: "sigs.k8s.io/secrets-store-csi-driver",
+			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
 		},
 		JaegerServer: {
 			version: jaegerVersion, tools: "jaeger", module: "github.com/jaegertracing/jaeger",

@@ -1,0 +1,179 @@
+package tests
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// mountRig has the kinds of the Secrets Store CSI driver. It writes what the driver would: no driver runs.
+type mountRig struct {
+	*rig
+	custom dynamic.Interface
+}
+
+func newMountRig(t *testing.T) *mountRig {
+	t.Helper()
+	if err := plane.ApplyKindsOf(t.Context(), build.SecretsStore); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, programs.Options{
+		WatcherArgs:  []string{"--sources", "secret,configmap,secretproviderclass"},
+		ActuatorArgs: []string{"--settle", "50ms"},
+	})
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/secret-provider-classes/watcher.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	return &mountRig{rig: r, custom: dynamic.NewForConfigOrDie(plane.Config())}
+}
+
+func (m *mountRig) resource(plural string) dynamic.ResourceInterface {
+	return m.custom.Resource(schema.GroupVersionResource{Group: "secrets-store.csi.x-k8s.io", Version: "v1", Resource: plural}).Namespace(m.namespace)
+}
+
+func (m *mountRig) put(client dynamic.ResourceInterface, manifest string) {
+	m.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		m.Fatal(err)
+	}
+	if _, err := client.Create(m.Context(), object, metav1.CreateOptions{}); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *mountRig) class(name, annotations string) {
+	m.Helper()
+	m.put(m.resource("secretproviderclasses"), fmt.Sprintf(`
+apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClass
+metadata: {name: %s, annotations: %s}
+spec: {provider: vault, parameters: {roleName: shop}}`, name, annotations))
+}
+
+// mount starts a pod, and is what the driver then does. The status has an owner that exists, or it would be collected as garbage.
+func (m *mountRig) mount(pod, class, version string) {
+	m.Helper()
+	template := programs.PodTemplate(nil)
+	owner, err := m.client.CoreV1().Pods(m.namespace).Create(m.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: template.Spec,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.put(m.resource("secretproviderclasspodstatuses"), fmt.Sprintf(`
+apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClassPodStatus
+metadata:
+  name: %[1]s-%[3]s-%[2]s
+  labels: {internal.secrets-store.csi.k8s.io/node-name: node-0}
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: %[1]s, uid: %[5]s}]
+status:
+  podName: %[1]s
+  secretProviderClassName: %[2]s
+  mounted: true
+  targetPath: /var/lib/kubelet/pods/%[5]s/volumes/kubernetes.io~csi/secrets/mount
+  objects: [{id: password, version: %[4]s}, {id: user, version: "1"}]`, pod, class, m.namespace, version, owner.UID))
+}
+
+// rotate is what the driver does when it finds another version in the store.
+func (m *mountRig) rotate(pod, class, version string) {
+	m.Helper()
+	client, name := m.resource("secretproviderclasspodstatuses"), pod+"-"+m.namespace+"-"+class
+	status, err := client.Get(m.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	objects := []any{map[string]any{"id": "password", "version": version}, map[string]any{"id": "user", "version": "1"}}
+	if err := unstructured.SetNestedSlice(status.Object, objects, "status", "objects"); err != nil {
+		m.Fatal(err)
+	}
+	if _, err := client.Update(m.Context(), status, metav1.UpdateOptions{}); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *mountRig) rotateAll(version string) {
+	m.Helper()
+	for _, pod := range []string{"web-a", "web-b", "web-c"} {
+		m.rotate(pod, "db", version)
+	}
+}
+
+// mountsClass has the pods mount a SecretProviderClass.
+func mountsClass(class string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		yes := true
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "secrets", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+			Driver: "secrets-store.csi.k8s.io", ReadOnly: &yes, VolumeAttributes: map[string]string{"secretProviderClass": class},
+		}}})
+	}
+}
+
+func TestWhatTheSecretsStoreDriverMountsRollsOnceForAllPods(t *testing.T) {
+	m := newMountRig(t)
+	m.class("db", "{}")
+	m.class("ignored", `{reloader.stakater.com/ignore: "true"}`)
+	reloader := func(annotations ...string) map[string]string {
+		all := map[string]string{}
+		for _, text := range annotations {
+			key, value, _ := strings.Cut(text, "=")
+			all[key] = value
+		}
+		return all
+	}
+	for _, w := range []workload{
+		{name: "web", on: "auto", read: mountsClass("db")},
+		{name: "named", on: "secretproviderclass/db"},
+		{name: "typed", annotations: reloader("secretproviderclass.reloader.stakater.com/auto=true"), read: mountsClass("db")},
+		{name: "listed", annotations: reloader("secretproviderclass.reloader.stakater.com/reload=d.")},
+		{
+			name: "excluded", read: mountsClass("db"),
+			annotations: reloader("reloader.stakater.com/auto=true", "secretproviderclasses.exclude.reloader.stakater.com/reload=db"),
+		},
+		{name: "of-ignored", on: "auto", read: mountsClass("ignored")},
+		{name: "bystander", on: "auto"},
+	} {
+		m.create(w)
+	}
+	want := once("statefulset/web", "statefulset/named", "statefulset/typed", "statefulset/listed")
+	for _, pod := range []string{"web-a", "web-b", "web-c"} {
+		m.mount(pod, "db", "VERSION-1")
+	}
+	m.mount("other", "ignored", "VERSION-1")
+	m.placeFence()
+	m.start()
+	m.rollsNothing("a pod starts with what no other has", func() { m.mount("web-d", "db", "VERSION-9") })
+	m.rolls("the pods get another version, one after the other", want, func() { m.rotateAll("VERSION-2") })
+	m.rolls("and another", want, func() { m.rotateAll("VERSION-3") })
+	m.rolls("the one of before again", want, func() { m.rotateAll("VERSION-2") })
+	m.rollsNothing("a class that is ignored changes", func() { m.rotate("other", "ignored", "VERSION-2") })
+	restart := func() {
+		m.stop(m.watcher)
+		m.startWatcher()
+	}
+	m.rollsNothing("the watcher starts again", restart)
+	m.stop(m.watcher)
+	m.rolls("another version comes before the watcher is back", want, func() {
+		m.mount("web-e", "db", "VERSION-10")
+		m.rotateAll("VERSION-4")
+		m.startWatcher()
+	})
+	m.rollsNothing("the watcher starts once more", restart)
+	for _, program := range []*programs.Program{m.watcher, m.actuator} {
+		if strings.Contains(program.Output(), "VERSION-") {
+			t.Errorf("the log of the %s has a version", program.Name())
+		}
+	}
+}
