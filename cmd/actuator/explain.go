@@ -51,6 +51,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	annotations.AddFlag(flags, &keys)
+	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	r.addTraceURL(flags)
 	r.streams.AddStreamFlag(flags)
 	return cmd

@@ -80,11 +80,12 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		concluder: concluder, syncer: syncer,
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
-			index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher, concluder: concluder,
+			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher, concluder: concluder,
 			syncer: syncer, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission, patcher: patcher,
+			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
+			patcher:   patcher,
 			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{

@@ -20,6 +20,7 @@ import (
 type dispatcher struct {
 	// dryRun decides and reports, and patches nothing.
 	dryRun    bool
+	policy    plan.Policy
 	kinds     workload.Kinds
 	index     *index
 	gathering *debounce
@@ -75,7 +76,7 @@ type verdict struct {
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := c.past(d.now()).Decide(w, c.change)
+		decision := d.policy.Decide(w, c.change, c.past(d.now()))
 		v.contradicted = v.contradicted || decision.Contradicted
 		if decision.Undated {
 			v.undated = append(v.undated, c.change)

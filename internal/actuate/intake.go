@@ -13,6 +13,7 @@ import (
 
 // intake takes events to the workloads, and the ExternalSecrets, that depend on their sources.
 type intake struct {
+	policy    plan.Policy
 	index     *index
 	baselines baselines
 	inFlight  *inFlightEvents
@@ -60,7 +61,7 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, change := recalled.workload, recalled.delivery.Change
 	w := i.index.get(key)
 	// What is pending or under way may be for a later event, which this one must not replace.
-	if w == nil || i.gathering.has(key, change.Source) || i.patcher.covers(key, change) || recalled.linked && !isMissed(w, change) {
+	if w == nil || i.gathering.has(key, change.Source) || i.patcher.covers(key, change) || recalled.linked && !i.isMissed(w, change) {
 		return
 	}
 	e := i.inFlight.begin(ctx, recalled.delivery)
@@ -72,8 +73,8 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 
 // isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does
 // something to the workload.
-func isMissed(w *workload.Workload, change events.Change) bool {
-	return plan.IsLaterThanLink(w, change) && plan.Decide(w, change, nil).Reason.Action() != plan.Skip
+func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
+	return plan.IsLaterThanLink(w, change) && i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
 }
 
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.
@@ -81,7 +82,7 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 	key, change := w.Key(), e.delivery.Change
 	// What a patch under way makes of the workload is known only when it is finished.
 	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
-		if decision := plan.Decide(w, change, from); decision.Reason.Action() == plan.Skip {
+		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {
 			i.concluder.conclude(ctx, e, w, decision)
 			return
 		}

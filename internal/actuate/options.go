@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -46,6 +47,8 @@ type Options struct {
 	// ReloaderStrategy is what a roll writes on the pod template for Reloader besides Keyturn's annotations: its marker, with "annotations",
 	// or its environment variables, with "env-vars". It counts with Reloader only. Default "annotations".
 	ReloaderStrategy string
+	// RollOnCreate is which workloads roll when a source is created. Default plan.CreateAuto.
+	RollOnCreate plan.Creation
 	// DryRun decides and reports, and patches nothing.
 	DryRun bool
 	// PatchWorkers is how many patches are sent at a time. Default 16.
@@ -101,7 +104,8 @@ const (
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		PatchWorkers: 16, ReloaderStrategy: strategyMarker, MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
+		PatchWorkers: 16, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
+		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
 	}
@@ -118,6 +122,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ReloaderStrategy, "reloader-strategy", o.ReloaderStrategy, "`strategy` of Reloader that says what a rollout with --reloader "+
 		"also writes on the pod template: its marker ("+strategyMarker+") or its variables ("+strategyVariables+")")
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
+	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
+		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
@@ -149,6 +155,9 @@ func (o *Options) reading() (workload.Reading, error) {
 	return workload.Reading{All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Keys: keys}, err
 }
 
+// policy returns what the flags have the plan do.
+func (o *Options) policy() plan.Policy { return plan.Policy{Create: o.RollOnCreate} }
+
 // Validate returns every problem of the options, a line each.
 func (o *Options) Validate() error {
 	var problems []error
@@ -170,6 +179,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxRollouts < 0 {
 		problems = append(problems, fmt.Errorf("--max-rollouts: %d, want 0 (no limit) or more", o.MaxRollouts))
+	}
+	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
+		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
 	}
 	if o.RolloutTimeout <= 0 {
 		problems = append(problems, fmt.Errorf("--rollout-timeout: %s, want more than 0", o.RolloutTimeout))

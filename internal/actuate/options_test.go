@@ -53,6 +53,10 @@ func TestOptionsValidate(t *testing.T) {
 			"--max-rollouts: -1, want 0 (no limit) or more",
 		},
 		{
+			"creations roll in a known way", func(o *Options) { o.RollOnCreate = "sometimes" },
+			`--roll-on-create: "sometimes", want one of ["auto" "always" "never"]`,
+		},
+		{
 			"a rollout takes some time", func(o *Options) { o.RolloutTimeout = 0 },
 			"--rollout-timeout: 0s, want more than 0",
 		},
@@ -81,6 +85,7 @@ func TestOptionsValidate(t *testing.T) {
 			"--settle: -1ns, want 0 or more\n" +
 				"--settle-max: -2ns, want --settle (-1ns) or more\n" +
 				"--max-rollouts: -3, want 0 (no limit) or more\n" +
+				`--roll-on-create: "", want one of ["auto" "always" "never"]` + "\n" +
 				"--rollout-timeout: 0s, want more than 0\n" +
 				"--patch-workers: 0, want 1 or more\n" +
 				"--max-syncs: 0, want 1 or more\n" +

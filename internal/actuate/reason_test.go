@@ -84,6 +84,11 @@ func reasonCases() []reasonCase {
 			}}
 		}},
 		{reason: plan.PodsWaited, change: created},
+		{reason: plan.CreationIgnored, change: created, ref: func(r *workload.Reference) { r.Optional = true }, options: func(o *Options) {
+			o.RollOnCreate = plan.CreateNever
+		}},
+		{reason: plan.Recreated, workload: rolled("b", "90"), change: func(c *events.Change) { c.Verb, c.UID = events.VerbObserved, "another" },
+			options: func(o *Options) { o.RollOnCreate = plan.CreateAlways }},
 		{reason: plan.Appeared, change: created, ref: func(r *workload.Reference) { r.Optional = true }},
 		{reason: plan.Changed},
 		{
@@ -200,7 +205,7 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 		got.kubeEvents = append(got.kubeEvents, event)
 	}
 	if !tt.unexplained {
-		got.explained = plan.Decide(w, change, nil).Reason // what explain decides
+		got.explained = options.policy().Decide(w, change, plan.Past{}).Reason // what explain decides
 	}
 	return got
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -21,6 +22,8 @@ type ExplainOptions struct {
 	Clients workload.Clients
 	// Reading is how the actuator reads workloads.
 	Reading workload.Reading
+	// Policy is that of the actuator.
+	Policy plan.Policy
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
 }
@@ -49,7 +52,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
 		return nil
 	}
-	return writeSources(ctx, options.Origins, reader, w, out)
+	return writeSources(ctx, options, reader, w, out)
 }
 
 // readWorkload reads the workload from the API server.
@@ -83,8 +86,8 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 }
 
 // writeSources writes a line for each source that the workload depends on.
-func writeSources(ctx context.Context, origins events.Origins, reader *events.Reader, w *workload.Workload, out io.Writer) error {
-	sources, err := dependencies(ctx, origins, reader, w)
+func writeSources(ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, out io.Writer) error {
+	sources, err := dependencies(ctx, options.Origins, reader, w)
 	if err != nil {
 		return err
 	}
@@ -95,8 +98,8 @@ func writeSources(ctx context.Context, origins events.Origins, reader *events.Re
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
 	for _, source := range sources {
-		stored, err := origins.Last(ctx, reader, source)
-		row, err := explain(w, source, stored, err)
+		stored, err := options.Origins.Last(ctx, reader, source)
+		row, err := explain(options.Policy, w, source, stored, err)
 		if err != nil {
 			return err
 		}

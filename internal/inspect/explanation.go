@@ -16,7 +16,7 @@ type explanation struct {
 }
 
 // explain explains the last event of a source, or the error of reading it.
-func explain(w *workload.Workload, source events.Source, stored events.Stored, err error) (explanation, error) {
+func explain(policy plan.Policy, w *workload.Workload, source events.Source, stored events.Stored, err error) (explanation, error) {
 	e := explanation{read: "by name only", asked: "-", changed: "-", rolled: "-"}
 	if ref := w.Reference(source); ref != nil {
 		e.read = "all keys"
@@ -39,7 +39,7 @@ func explain(w *workload.Workload, source events.Source, stored events.Stored, e
 		e.now = fmt.Sprintf("skip: its last event cannot be read: %v", err)
 		return e, nil
 	}
-	e.decide(plan.Decide(w, change, nil), change)
+	e.decide(policy.Decide(w, change, plan.Past{}), change)
 	return e, nil
 }
 

@@ -35,6 +35,7 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 		return false
 	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})
+	q.date()
 	changedAt := q.seen.changedAt
 	switch {
 	case changedAt == "":

@@ -34,7 +34,7 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto", password, test.state)
-			decision := Past{Written: test.written}.Decide(w, now)
+			decision := Policy{}.Decide(w, now, Past{Written: test.written})
 			if decision.Reason != test.want || decision.Undated != test.undated {
 				t.Errorf("got %s, undated %t; want %s, %t", decision.Reason, decision.Undated, test.want, test.undated)
 			}
@@ -75,7 +75,7 @@ func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
 			for _, state := range test.states {
 				state(w)
 			}
-			if got := test.past.Decide(w, changeOf(nil)).Reason; got != test.want {
+			if got := (Policy{}).Decide(w, changeOf(nil), test.past).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -17,33 +17,9 @@ const clockMargin = 10 * time.Second
 // RevertRetries is how often a roll for a change is repeated that someone else takes back.
 const RevertRetries = 3
 
-// Decide returns what a change of a source does to a workload:
-//
-//	w     the workload as last seen
-//	now   the last event of the source
-//	from  the content before the first change that is not decided yet; nil if it is not known
-//
-// It compares states, not steps: an event that is redelivered, late, or supersedes others leads to the same end.
+// Decide decides under the zero Policy. From is that of Past.
 func Decide(w *workload.Workload, now events.Change, from *events.Change) Decision {
-	return Past{From: from}.Decide(w, now)
-}
-
-// Decide is the function of that name, with all that is known of the past.
-func (p Past) Decide(w *workload.Workload, now events.Change) Decision {
-	ref := w.Reference(now.Source)
-	want := w.OptIn.Wants(now.Source, ref, now.Match)
-	decision := Decision{Source: now.Source, Want: want}
-	if !want.Wanted() {
-		decision.Reason = unwanted[want.Reason]
-		return decision
-	}
-	q := newQuestion(w, ref, want.Keys, now, p)
-	decision.Keys = q.seen.changed
-	decision.Record = q.record()
-	decision.Reason = q.reason()
-	decision.Contradicted = q.isContradicted()
-	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && p.From == nil && !q.isDated()
-	return decision
+	return Policy{}.Decide(w, now, Past{From: from})
 }
 
 var unwanted = map[workload.WantReason]Reason{
@@ -60,6 +36,8 @@ type question struct {
 	keys []string
 	now  events.Change
 	past Past
+	// policy is that of the installation. It is the zero Policy where only times are asked for.
+	policy Policy
 	// seen is what the pods read of the source.
 	seen view
 	// last is what the workload was last rolled for of the source, and recorded says that there is such a record.
@@ -70,7 +48,6 @@ type question struct {
 func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, now events.Change, past Past) question {
 	q := question{w: w, ref: ref, keys: keys, now: now, past: past, seen: viewOf(now, keys)}
 	q.last, q.recorded = w.Rolled[now.Source.String()]
-	q.date()
 	return q
 }
 
@@ -81,6 +58,9 @@ func (q *question) record() workload.RolledFor {
 
 // date finds when the content that the pods read has changed, where its keys do not say it.
 func (q *question) date() {
+	if q.isRecreated() || q.isRolledFor() {
+		q.seen.changedAt = q.now.ResourceVersion
+	}
 	if q.seen.changedAt == "" && !q.waited() && q.startedWithout() {
 		q.seen.changedAt = q.now.CreatedAt
 	}
@@ -107,6 +87,9 @@ func (q *question) reason() Reason {
 		return KeysNotConsumed
 	}
 	has := q.hasContent()
+	if q.isRecreated() {
+		has = None
+	}
 	if has != None && !q.mayHaveOther(has) {
 		return has
 	}
@@ -120,8 +103,7 @@ func (q *question) mayHaveOther(has Reason) bool {
 
 // lacksContent decides about content that is not known to be what the pods have. CameBack says that it was, before the workload waited.
 func (q *question) lacksContent(cameBack bool) Reason {
-	now, seen := q.now, q.seen
-	appeared := now.CreatedAt != "" && seen.changedAt == now.CreatedAt
+	now := q.now
 	reverts := q.w.Reverts(now.Source.String(), q.record())
 	switch {
 	case reverts > RevertRetries:
@@ -138,12 +120,8 @@ func (q *question) lacksContent(cameBack bool) Reason {
 		return PodsNewer
 	case cameBack:
 		return ChangedMeanwhile
-	case appeared && q.waited() && !q.recorded:
-		return PodsWaited
-	case appeared && !needs(q.ref):
-		return Appeared
 	}
-	return Changed
+	return q.byCreation()
 }
 
 // hasContent returns why the pods have the content already, None if that is not known.

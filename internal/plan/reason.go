@@ -61,6 +61,8 @@ const (
 	PodsNewer
 	PodsStarting
 	PodsWaited
+	CreationIgnored
+	Recreated
 	Appeared
 	Changed
 	Busy
@@ -116,6 +118,10 @@ var verdicts = map[Reason]verdict{
 	PodsNewer:    {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
 	PodsStarting: {"pods-starting", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
 	PodsWaited:   {"pods-waited", Record, history, "the pods could not start before the source existed"},
+	CreationIgnored: {
+		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
+	},
+	Recreated:    {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
 	Appeared:     {"appeared", Roll, people, "a source appeared that the pods can start without"},
 	Changed:      {"content-changed", Roll, people, "content that the pods read has changed"},
 	Busy:         {"busy", Hold, nobody, "the workload is being patched"},

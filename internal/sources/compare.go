@@ -16,7 +16,7 @@ const maxGone = 64
 //
 //	last event     object               event
 //	none           exists               observed; changed if it was created while the watcher ran, or after the one before
-//	exists         same content         none
+//	exists         same content         none; observed if another object of the name was created while the watcher ran
 //	exists         other content        changed
 //	exists, gone   an earlier state     none: another watcher has seen more of the same object
 //	exists         gone                 deleted
@@ -59,7 +59,10 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		}
 		return differs(before, now, names), true
 	}
-	if before.verb == events.VerbDeleted {
+	// An object of the same content that was created meanwhile is another one. Who finds one in a list cannot say that: all of a cluster are
+	// others after it was built again.
+	isAnother := created && before.uid != string(now.UID) && compareVersions(now.ResourceVersion, before.version) > 0
+	if before.verb == events.VerbDeleted || isAnother {
 		again := describe(now, events.VerbObserved, before)
 		again.Previous = before.all.text(before.keyID)
 		return again, true

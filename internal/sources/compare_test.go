@@ -116,8 +116,20 @@ func TestCompare(t *testing.T) {
 			before: []*object{one("u", 10)}, now: other("v", 9), want: "changed v/9@9 {a b@9} [b] previous",
 		},
 		{
-			name:   "the same content in another object is nothing",
-			before: []*object{one("u", 5)}, now: one("v", 6), created: true, want: nothing,
+			name:   "the same content in another object is nothing where nobody has seen that it was created",
+			before: []*object{one("u", 5)}, now: one("v", 6), want: nothing,
+		},
+		{
+			name:   "the same content in another object that was created is observed",
+			before: []*object{one("u", 5)}, now: one("v", 6), created: true, want: "observed v/6 {a b} [] previous",
+		},
+		{
+			name:   "an earlier object of the same content is nothing: the watcher lags behind another one",
+			before: []*object{one("v", 6)}, now: one("u", 5), created: true, want: nothing,
+		},
+		{
+			name:   "the same object is not observed again because its last event was tried twice",
+			before: []*object{one("u", 5)}, now: one("u", 5), created: true, want: nothing,
 		},
 		{
 			name:   "other content has changed, in the key that is other",
