@@ -52,6 +52,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
+	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	r.addTraceURL(flags)
 	r.streams.AddStreamFlag(flags)
 	return cmd

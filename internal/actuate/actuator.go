@@ -42,8 +42,12 @@ func New(options Options) (*Actuator, error) {
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := options.kinds()
+	if err != nil {
+		return nil, fmt.Errorf("--ignore-workload-kinds: %w", err)
+	}
 	a := &Actuator{surroundings: surroundings{
-		options: options, kinds: options.kinds(), log: options.Logger.With("component", "actuator"),
+		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest

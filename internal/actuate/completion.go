@@ -2,11 +2,13 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
@@ -36,6 +38,9 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.recorder.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
+	case errors.Is(result.err, errTerminating):
+		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
+		c.gathering.releaseHeld(c.now())
 	case kube.HasChanged(result.err):
 		c.decideAgain(ctx, r)
 	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:

@@ -49,6 +49,10 @@ type Options struct {
 	ReloaderStrategy string
 	// RollOnCreate is which workloads roll when a source is created. Default plan.CreateAuto.
 	RollOnCreate plan.Creation
+	// RollOnDelete has a deleted source roll the workloads whose pods can start without it. Default false.
+	RollOnDelete bool
+	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
+	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
 	DryRun bool
 	// PatchWorkers is how many patches are sent at a time. Default 16.
@@ -124,6 +128,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
 		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
+	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
+	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
+		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
 	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
@@ -141,12 +148,12 @@ func (o *Options) clients() workload.Clients {
 }
 
 // kinds returns the kinds of workloads that are rolled.
-func (o *Options) kinds() workload.Kinds {
-	kinds := workload.BuiltIn()
-	if o.ArgoRollouts {
-		kinds = append(kinds, workload.ArgoRollout())
+func (o *Options) kinds() (workload.Kinds, error) {
+	all, ignored := append(workload.BuiltIn(), workload.ArgoRollout()), o.IgnoreWorkloadKinds
+	if !o.ArgoRollouts {
+		ignored = append(slices.Clone(ignored), workload.ArgoRollout().Name)
 	}
-	return kinds
+	return all.Without(ignored)
 }
 
 // reading returns how workloads are read.
@@ -156,7 +163,9 @@ func (o *Options) reading() (workload.Reading, error) {
 }
 
 // policy returns what the flags have the plan do.
-func (o *Options) policy() plan.Policy { return plan.Policy{Create: o.RollOnCreate} }
+func (o *Options) policy() plan.Policy {
+	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
+}
 
 // Validate returns every problem of the options, a line each.
 func (o *Options) Validate() error {
@@ -182,6 +191,9 @@ func (o *Options) Validate() error {
 	}
 	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
 		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
+	}
+	if _, err := o.kinds(); err != nil {
+		problems = append(problems, fmt.Errorf("--ignore-workload-kinds: %w", err))
 	}
 	if o.RolloutTimeout <= 0 {
 		problems = append(problems, fmt.Errorf("--rollout-timeout: %s, want more than 0", o.RolloutTimeout))

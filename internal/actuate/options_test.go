@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -55,6 +56,11 @@ func TestOptionsValidate(t *testing.T) {
 		{
 			"creations roll in a known way", func(o *Options) { o.RollOnCreate = "sometimes" },
 			`--roll-on-create: "sometimes", want one of ["auto" "always" "never"]`,
+		},
+		{"a kind is ignored by its plural", func(o *Options) { o.IgnoreWorkloadKinds = []string{"cronjobs"} }, ""},
+		{
+			"what is ignored is a kind", func(o *Options) { o.IgnoreWorkloadKinds = []string{"pods"} },
+			`--ignore-workload-kinds: "pods", want any of deployment, statefulset, daemonset, cronjob, rollout, job, or their plurals`,
 		},
 		{
 			"a rollout takes some time", func(o *Options) { o.RolloutTimeout = 0 },
@@ -114,6 +120,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	err := flags.Parse([]string{
 		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
+		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +129,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
+		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"},
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -115,6 +115,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	id := r.workload.ID
+	if r.forDeletion && isTerminating(callCtx, p.clients.Typed, id.Namespace) {
+		return patchResult{roll: r, err: errTerminating}
+	}
 	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
 	if err != nil {
 		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of

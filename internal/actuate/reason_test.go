@@ -3,16 +3,13 @@ package actuate
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +47,8 @@ func reasonCases() []reasonCase {
 		}
 	}
 	created := func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }
+	deleted := func(c *events.Change) { c.Verb = events.VerbDeleted }
+	rollOnDelete := func(o *Options) { o.RollOnDelete = true }
 	pods := func(w *workload.Workload) { w.Progress.Pods = 3 }
 	peer := func(l *loop, w *workload.Workload, mutate func(*workload.Workload)) {
 		p := *w
@@ -63,6 +62,15 @@ func reasonCases() []reasonCase {
 		{reason: plan.SourceIgnored, change: func(c *events.Change) { c.Ignore = true }},
 		{reason: plan.PulledOnly, ref: func(r *workload.Reference) { r.ByPull = true }},
 		{reason: plan.SourceDeleted, change: func(c *events.Change) { c.Verb = events.VerbDeleted }},
+		{reason: plan.SourceNeeded, change: deleted, options: rollOnDelete},
+		{reason: plan.Deleted, change: deleted, options: rollOnDelete, ref: func(r *workload.Reference) { r.Optional = true }},
+		{
+			reason: plan.NamespaceTerminating, unexplained: true, change: deleted, ref: func(r *workload.Reference) { r.Optional = true },
+			options: func(o *Options) {
+				rollOnDelete(o)
+				o.Client = terminating()
+			},
+		},
 		{reason: plan.FirstSeen, change: func(c *events.Change) {
 			c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil
 			c.Keys["password"] = events.Key{Fingerprint: fp("2")}
@@ -255,47 +263,4 @@ func (got *told) spanSays(reason string) bool {
 		}
 	}
 	return false
-}
-
-// counted is how many decisions with the reason were counted.
-func (got *told) counted(t *testing.T, reason string) int64 {
-	t.Helper()
-	var count int64
-	for _, point := range collect(t, got.metrics)["keyturn.decisions"].(metricdata.Sum[int64]).DataPoints {
-		if value, _ := point.Attributes.Value("reason"); value.AsString() == reason {
-			count += point.Value
-		}
-	}
-	return count
-}
-
-// outcome reports whether there is an outcome with the reason and a message.
-func (got *told) outcome(reason string) bool {
-	for _, outcome := range got.outcomes {
-		if outcome.Reason == reason && outcome.Message != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// kubeEvent reports whether there is a Kubernetes Event that begins with the reason.
-func (got *told) kubeEvent(reason string) bool {
-	return slices.ContainsFunc(got.kubeEvents, func(e *corev1.Event) bool { return strings.HasPrefix(e.Message, reason+": ") })
-}
-
-// collect returns what was measured, by the names of the instruments.
-func collect(t *testing.T, reader sdkmetric.Reader) map[string]metricdata.Aggregation {
-	t.Helper()
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
-		t.Fatal(err)
-	}
-	measured := make(map[string]metricdata.Aggregation)
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			measured[m.Name] = m.Data
-		}
-	}
-	return measured
 }

@@ -28,7 +28,9 @@ type roll struct {
 	content map[string]workload.RolledFor
 	// rolls is false for a patch that only records.
 	rolls bool
-	patch workload.Patch
+	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
+	forDeletion bool
+	patch       workload.Patch
 	// started is the outcome of a patch that rolls, but for what only its answer says.
 	started events.Outcome
 	// corrects is what a patch does that is for no change. Nil: it is for changes.
@@ -62,6 +64,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		r.content[decision.Source.String()] = decision.Record
 		if decision.Reason.Action() == plan.Roll {
 			r.rolls = true
+			r.forDeletion = r.forDeletion || decision.Reason == plan.Deleted
 			r.causes = append(r.causes, p.changes[decision.Source])
 		}
 	}

@@ -35,7 +35,7 @@ func (s *simulation) take() {
 		c = s.pending.changes[change.Source]
 	}
 	if c == nil {
-		decision := plan.Decide(s.w, change, from)
+		decision := s.policy.Decide(s.w, change, plan.Past{From: from})
 		s.notef("  took %s %s: %s", change.Source, change.ID(), decision.Reason)
 		if s.inFlight == nil && decision.Reason.Action() == plan.Skip {
 			s.conclude(change)
@@ -69,7 +69,7 @@ func (s *simulation) dispatch() {
 	s.pending = nil
 	var doing []plan.Decision
 	for source, c := range p.changes {
-		decision := plan.Decide(s.w, c.change, c.from)
+		decision := s.policy.Decide(s.w, c.change, plan.Past{From: c.from})
 		s.notef("  decided %s %s: %s", source, c.change.ID(), decision.Reason)
 		if decision.Reason.Action() == plan.Skip {
 			delete(p.changes, source)

@@ -99,7 +99,7 @@ func (s *simulation) seeOptIn() {
 	}
 	s.opt.unseen = false
 	after := *s.w
-	after.Version, after.OptIn = strconv.Itoa(s.version), s.opt.all
+	after.Version, after.OptIn, after.Written = strconv.Itoa(s.version), s.opt.all, timeOf(s.opt.at)
 	for _, fresh := range after.LinkAfter(s.w, strconv.Itoa(s.opt.at)) {
 		for _, source := range s.sources {
 			if source.Source == fresh {
@@ -115,7 +115,7 @@ func (s *simulation) seeOptIn() {
 func (s *simulation) recall() {
 	for _, source := range s.opt.asked {
 		waits := s.pending != nil && s.pending.changes[source.Source] != nil
-		if waits || !plan.IsLaterThanLink(s.w, source.event) || plan.Decide(s.w, source.event, nil).Reason.Action() == plan.Skip {
+		if waits || !plan.IsLaterThanLink(s.w, source.event) || s.policy.Decide(s.w, source.event, plan.Past{}).Reason.Action() == plan.Skip {
 			continue
 		}
 		if s.pending == nil {

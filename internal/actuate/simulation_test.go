@@ -20,6 +20,7 @@ type simulation struct {
 	// calm is without failures, restarts and sources that go away. Then the actuator knows everything, and no roll is for
 	// nothing.
 	calm    bool
+	policy  plan.Policy
 	version int
 	sources []*simulatedSource
 	w       *workload.Workload
@@ -40,7 +41,7 @@ type simulation struct {
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	s := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 2)), calm: seed%2 == 0, version: 95,
-		baselines: make(baselines), log: []string{fmt.Sprintf("seed %d", seed)},
+		policy: plan.Policy{Delete: seed%3 == 0}, baselines: make(baselines), log: []string{fmt.Sprintf("seed %d", seed)},
 	}
 	// Of the Secret a and b are read, and without a the pods do not start. The ConfigMap is read as a whole.
 	secret := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"a", "b"}, Required: []string{"a"}}
@@ -187,14 +188,14 @@ func (s *simulation) check() {
 	for _, source := range s.sources {
 		// It changed before the workload asked for it, or nobody knew any more since when that was.
 		earlier := source.toldAt <= s.opt.at || source.unlinked
-		decision := plan.Decide(s.w, source.event, nil)
+		decision := s.policy.Decide(s.w, source.event, plan.Past{})
 		if decision.Reason.Action() != plan.Skip && !earlier {
 			s.failf("%s: its last event comes again and would have it %s: %s", source, decision.Reason.Action(), decision.Reason)
 		}
 		content, complete := source.read()
 		switch {
 		case s.waiting || !complete || content == source.pods || earlier:
-		case content == "absent" || decision.Reason == plan.KeyMissing:
+		case content == "absent" && !s.policy.Delete || content == "absent" && !source.ref.Optional || decision.Reason == plan.KeyMissing:
 			// Running pods keep what they have.
 		case (source.strayed || !source.decided[source.podsEvent]) && source.publishedAt[content] < s.startedAt:
 			// They started with content that was superseded before the actuator decided about it, and by then it had gone back

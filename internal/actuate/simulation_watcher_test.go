@@ -3,9 +3,13 @@ package actuate
 import (
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
+
+// timeOf is when a version was written.
+func timeOf(version int) time.Time { return written.Add(time.Duration(version) * time.Second) }
 
 func (s *simulation) change(source *simulatedSource) {
 	name, value, n := []string{"a", "b", "c"}[s.random.IntN(3)], strconv.Itoa(s.random.IntN(3)), s.random.IntN(10)
@@ -51,7 +55,7 @@ func (s *simulation) watch(source *simulatedSource) {
 		return
 	case source.data == nil:
 		change = before
-		change.Verb, change.Changed, change.Previous = events.VerbDeleted, nil, ""
+		change.Verb, change.Changed, change.Previous, change.Time = events.VerbDeleted, nil, "", timeOf(s.version)
 	default:
 		change.Keys, change.Fingerprint = printsOf(source.data)
 		if known && !same {

@@ -11,7 +11,7 @@ func (q *question) byCreation() Reason {
 		return Recreated
 	case q.waited() && !q.recorded:
 		return PodsWaited
-	case !q.recorded && q.policy.Create == CreateNever:
+	case (!q.recorded || q.isBack()) && q.policy.Create == CreateNever:
 		return CreationIgnored
 	case !needs(q.ref) && q.policy.Create != CreateNever:
 		return Appeared
@@ -21,7 +21,8 @@ func (q *question) byCreation() Reason {
 
 // hasAppeared reports whether what the pods read is as it was when the source was created.
 func (q *question) hasAppeared() bool {
-	return q.now.CreatedAt != "" && q.seen.changedAt == q.now.CreatedAt || q.isRecreated()
+	isBack := q.isBack() && (q.now.Created || q.now.Verb == events.VerbObserved)
+	return q.now.CreatedAt != "" && q.seen.changedAt == q.now.CreatedAt || isBack || q.isRecreated()
 }
 
 // isRecreated reports whether the source was created anew with the content that the workload has, and whether that has it rolled. Each object
@@ -39,5 +40,6 @@ func (q *question) isRecreated() bool {
 
 // isRolledFor reports whether the workload was rolled for this very event, which tells of an object and not only of its content.
 func (q *question) isRolledFor() bool {
-	return q.recorded && q.now.Verb == events.VerbObserved && q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
+	isCreation := q.now.Verb == events.VerbObserved || q.now.Created
+	return q.recorded && isCreation && q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 }

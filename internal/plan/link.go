@@ -34,6 +34,9 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	if !linked || !want.Wanted() {
 		return false
 	}
+	if now.Verb == events.VerbDeleted {
+		return !link.Written.IsZero() && now.Time.After(link.Written) // The event has no resourceVersion of the deletion.
+	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})
 	q.date()
 	changedAt := q.seen.changedAt

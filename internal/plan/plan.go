@@ -53,12 +53,16 @@ func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, n
 
 // record returns what the record says when the pods have what the event is about.
 func (q *question) record() workload.RolledFor {
-	return workload.RolledFor{Fingerprint: q.seen.fingerprint, Version: q.seen.changedAt, UID: q.now.UID, Scope: q.seen.scope}
+	record := workload.RolledFor{Fingerprint: q.seen.fingerprint, Version: q.seen.changedAt, UID: q.now.UID, Scope: q.seen.scope}
+	if q.isDeletion() {
+		return workload.DeletedAfter(record)
+	}
+	return record
 }
 
 // date finds when the content that the pods read has changed, where its keys do not say it.
 func (q *question) date() {
-	if q.isRecreated() || q.isRolledFor() {
+	if q.isDeletion() || q.isRecreated() || q.isBack() || q.isRolledFor() {
 		q.seen.changedAt = q.now.ResourceVersion
 	}
 	if q.seen.changedAt == "" && !q.waited() && q.startedWithout() {
@@ -80,7 +84,7 @@ func (q *question) reason() Reason {
 	case now.Ignore:
 		return SourceIgnored
 	case now.Verb == events.VerbDeleted:
-		return SourceDeleted
+		return q.byDeletion()
 	case seen.changedAt == "" && now.ChangedAt == "":
 		return FirstSeen
 	case seen.changedAt == "":

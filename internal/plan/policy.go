@@ -24,6 +24,8 @@ func Creations() []Creation { return []Creation{CreateAuto, CreateAlways, Create
 // Policy is what the operator of an installation has chosen. The zero value has CreateAuto.
 type Policy struct {
 	Create Creation
+	// Delete has a deleted source roll the workloads whose pods can start without it, once for each object.
+	Delete bool
 }
 
 // Decide returns what a change of a source does to a workload:

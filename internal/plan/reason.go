@@ -49,6 +49,7 @@ const (
 	SourceIgnored
 	PulledOnly
 	SourceDeleted
+	SourceNeeded
 	FirstSeen
 	KeysNotConsumed
 	KeyMissing
@@ -64,6 +65,7 @@ const (
 	CreationIgnored
 	Recreated
 	Appeared
+	Deleted
 	Changed
 	Busy
 	Limit
@@ -71,6 +73,7 @@ const (
 	CanaryFirst
 	LowerWave
 	DryRun
+	NamespaceTerminating
 	WorkloadGone
 )
 
@@ -95,12 +98,15 @@ type verdict struct {
 
 // verdicts defines the reasons: name, action, audience and sentence.
 var verdicts = map[Reason]verdict{
-	Unknown:         {"unknown", Skip, history, "nothing is known of the source"},
-	NotOptedIn:      {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
-	Excluded:        {"excluded", Skip, nobody, "the workload's annotations exclude this source"},
-	SourceIgnored:   {"source-ignored", Skip, history, "the source has an ignore annotation"},
-	PulledOnly:      {"pulled-only", Skip, nobody, "the source is only used to pull images, and each pull reads it anew"},
-	SourceDeleted:   {"source-deleted", Skip, history, "the source was deleted; running pods keep what they have"},
+	Unknown:       {"unknown", Skip, history, "nothing is known of the source"},
+	NotOptedIn:    {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
+	Excluded:      {"excluded", Skip, nobody, "the workload's annotations exclude this source"},
+	SourceIgnored: {"source-ignored", Skip, history, "the source has an ignore annotation"},
+	PulledOnly:    {"pulled-only", Skip, nobody, "the source is only used to pull images, and each pull reads it anew"},
+	SourceDeleted: {"source-deleted", Skip, history, "the source was deleted; running pods keep what they have"},
+	SourceNeeded: {
+		"source-needed", Skip, history, "the source was deleted, and new pods could not start without it; running pods keep what they have",
+	},
 	FirstSeen:       {"first-seen", Skip, nobody, "the source has not changed since it was first seen"},
 	KeysNotConsumed: {"keys-not-consumed", Skip, history, "no key that the pods read has changed"},
 	KeyMissing:      {"key-missing", Skip, people, "a key that the pods cannot start without is missing; running pods are left alone"},
@@ -121,15 +127,19 @@ var verdicts = map[Reason]verdict{
 	CreationIgnored: {
 		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
 	},
-	Recreated:    {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
-	Appeared:     {"appeared", Roll, people, "a source appeared that the pods can start without"},
-	Changed:      {"content-changed", Roll, people, "content that the pods read has changed"},
-	Busy:         {"busy", Hold, nobody, "the workload is being patched"},
-	Limit:        {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
-	PeerFailed:   {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
-	CanaryFirst:  {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
-	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
-	DryRun:       {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
+	Recreated:   {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
+	Appeared:    {"appeared", Roll, people, "a source appeared that the pods can start without"},
+	Deleted:     {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
+	Changed:     {"content-changed", Roll, people, "content that the pods read has changed"},
+	Busy:        {"busy", Hold, nobody, "the workload is being patched"},
+	Limit:       {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
+	PeerFailed:  {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
+	CanaryFirst: {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
+	LowerWave:   {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
+	DryRun:      {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
+	NamespaceTerminating: {
+		"namespace-terminating", Skip, nobody, "the namespace is being deleted, so nothing in it is rolled",
+	},
 	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},
 }
 

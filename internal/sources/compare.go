@@ -31,7 +31,9 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
-		return before.content(events.VerbDeleted), true
+		gone := before.content(events.VerbDeleted)
+		gone.Ignore, gone.Match = before.ignore, before.match
+		return gone, true
 	case !before.isReadable():
 		return appeared(now, created), true
 	case before.isAheadOf(now):

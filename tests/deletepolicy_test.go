@@ -1,0 +1,63 @@
+package tests
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+func TestADeletionRollsWhoCanStartWithoutTheSource(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--roll-on-delete"}})
+	all, optional := r.placeCreated()
+	db := func(value string) { r.write(events.KindSecret, "db", map[string]string{"a": value}) }
+	db("one")
+	r.start()
+
+	r.rolls("the Secret is deleted", optional, func() { r.remove(events.KindSecret, "db") })
+	r.rollsNothing("both programs start once more", func() {
+		r.stop(r.watcher)
+		r.stop(r.actuator)
+		r.start()
+	})
+	r.rolls("it is created with the content that it had", optional, func() { db("one") })
+	r.rolls("it changes", all, func() { db("two") })
+	r.rolls("it is deleted while the actuator is down", optional, func() {
+		r.stop(r.actuator)
+		r.remove(events.KindSecret, "db")
+		r.startActuator()
+	})
+	r.rolls("it is created with other content", all, func() { db("three") })
+}
+
+func TestTheDeletionOfANamespaceRollsNothing(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--roll-on-delete"}})
+	r.write(events.KindSecret, "db", map[string]string{"a": "one"})
+	r.create(workload{name: "web", on: "auto", read: optionalAll(events.KindSecret, "db")})
+	// It stays for as long as the test looks at it, as with an operator that has something to clean up.
+	finalize := func(patch string) {
+		sets := r.client.AppsV1().StatefulSets(r.namespace)
+		if _, err := sets.Patch(r.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	finalize(`{"metadata":{"finalizers":["example.com/keep"]}}`)
+	r.start()
+	before := r.tally()
+	if err := r.client.CoreV1().Namespaces().Delete(r.Context(), r.namespace, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("it is decided that nothing is rolled", func(context.Context) bool {
+		return strings.Contains(r.actuator.Output(), "namespace-terminating")
+	})
+	if diff := cmp.Diff(tally{}, r.tally().since(before)); diff != "" {
+		t.Errorf("rollouts (-want +got):\n%s", diff)
+	}
+	finalize(`{"metadata":{"finalizers":null}}`)
+}
