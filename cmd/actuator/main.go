@@ -36,6 +36,6 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	}
 	a.AddCommonFlags(cmd.PersistentFlags())
 	a.AddRunFlags(cmd.Flags())
-	cmd.AddCommand(newExplainCommand(a), newHistoryCommand(a), newClustersCommand(a), newDeadLettersCommand(a))
+	cmd.AddCommand(newExplainCommand(a), newHistoryCommand(a), newCompareCommand(a), newClustersCommand(a), newDeadLettersCommand(a))
 	return cmd
 }

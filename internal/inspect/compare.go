@@ -1,0 +1,115 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// CompareOptions are what to compare.
+type CompareOptions struct {
+	// Cluster is the cluster whose decisions to read.
+	Cluster string
+	// Namespace compares only its workloads. Empty compares all.
+	Namespace string
+	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty compares all that the stream keeps.
+	Since string
+	// Clients read the workloads.
+	Clients workload.Clients
+}
+
+// Comparison is what Keyturn would have rolled, beside what Reloader has. Make one with NewComparison.
+type Comparison struct {
+	query   events.HistoryQuery
+	clients workload.Clients
+}
+
+// NewComparison validates the options.
+func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
+	history := HistoryOptions{Cluster: options.Cluster, Namespace: options.Namespace, Since: options.Since, Output: "table"}
+	query, err := history.query(now)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{query: query, clients: options.Clients}, nil
+}
+
+// Write writes a line for each workload and source for which one of the two rolled, or would have, and how many there are.
+func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
+	decided, err := readDecisions(ctx, reader, c.query)
+	if err != nil {
+		return err
+	}
+	var rows []comparedRow
+	for _, kind := range append(workload.BuiltIn(), workload.ArgoRollout()) {
+		err := c.each(ctx, kind, func(w events.Workload, mark reloaderMark) {
+			rows = append(rows, decided.compare(w, mark, c.query.Since)...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(rows, comparedRow.compare)
+	return writeCompared(out, rows)
+}
+
+// each calls a function for each workload of a kind. An API server that does not serve a custom kind, or keeps it from the reader, has none.
+func (c *Comparison) each(ctx context.Context, kind workload.Kind, do func(events.Workload, reloaderMark)) error {
+	options := metav1.ListOptions{Limit: 500}
+	for {
+		list, err := kind.Objects(c.clients, c.query.Namespace).List(ctx, options)
+		if kind.Component != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		err = meta.EachListItem(list, func(obj runtime.Object) error {
+			if about, template, ok := kind.Template(obj); ok {
+				do(events.Workload{Kind: kind.Name, Namespace: about.Namespace, Name: about.Name}, markOf(about, template))
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("reading the list of %s: %w", kind.Resource, err)
+		}
+		page, err := meta.ListAccessor(list)
+		if err != nil {
+			return fmt.Errorf("reading the list of %s: %w", kind.Resource, err)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func writeCompared(out io.Writer, rows []comparedRow) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ROLLED BY\tNAMESPACE\tWORKLOAD\tSOURCE\tWHY")
+	count := make(map[who]int)
+	for _, row := range rows {
+		count[row.who]++
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", row.who, row.workload.Namespace, row.workload, row.source, row.why)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("writing the comparison: %w", err)
+	}
+	var counts []string
+	for _, who := range []who{both, keyturnOnly, reloaderOnly, unclear} {
+		counts = append(counts, fmt.Sprintf("%s: %d", who, count[who]))
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", strings.Join(counts, ", "))
+	return err
+}

@@ -1,0 +1,240 @@
+package inspect
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// reloadedBy notes on a Deployment that a field manager wrote it, some time after the change of changeOfDB.
+func reloadedBy(d *appsv1.Deployment, manager string, after time.Duration) *appsv1.Deployment {
+	at := metav1.NewTime(historyNow.Add(after))
+	d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at})
+	return d
+}
+
+// withVariable has a variable as Reloader writes it.
+func withVariable(d *appsv1.Deployment, name string) *appsv1.Deployment {
+	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: name, Value: "hash"}}
+	return d
+}
+
+// withMarker has the annotation that Reloader writes.
+func withMarker(d *appsv1.Deployment, text string) *appsv1.Deployment {
+	d.Spec.Template.Annotations = map[string]string{"reloader.stakater.com/last-reloaded-from": text}
+	return d
+}
+
+const (
+	marksDB  = `{"type":"SECRET","name":"db","namespace":"shop","hash":"h","containerRefs":["app"],"observedAt":1}`
+	marksTLS = `{"type":"SECRET","name":"tls","namespace":"shop"}`
+)
+
+func TestCompareSaysWhoRolled(t *testing.T) {
+	decided := func(reason string) events.Outcome {
+		return events.Outcome{Verb: events.VerbSkipped, Reason: reason, Message: "said"}
+	}
+	cronJob := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	tests := []struct {
+		name    string
+		object  runtime.Object
+		decided []events.Outcome
+		want    string
+	}{
+		{
+			name:   "both, with Reloader's variable",
+			object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_DB_SECRET"), "Reloader", 0), decided: []events.Outcome{decided("pods-newer")},
+			want: "both  shop  deployment/web  secret/db  pods-newer; said",
+		},
+		{
+			name:   "both, with Reloader's annotation, although it came later",
+			object: reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", time.Minute), decided: []events.Outcome{decided("dry-run")},
+			want: "both  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			name: "both, although a later change was not for the pods", object: reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0),
+			decided: []events.Outcome{decided("dry-run"), decided("keys-not-consumed")},
+			want:    "both  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			name: "Keyturn only", object: deploymentOf("web", nil), decided: []events.Outcome{decided("dry-run")},
+			want: "keyturn only  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			name:   "Keyturn only, because Reloader rolled before the change",
+			object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_DB_SECRET"), "Reloader", -time.Minute), decided: []events.Outcome{decided("dry-run")},
+			want: "keyturn only  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			name:   "Keyturn only, because another manager wrote the marks",
+			object: reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "keyturn", 0), decided: []events.Outcome{decided("dry-run")},
+			want: "keyturn only  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			name: "Reloader only, with Keyturn's reason", object: reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0),
+			decided: []events.Outcome{decided("keys-not-consumed")},
+			want:    "reloader only  shop  deployment/web  secret/db  keys-not-consumed; said",
+		},
+		{
+			name: "Reloader only, without a decision", object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_DB_SECRET"), "Reloader", 0),
+			want: "reloader only  shop  deployment/web  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn",
+		},
+		{
+			name: "Reloader only, for a source of which no change is known", object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", 0),
+			want: "reloader only  shop  deployment/web  secret/tls  no decision: the workload does not opt in, or the change is none to Keyturn",
+		},
+		{
+			name:   "it is unclear, because Reloader names only the last",
+			object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", 0), decided: []events.Outcome{decided("dry-run")},
+			want: "reloader only  shop  deployment/web  secret/tls  no decision: the workload does not opt in, or the change is none to Keyturn\n" +
+				"unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has rolled it for secret/tls since, and names no other source",
+		},
+		{
+			name: "it is unclear of a CronJob", object: cronJob,
+			decided: []events.Outcome{{Verb: events.VerbSkipped, Reason: "dry-run", Workload: events.Workload{Kind: "cronjob"}}},
+			want:    "unclear  shop  cronjob/web  secret/db  dry-run; Reloader starts a Job, and leaves no mark on the CronJob",
+		},
+		{name: "neither", object: deploymentOf("web", nil), decided: []events.Outcome{decided("same-content")}},
+		{name: "neither, of a variable whose source has not changed", object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_TLS_SECRET"), "Reloader", 0)},
+		{name: "neither of late", object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", -48*time.Hour)},
+		{name: "neither, with a marker of another's", object: reloadedBy(withMarker(deploymentOf("web", nil), `{"type":"SECRET","name":"../x"}`), "Reloader", 0)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bus := busesOf(t, "demo")[0]
+			change := changeOfDB()
+			publish(t, bus, change)
+			for i, outcome := range tt.decided {
+				publishDecided(t, bus, outcome, change, i)
+			}
+			got := compared(t, bus, tt.object)
+			var want strings.Builder
+			for line := range strings.Lines(tt.want) {
+				want.WriteString(strings.TrimSpace(line) + "\n")
+			}
+			if diff := cmp.Diff(want.String(), got); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// publishDecided publishes the outcome for a workload web and a change.
+func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, change events.Change, second int) {
+	t.Helper()
+	kind := outcome.Workload.Kind
+	if kind == "" {
+		kind = "deployment"
+	}
+	outcome.Workload = events.Workload{Kind: kind, Namespace: "shop", Name: "web", UID: "uid-web"}
+	outcome.Cluster, outcome.Cause, outcome.ResourceVersion = "demo", change.ID(), "51"
+	outcome.Time = historyNow.Add(time.Duration(1+second) * time.Second)
+	outcome.Sources = []events.OutcomeSource{{Source: "secret/db", Event: change.ID()}}
+	for _, err := range bus.PublishOutcomes(t.Context(), outcome) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compared returns the rows of a comparison, with two spaces between the columns.
+func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
+	t.Helper()
+	rollouts := map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}
+	options := CompareOptions{Cluster: "demo", Since: historyNow.Add(-24 * time.Hour).Format(time.RFC3339), Clients: workload.Clients{
+		Typed: fake.NewClientset(objects...), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), rollouts),
+	}}
+	comparison, err := NewComparison(options, historyNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := comparison.Write(t.Context(), &bus.Reader, &out); err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(out.String(), "\n\n")
+	var rows strings.Builder
+	for line := range strings.Lines(table + "\n") {
+		columns := strings.FieldsFunc(strings.ReplaceAll(line, "  ", "\t"), func(c rune) bool { return c == '\t' || c == '\n' })
+		for i := range columns {
+			columns[i] = strings.TrimSpace(columns[i])
+		}
+		if columns[0] != "ROLLED BY" {
+			rows.WriteString(strings.Join(columns, "  ") + "\n")
+		}
+	}
+	return rows.String()
+}
+
+func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	change := changeOfDB()
+	publish(t, bus, change)
+	publishDecided(t, bus, events.Outcome{Verb: events.VerbSkipped, Reason: "dry-run"}, change, 0)
+	same := reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0)
+	differs := reloadedBy(withMarker(deploymentOf("zoo", nil), marksDB), "Reloader", 0)
+	comparison := Comparison{query: events.HistoryQuery{Clusters: []string{"demo"}}, clients: workload.Clients{
+		Typed: fake.NewClientset(same, differs), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}),
+	}}
+	var out bytes.Buffer
+	if err := comparison.Write(t.Context(), &bus.Reader, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := `ROLLED BY      NAMESPACE  WORKLOAD        SOURCE     WHY
+reloader only  shop       deployment/zoo  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn
+both           shop       deployment/web  secret/db  dry-run
+
+both: 1, keyturn only: 0, reloader only: 1, unclear: 0
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompareRefusesATimeThatIsNone(t *testing.T) {
+	_, err := NewComparison(CompareOptions{Cluster: "demo", Since: "yesterday"}, historyNow)
+	if err == nil || !strings.Contains(err.Error(), `--since: "yesterday", want`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
+	for source, want := range map[events.Source]string{
+		{Kind: events.KindSecret, Name: "db"}:                       "STAKATER_DB_SECRET",
+		{Kind: events.KindConfigMap, Name: "my-app.config"}:         "STAKATER_MY_APP_CONFIG_CONFIGMAP",
+		{Kind: events.KindConfigMap, Name: "a--b"}:                  "STAKATER_A_B_CONFIGMAP",
+		{Kind: events.KindSecretProviderClass, Name: "vault-roles"}: "STAKATER_VAULT_ROLES_SECRETPROVIDERCLASS",
+	} {
+		if got := variableOf(source); got != want {
+			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
+func FuzzParseReloadedFrom(f *testing.F) {
+	for _, text := range []string{"", marksDB, marksTLS, `{"type":"SECRET","name":1}`, `{"type":"openbao","name":"a/b/c"}`, "[]"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		source := parseReloadedFrom(text)
+		if strings.ContainsAny(source.Name, " \t\n/\x1b") {
+			t.Errorf("got %q, which is printed", source)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// reloaderManager is Reloader's field manager.
+const reloaderManager = "Reloader"
+
+// annotationReloadedFrom is where Reloader notes what it last rolled a workload for, and variablePrefix begins the names of the variables that
+// it writes instead by default.
+const (
+	annotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
+	variablePrefix         = "STAKATER_"
+)
+
+// reloaderMark is what Reloader left on a workload.
+type reloaderMark struct {
+	// at is when it last wrote the workload, in whole seconds. Zero if it never did.
+	at time.Time
+	// source is the last that it rolled the workload for, if it says so.
+	source events.Source
+	// variables are those that it has written. They do not tell when.
+	variables []string
+}
+
+// markOf reads what Reloader left on a workload.
+func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderMark {
+	var mark reloaderMark
+	for _, entry := range meta.ManagedFields {
+		if entry.Manager == reloaderManager && entry.Time != nil && entry.Time.After(mark.at) {
+			mark.at = entry.Time.Time
+		}
+	}
+	if mark.at.IsZero() {
+		return mark
+	}
+	mark.source = parseReloadedFrom(template.Annotations[annotationReloadedFrom])
+	for _, container := range template.Spec.Containers {
+		for _, variable := range container.Env {
+			if strings.HasPrefix(variable.Name, variablePrefix) {
+				mark.variables = append(mark.variables, variable.Name)
+			}
+		}
+	}
+	return mark
+}
+
+// parseReloadedFrom returns the source that Reloader's annotation names, or none.
+func parseReloadedFrom(text string) events.Source {
+	var from struct{ Type, Name string }
+	if json.Unmarshal([]byte(text), &from) != nil {
+		return events.Source{}
+	}
+	source, err := events.ParseSource(strings.ToLower(from.Type) + "/" + from.Name)
+	if err != nil || len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
+		return events.Source{}
+	}
+	return source
+}
+
+// variableOf returns the name of Reloader's variable for a source.
+func variableOf(source events.Source) string {
+	words := strings.FieldsFunc(strings.ToUpper(source.Name), func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
+	return variablePrefix + strings.Join(words, "_") + "_" + strings.ToUpper(string(source.Kind))
+}
