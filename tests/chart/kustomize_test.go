@@ -20,6 +20,10 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with a namespace deploy/namespaced", values: "namespaces: [team-a]", base: "namespaced"},
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with Argo Rollouts", values: "argoRollouts: {enabled: true}", base: "base", components: []string{"argo-rollouts"}},
+		{
+			name: "with the Secrets Store CSI driver", values: "secretProviderClasses: {enabled: true}",
+			base: "base", components: []string{"secret-provider-classes"},
+		},
 		{name: "with a NATS of your own", values: "nats: {url: nats://nats.nats.svc:4222}", base: "base", components: []string{"external-nats"}},
 		{name: "as a leaf node of a hub's", values: "nats: {leaf: {hub: tls://hub.example.com:7422}}", base: "base", components: []string{"leaf"}},
 		{name: "with three actuators", values: "actuator: {replicas: 3}", base: "base", components: []string{"high-availability"}},

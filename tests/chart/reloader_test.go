@@ -117,6 +117,7 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
 		},
 		{"some namespaces that do not count", "watchGlobally: true, namespaces: [team-a]", map[string]any{}},
+		{"CSI", "enableCSIIntegration: true", map[string]any{"KEYTURN_SOURCES": "secret,configmap,secretproviderclass"}},
 		{"Argo Rollouts", "isArgoRollouts: true", map[string]any{"KEYTURN_ARGO_ROLLOUTS": "true"}},
 		{
 			"names of annotations", "custom_annotations: {auto: example.org/auto, secret_auto: example.org/s, pauseTime: example.org/at, match: ''}",

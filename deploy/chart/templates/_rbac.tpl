@@ -65,6 +65,13 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
   verbs: [list, watch]
 {{- end }}
 
+{{- define "keyturn.watcherSecretProviderClassesRules" -}}
+# What the Secrets Store CSI driver mounts, and the versions that it has mounted into each pod. Read only by list and watch.
+- apiGroups: [secrets-store.csi.x-k8s.io]
+  resources: [secretproviderclasses, secretproviderclasspodstatuses]
+  verbs: [list, watch]
+{{- end }}
+
 {{- define "keyturn.watcherClusterStoreRules" -}}
 - apiGroups: [external-secrets.io]
   resources: [clustersecretstores]

@@ -19,6 +19,7 @@ watchGlobally: {taken: namespaces}
 namespaces: {taken: namespaces}
 enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
 isArgoRollouts: {taken: argoRollouts.enabled}
+enableCSIIntegration: {taken: secretProviderClasses.enabled}
 custom_annotations:
   below:
     {{- range $name := keys (include "keyturn.reloaderAnnotations" . | fromYaml) | sortAlpha }}
@@ -44,8 +45,6 @@ enableHA:
   instead: 'actuator.replicas: 3, or nats.url with two actuators'
 enablePProf:
   instead: the metrics and traces, docs/tracing.md
-enableCSIIntegration:
-  instead: Secrets; a SecretProviderClass is not a source yet
 legacy:
   below:
     rbac: {instead: rbac.authorization.k8s.io/v1, which is always used}

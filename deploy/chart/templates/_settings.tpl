@@ -5,7 +5,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $reloader := .Values.reloader -}}
 {{- include "keyturn.checkReloader" . -}}
 {{- $isTrue := dict -}}
-{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
 {{- end -}}
 {{- $sources := .Values.sources -}}
@@ -31,6 +31,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
+secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
 sources: {{ toJson $sources }}
@@ -60,6 +61,7 @@ The variables of both programs.
 {{- $sources = concat $sources (list "externalsecret" "certificate") -}}
 {{- $_ := set $env "KEYTURN_FORCE_SYNC" "true" -}}
 {{- end -}}
+{{- if $settings.secretProviderClasses }}{{ $sources = append $sources "secretproviderclass" }}{{ end -}}
 {{- if ne (join "," $sources) "secret,configmap" }}{{ $_ := set $env "KEYTURN_SOURCES" (join "," $sources) }}{{ end -}}
 {{- with $settings.namespaces }}{{ $_ := set $env "KEYTURN_NAMESPACES" (join "," .) }}{{ end -}}
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
