@@ -54,10 +54,6 @@ func (p *problems) refuseUnable(f *Flags) {
 				"or run watcher and actuator with a NATS of your own",
 		},
 		{
-			f.EnableCSIIntegration, "--enable-csi-integration", "true",
-			"false: keep Reloader for what the CSI driver mounts, or use keyturn.dev/roll-on for paths of OpenBao and Vault",
-		},
-		{
 			p.truth("--reload-on-create", f.ReloadOnCreate), "--reload-on-create", f.ReloadOnCreate,
 			"false: a new source rolls the workloads that started without it",
 		},

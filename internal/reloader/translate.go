@@ -66,7 +66,7 @@ func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 	if sources.Selector, err = parseSelector(f.ResourceLabelSelector); err != nil {
 		p.wrong("--resource-label-selector", err)
 	}
-	p.setKinds(r, f.ResourcesToIgnore)
+	p.setKinds(r, f.ResourcesToIgnore, f.EnableCSIIntegration)
 }
 
 // setNamespaces sets the namespaces, without those to ignore.
@@ -91,8 +91,11 @@ func (p *problems) checkNames(setting string, namespaces []string) {
 	}
 }
 
-// setKinds sets the kinds of sources, without the one to ignore.
-func (p *problems) setKinds(r *program.Reloader, ignored []string) {
+// setKinds sets the kinds of sources, without the one to ignore. Mounted adds what the Secrets Store CSI driver mounts.
+func (p *problems) setKinds(r *program.Reloader, ignored []string, mounted bool) {
+	if mounted {
+		r.Watcher.Sources.Kinds = append(slices.Clone(r.Watcher.Sources.Kinds), string(events.KindSecretProviderClass))
+	}
 	kinds := map[string]events.Kind{"configmaps": events.KindConfigMap, "secrets": events.KindSecret}
 	if len(ignored) > 1 {
 		p.refuse("--resources-to-ignore", strings.Join(ignored, ","), "configmaps or secrets, not both")

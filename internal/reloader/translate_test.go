@@ -121,6 +121,10 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--sync-after-restart", Environment{}, []string{"--sync-after-restart"}, same},
 		{"--enable-ha false", Environment{}, []string{"--enable-ha=false"}, same},
 		{"--enable-csi-integration false", Environment{}, []string{"--enable-csi-integration=false"}, same},
+		{
+			"--enable-csi-integration", Environment{}, []string{"--enable-csi-integration"},
+			func(s *settings) { s.Kinds = []string{"configmap", "secret", "secretproviderclass"} },
+		},
 		{"--webhook-url empty", Environment{}, []string{"--webhook-url="}, same},
 		{"--pprof-addr alone", Environment{}, []string{"--pprof-addr=:1234"}, same},
 		{"--enable-pprof", Environment{}, []string{"--enable-pprof"}, func(s *settings) { s.Pprof = ":6060" }},
@@ -169,7 +173,6 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		want string
 	}{
 		{"replicas", Environment{}, []string{"--enable-ha"}, `--enable-ha: "true", want false: one process keeps its own streams`},
-		{"CSI", Environment{}, []string{"--enable-csi-integration"}, `--enable-csi-integration: "true", want false`},
 		{"creation", Environment{}, []string{"--reload-on-create=true"}, `--reload-on-create: "true", want false`},
 		{"deletion", Environment{}, []string{"--reload-on-delete=true"}, `--reload-on-delete: "true", want false`},
 		{"a webhook", Environment{}, []string{"--webhook-url=example"}, "--webhook-url: "},
