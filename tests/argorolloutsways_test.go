@@ -5,10 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
@@ -101,4 +105,57 @@ func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testi
 	if phase := r.field("web", "status", "phase"); phase != "Healthy" {
 		t.Errorf("phase of the Rollout when it was completed: got %s, want Healthy", phase)
 	}
+}
+
+func TestARolloutCarriesWhatReloaderWrites(t *testing.T) {
+	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		strategy string
+		written  func(template corev1.PodTemplateSpec) string
+	}{
+		{"annotations", func(template corev1.PodTemplateSpec) string {
+			return template.Annotations["reloader.stakater.com/last-reloaded-from"]
+		}},
+		{"env-vars", func(template corev1.PodTemplateSpec) string {
+			for _, variable := range template.Spec.Containers[0].Env {
+				if variable.Name == "STAKATER_DB_SECRET" {
+					return variable.Value
+				}
+			}
+			return ""
+		}},
+	}
+	for _, test := range tests {
+		t.Run("with the strategy "+test.strategy, func(t *testing.T) {
+			r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--reloader", "--reloader-strategy", test.strategy}})
+			r.secret("db", map[string]string{"password": "one"})
+			r.createRollout(argoRollout{name: "web", secret: "db", annotations: `{reloader.stakater.com/auto: "true"}`})
+			r.start()
+			last := ""
+			for _, password := range []string{"two", "three"} {
+				r.secret("db", map[string]string{"password": password})
+				before := last
+				r.eventually("the pod template says something else for the password "+password, func(context.Context) bool {
+					last = test.written(r.podTemplate("web"))
+					return last != before
+				})
+			}
+		})
+	}
+}
+
+// podTemplate returns the pod template of a Rollout.
+func (r *argoRig) podTemplate(name string) corev1.PodTemplateSpec {
+	r.Helper()
+	object, _, err := unstructured.NestedMap(r.rollout(name).Object, "spec", "template")
+	if err != nil {
+		r.Fatal(err)
+	}
+	var template corev1.PodTemplateSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &template); err != nil {
+		r.Fatal(err)
+	}
+	return template
 }

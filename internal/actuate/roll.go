@@ -72,7 +72,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	written := workload.Write{Rolled: r.content, Rolls: r.rolls, Cause: r.cause}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
-		written.Traceparent, written.At = r.newest().change.Trace.Parent, r.newest().change.Time
+		written.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
 			written.Changes = append(written.Changes, workload.Change{Source: c.change.Source, At: c.change.Time})
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -24,8 +23,6 @@ type Write struct {
 	Version string
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
-	// At is the time of the change.
-	At time.Time
 }
 
 // Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
@@ -54,7 +51,10 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)
-		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent, at: write.At}
+		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
+		if n := len(write.Changes); n > 0 {
+			m.at = write.Changes[n-1].At
+		}
 		if m.others, err = w.marks(k.template, write, rolled); err != nil {
 			return Patch{}, err
 		}

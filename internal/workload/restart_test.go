@@ -40,7 +40,7 @@ func TestARolloutIsRestartedAtTheTimeOfTheChange(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := restarting(t, "", test.held, `{}`)
 			write := Write{
-				Rolls: true, At: test.change, Cause: "secret/db",
+				Rolls: true, Changes: []Change{{Source: db, At: test.change}}, Cause: "secret/db",
 				Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}},
 			}
 			patch, err := ArgoRollout().Patch(w, write)
