@@ -88,7 +88,8 @@ func (s *pagingStore) page(folder, after, limit string) []string {
 
 // answer writes the metadata of secrets, each of two versions.
 func (s *pagingStore) answer(w http.ResponseWriter, names []string) {
-	const metadata = `{"current_version":2,"custom_metadata":null,"versions":{"1":{"created_time":"2026-11-20T11:03:17.1Z","deletion_time":"","destroyed":false},
+	const metadata = `{"current_version":2,"custom_metadata":null,"versions":{
+		"1":{"created_time":"2026-11-20T11:03:17.1Z","deletion_time":"","destroyed":false},
 		"2":{"created_time":"2026-11-20T11:03:17.2Z","deletion_time":"","destroyed":false}}}`
 	out := bufio.NewWriter(w)
 	separator := `{"data":{"key_info":{`
