@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -231,8 +230,9 @@ func reloaderEvent(change events.Change) []attribute.KeyValue {
 	case change.Created || change.Verb == events.VerbObserved:
 		eventType = "add"
 	}
-	return []attribute.KeyValue{
-		attribute.String("event_type", eventType),
-		attribute.String("resource_type", strings.ToLower(string(change.Source.Kind))+"s"),
+	resource := string(change.Source.Kind) + "s"
+	if change.Source.Kind == events.KindSecretProviderClass {
+		resource = "secretproviderclasspodstatuses"
 	}
+	return []attribute.KeyValue{attribute.String("event_type", eventType), attribute.String("resource_type", resource)}
 }

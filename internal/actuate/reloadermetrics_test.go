@@ -64,16 +64,25 @@ func TestReloadersEventTypes(t *testing.T) {
 		name   string
 		mutate func(*events.Change)
 		want   string
+		of     string
 	}{
-		{"a change", nil, "update"},
-		{"a source that appeared", func(c *events.Change) { c.Created = true }, "add"},
-		{"one that was there", func(c *events.Change) { c.Verb = events.VerbObserved }, "add"},
-		{"a deletion", func(c *events.Change) { c.Verb = events.VerbDeleted }, "delete"},
+		{"a change", nil, "update", "secrets"},
+		{"a source that appeared", func(c *events.Change) { c.Created = true }, "add", "secrets"},
+		{"one that was there", func(c *events.Change) { c.Verb = events.VerbObserved }, "add", "secrets"},
+		{"a deletion", func(c *events.Change) { c.Verb = events.VerbDeleted }, "delete", "secrets"},
+		{"a ConfigMap", func(c *events.Change) { c.Source.Kind = events.KindConfigMap }, "update", "configmaps"},
+		{
+			"what the CSI driver mounts", func(c *events.Change) { c.Source.Kind = events.KindSecretProviderClass },
+			"update", "secretproviderclasspodstatuses",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := attribute.NewSet(reloaderEvent(changeOf(tt.mutate))...)
 			if got, _ := set.Value("event_type"); got.AsString() != tt.want {
 				t.Errorf("got %s, want %s", got.AsString(), tt.want)
+			}
+			if got, _ := set.Value("resource_type"); got.AsString() != tt.of {
+				t.Errorf("of: got %s, want %s", got.AsString(), tt.of)
 			}
 		})
 	}
