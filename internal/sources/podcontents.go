@@ -43,11 +43,15 @@ func (c *podContents) added(now *object) {
 	c.put(now.UID, podContent{pod: status.pod, content: content})
 }
 
-// updated takes another state of a status. That of another pod, or of one that had nothing mounted, is what a new pod starts with.
+// updated takes another state of a status, or another status of the same name, as after the watch was interrupted. That of another pod, or of
+// one that had nothing mounted, is what a new pod starts with.
 func (c *podContents) updated(before, now *object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
 		return
+	}
+	if before.UID != now.UID {
+		c.removed(before)
 	}
 	if before.UID != now.UID || status.pod != earlier.pod || before.fingerprints == nil {
 		c.put(now.UID, podContent{pod: status.pod, content: now.fingerprints})

@@ -78,6 +78,22 @@ func TestTheContentOfAPod(t *testing.T) {
 	}
 }
 
+func TestAStatusThatReplacesAnotherLeavesNothingOfIt(t *testing.T) {
+	contents := newPodContents()
+	before := newPodStatus(keyringOf(1), mountedPod{uid: "p1", version: "1", generation: 1, resourceVersion: 1}.status(t, "web-0"))
+	contents.added(before)
+	now := *before
+	now.UID = "another"
+	contents.updated(before, &now)
+	if _, known := contents.had[now.UID]; len(contents.had) != 1 || !known {
+		t.Errorf("got %v, want the new one only", contents.had)
+	}
+	contents.removed(&now)
+	if len(contents.had) != 0 {
+		t.Errorf("got %v, want none", contents.had)
+	}
+}
+
 // What comes from the API server was checked against the schema of whichever version of the driver is installed.
 func FuzzReduceSecretProviderClasses(f *testing.F) {
 	f.Add([]byte(`{"metadata": {"name": "a", "namespace": "b", "generation": 2, "ownerReferences": [{"kind": "Pod", "uid": "u"}]},

@@ -28,7 +28,7 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	b.put(classWith(t, 1, nil))
 	b.put(pod("a", "1", 1, 2))
 	b.put(pod("b", "1", 1, 3))
-	stop := b.ready(options)
+	w, stop := b.startReady(options)
 	want := []string{"secretproviderclass/db observed c/2 {} [] truncated"}
 	b.want(want...)
 	b.put(pod("a", "2", 2, 4))
@@ -37,6 +37,8 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	b.put(pod("b", "2", 2, 5))
 	b.put(pod("c", "3", 1, 6))
 	b.put(classWith(t, 7, map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/match": "true"}))
+	// Classes and the statuses of pods are watched apart.
+	b.eventually("the annotations are seen", func() bool { return w.cached.lookup(classOfPlay).match })
 	b.put(pod("a", "1", 3, 8)) // back
 	want = append(want, "secretproviderclass/db changed c/8@8 {} [] truncated previous ignore match")
 	b.want(want...)
