@@ -24,7 +24,7 @@ func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 		if !slices.ContainsFunc(template.Spec.Containers[i].Env, isOurs) {
 			continue
 		}
-		if &stripped.Spec.Containers[i] == &template.Spec.Containers[i] {
+		if &stripped.Spec.Containers[i] == &template.Spec.Containers[i] { // It is not cloned yet.
 			stripped.Spec.Containers = slices.Clone(template.Spec.Containers)
 		}
 		c := &stripped.Spec.Containers[i]

@@ -82,17 +82,17 @@ func (c *containers) set(path string, changes []Change, record map[string]Rolled
 	if len(c.list) == 0 {
 		return nil
 	}
-	values := make(map[string]place)
+	places := make(map[string]place)
 	for _, change := range changes {
 		name := variableOf(change.Source.Kind, change.Source.Name)
-		if _, named := values[name]; !named {
-			values[name] = c.placeOf(name, change.Source)
+		if _, named := places[name]; !named {
+			places[name] = c.placeOf(name, change.Source)
 		}
 	}
 	var operations []operation
 	begun := make(map[int]bool)
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		at := values[name]
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		at := places[name]
 		in := path + "/" + strconv.Itoa(at.container)
 		// The index counts only if the container at it is still the same.
 		operations = append(operations, test(in+"/name", c.list[at.container].name))

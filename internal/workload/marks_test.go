@@ -37,7 +37,7 @@ var (
 			LocalObjectReference: corev1.LocalObjectReference{Name: source.Name},
 		}}}
 	}
-	mounts1 = func(volume string) []corev1.VolumeMount {
+	mountsOf = func(volume string) []corev1.VolumeMount {
 		return []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
 	}
 )
@@ -156,16 +156,16 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 		{"in the first, if none reads it", nil, addToApp},
 		{"in the one with envFrom", func(s *corev1.PodSpec) { s.Containers[1].EnvFrom = []corev1.EnvFromSource{readsAll(db)} }, beginInSide},
 		{"in the one with the volume", func(s *corev1.PodSpec) {
-			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mounts1("db")
+			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mountsOf("db")
 		}, beginInSide},
 		{"in the one with the projected volume", func(s *corev1.PodSpec) {
 			s.Volumes = []corev1.Volume{{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 				Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
 			}}}}
-			s.Containers[1].VolumeMounts = mounts1("all")
+			s.Containers[1].VolumeMounts = mountsOf("all")
 		}, beginInSide},
 		{"in the one with the volume, before one with envFrom", func(s *corev1.PodSpec) {
-			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mounts1("db")
+			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mountsOf("db")
 			s.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
 		}, beginInSide},
 		{"in the first, if only an init container reads it", func(s *corev1.PodSpec) {
