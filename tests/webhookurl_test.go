@@ -21,7 +21,8 @@ func TestAWebhookIsCalledInsteadOfRollingAndLosesNoChange(t *testing.T) {
 	r.start()
 	bus := r.connect()
 	for _, source := range []events.Source{
-		{Kind: events.KindSecret, Namespace: r.namespace, Name: "db"}, {Kind: events.KindSecret, Namespace: r.namespace, Name: "mail"},
+		{Kind: events.KindSecret, Namespace: r.namespace, Name: "db"},
+		{Kind: events.KindSecret, Namespace: r.namespace, Name: "mail"},
 		{Kind: events.KindConfigMap, Namespace: r.namespace, Name: "app"},
 	} {
 		r.eventually("the watcher knows "+source.String(), func(ctx context.Context) bool {

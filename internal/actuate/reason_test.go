@@ -95,8 +95,10 @@ func reasonCases() []reasonCase {
 		{reason: plan.CreationIgnored, change: created, ref: func(r *workload.Reference) { r.Optional = true }, options: func(o *Options) {
 			o.RollOnCreate = plan.CreateNever
 		}},
-		{reason: plan.Recreated, workload: rolled("b", "90"), change: func(c *events.Change) { c.Verb, c.UID = events.VerbObserved, "another" },
-			options: func(o *Options) { o.RollOnCreate = plan.CreateAlways }},
+		{
+			reason: plan.Recreated, workload: rolled("b", "90"), change: func(c *events.Change) { c.Verb, c.UID = events.VerbObserved, "another" },
+			options: func(o *Options) { o.RollOnCreate = plan.CreateAlways },
+		},
 		{reason: plan.Appeared, change: created, ref: func(r *workload.Reference) { r.Optional = true }},
 		{reason: plan.Changed},
 		{

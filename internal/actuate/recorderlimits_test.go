@@ -79,9 +79,9 @@ func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	b := newRecordBed(t, func(o *Options) { o.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test") },
 		deploymentOf("web", "db", rollOn("auto")))
-	b.cluster.refuse = denial()
+	b.refuse = denial()
 	b.turn()
-	b.cluster.refuse = nil
+	b.refuse = nil
 	var collected metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &collected); err != nil {
 		t.Fatal(err)

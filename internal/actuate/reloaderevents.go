@@ -27,7 +27,8 @@ func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome)
 			k.write(ctx, w, corev1.EventTypeNormal, "Reloaded", message, tracedBy(outcome))
 		}
 	case outcome.Verb == events.VerbFailed && outcome.Reason == events.ReasonPatchDenied:
-		message := fmt.Sprintf("Update for '%s' of type '%s' in namespace '%s' failed with error %s", w.Name, kind.Title, w.Namespace, outcome.Message)
+		message := fmt.Sprintf("Update for '%s' of type '%s' in namespace '%s' failed with error %s",
+			w.Name, kind.Title, w.Namespace, outcome.Message)
 		k.write(ctx, w, corev1.EventTypeWarning, "ReloadFail", message, tracedBy(outcome))
 	}
 }

@@ -17,7 +17,8 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 		want    []string
 	}{
 		{
-			"one for each source of a rollout", events.Outcome{Verb: events.VerbStarted, Reason: "content-changed", Sources: sources},
+			"one for each source of a rollout",
+			events.Outcome{Verb: events.VerbStarted, Reason: "content-changed", Sources: sources},
 			[]string{
 				"Normal Reloaded Changes detected in 'app' of type 'CONFIGMAP' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
 				"Normal Reloaded Changes detected in 'db' of type 'SECRET' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
@@ -33,11 +34,13 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 			},
 		},
 		{
-			"none for pods that do not become ready", events.Outcome{Verb: events.VerbFailed, Reason: "deadline-exceeded", Sources: sources},
+			"none for pods that do not become ready",
+			events.Outcome{Verb: events.VerbFailed, Reason: "deadline-exceeded", Sources: sources},
 			[]string{"Warning RolloutFailed deadline-exceeded"},
 		},
 		{
-			"none for the end of a rollout", events.Outcome{Verb: events.VerbCompleted, Reason: "rolled-out", Sources: sources},
+			"none for the end of a rollout",
+			events.Outcome{Verb: events.VerbCompleted, Reason: "rolled-out", Sources: sources},
 			[]string{"Normal RolloutCompleted rolled-out"},
 		},
 	}

@@ -124,13 +124,14 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 }
 
 // caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of
-// a consumer or stream that no longer exists; any other error is worth another question.
+// a stream that no longer exists; any other error is worth another question. A consumer that was lost with its server is replaced
+// by the reading itself.
 func caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	info, err := consumer.Info(bounded)
 	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return false, err
 	case err != nil:
 		return false, nil // the question is repeated

@@ -101,7 +101,8 @@ func (a *Alert) text(o events.Outcome) string {
 	for _, changed := range o.Sources {
 		kind, name, _ := strings.Cut(formats[typeGoogleChat].escape.Replace(changed.Source), "/")
 		line := fmt.Sprintf("Reloader detected changes in *%s* of type *%s* in namespace *%s*. Hence reloaded *%s* of type *%s* in namespace *%s*",
-			name, strings.ToUpper(kind), o.Workload.Namespace, o.Workload.Name, cmp.Or(alertTitles[o.Workload.Kind], o.Workload.Kind), o.Workload.Namespace)
+			name, strings.ToUpper(kind), o.Workload.Namespace,
+			o.Workload.Name, cmp.Or(alertTitles[o.Workload.Kind], o.Workload.Kind), o.Workload.Namespace)
 		if a.AdditionalInfo != "" {
 			line = a.AdditionalInfo + " : " + line
 		}

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,9 +21,7 @@ import (
 func alertOf(t *testing.T, environment map[string]string) *Alert {
 	t.Helper()
 	with := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": "http://x.example/" + secretPath}
-	for name, value := range environment {
-		with[name] = value
-	}
+	maps.Copy(with, environment)
 	a, err := AlertFrom(func(name string) string { return with[name] })
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +41,8 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		contentType string
 	}{
 		{
-			"slack", map[string]string{"ALERT_SINK": " Slack "},
+			"slack",
+			map[string]string{"ALERT_SINK": " Slack "},
 			`{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json",
 		},
 		{"teams", map[string]string{"ALERT_SINK": "teams"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
@@ -50,7 +50,8 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		{"raw", map[string]string{"ALERT_SINK": "raw"}, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{"no sink", nil, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{
-			"what comes first in the text", map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
+			"what comes first in the text",
+			map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
 			`{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json",
 		},
 	}

@@ -60,7 +60,8 @@ func New(options Options) (*Notifier, error) {
 		case err != nil:
 			problems = append(problems, err)
 		case slices.ContainsFunc(n.sinks, func(s *sink) bool { return s.name == alertName }):
-			problems = append(problems, fmt.Errorf("--notify-config: has a sink named %q, which is that of ALERT_ON_RELOAD, want another name", alertName))
+			problems = append(problems,
+				fmt.Errorf("--notify-config: has a sink named %q, which is that of ALERT_ON_RELOAD, want another name", alertName))
 		default:
 			n.sinks = append(n.sinks, s)
 		}

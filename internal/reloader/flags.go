@@ -69,7 +69,8 @@ func NewFlags() *Flags {
 // AddFlags adds the flags.
 func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	f.addScope(flags)
-	flags.BoolVar(&f.AutoReloadAll, "auto-reload-all", f.AutoReloadAll, "also roll workloads without an annotation, for everything that they reference")
+	flags.BoolVar(&f.AutoReloadAll, "auto-reload-all", f.AutoReloadAll,
+		"also roll workloads without an annotation, for everything that they reference")
 	flags.StringVar(&f.ReloadStrategy, "reload-strategy", f.ReloadStrategy, "what a roll writes: env-vars or annotations")
 	flags.StringVar(&f.ReloadOnCreate, "reload-on-create", f.ReloadOnCreate, "roll when a source is created: true or false")
 	flags.StringVar(&f.ReloadOnDelete, "reload-on-delete", f.ReloadOnDelete, "roll when a source is deleted: true or false")

@@ -57,7 +57,10 @@ func (p *problems) refuseUnable(f *Flags) {
 			p.truth("--reload-on-create", f.ReloadOnCreate), "--reload-on-create", f.ReloadOnCreate,
 			"false: a new source rolls the workloads that started without it",
 		},
-		{p.truth("--reload-on-delete", f.ReloadOnDelete), "--reload-on-delete", f.ReloadOnDelete, "false: new pods could not start without the source"},
+		{
+			p.truth("--reload-on-delete", f.ReloadOnDelete), "--reload-on-delete", f.ReloadOnDelete,
+			"false: new pods could not start without the source",
+		},
 	} {
 		if unable.asked {
 			p.refuse(unable.setting, unable.value, unable.instead)

@@ -77,36 +77,50 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--namespaces", Environment{}, []string{"--namespaces=shop,bar,shop"}, scoped("shop", "bar")},
 		{"--namespaces before KUBERNETES_NAMESPACE", Environment{Namespace: "foo"}, []string{"--namespaces", "shop"}, scoped("shop")},
 		{
-			"--namespaces-to-ignore of all", Environment{}, []string{"--namespaces-to-ignore=a,b"},
+			"--namespaces-to-ignore of all",
+			Environment{},
+			[]string{"--namespaces-to-ignore=a,b"},
 			func(s *settings) { s.NamespaceSelector = "kubernetes.io/metadata.name notin (a,b)" },
 		},
 		{"--namespaces-to-ignore of named ones", Environment{}, []string{"--namespaces=a,b", "--namespaces-to-ignore=b"}, scoped("a")},
 		{
-			"--namespace-selector", Environment{}, []string{"--namespace-selector=team:shop,stage:*"},
+			"--namespace-selector",
+			Environment{},
+			[]string{"--namespace-selector=team:shop,stage:*"},
 			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
 		},
 		{
-			"--namespace-selector given twice", Environment{}, []string{"--namespace-selector=team:shop", "--namespace-selector", "stage"},
+			"--namespace-selector given twice",
+			Environment{},
+			[]string{"--namespace-selector=team:shop", "--namespace-selector", "stage"},
 			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
 		},
 		{
-			"--namespace-selector with --namespaces-to-ignore", Environment{}, []string{"--namespace-selector=team", "--namespaces-to-ignore=a"},
+			"--namespace-selector with --namespaces-to-ignore",
+			Environment{},
+			[]string{"--namespace-selector=team", "--namespaces-to-ignore=a"},
 			func(s *settings) { s.NamespaceSelector = "team,kubernetes.io/metadata.name notin (a)" },
 		},
 		{
-			"--namespace-selector of named namespaces has no effect", Environment{Namespace: "shop"}, []string{"--namespace-selector=team"},
+			"--namespace-selector of named namespaces has no effect",
+			Environment{Namespace: "shop"},
+			[]string{"--namespace-selector=team"},
 			func(s *settings) {
 				scoped("shop")(s)
 				s.Notes = []string{"--namespace-selector"}
 			},
 		},
 		{
-			"--resource-label-selector", Environment{}, []string{"--resource-label-selector=app:web", "--resource-label-selector=tier:*"},
+			"--resource-label-selector",
+			Environment{},
+			[]string{"--resource-label-selector=app:web", "--resource-label-selector=tier:*"},
 			func(s *settings) { s.Selector = "app=web,tier" },
 		},
 		{"--resources-to-ignore secrets", Environment{}, []string{"--resources-to-ignore=Secrets"}, func(s *settings) { s.Kinds = []string{"configmap"} }},
 		{
-			"--resources-to-ignore configmaps", Environment{}, []string{"--resources-to-ignore=configMaps"},
+			"--resources-to-ignore configmaps",
+			Environment{},
+			[]string{"--resources-to-ignore=configMaps"},
 			func(s *settings) { s.Kinds = []string{"secret"} },
 		},
 		{"--ignored-workload-types jobs", Environment{}, []string{"--ignored-workload-types=jobs"}, same},
@@ -122,7 +136,9 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--enable-ha false", Environment{}, []string{"--enable-ha=false"}, same},
 		{"--enable-csi-integration false", Environment{}, []string{"--enable-csi-integration=false"}, same},
 		{
-			"--enable-csi-integration", Environment{}, []string{"--enable-csi-integration"},
+			"--enable-csi-integration",
+			Environment{},
+			[]string{"--enable-csi-integration"},
 			func(s *settings) { s.Kinds = []string{"configmap", "secret", "secretproviderclass"} },
 		},
 		{"--webhook-url empty", Environment{}, []string{"--webhook-url="}, same},
@@ -134,11 +150,14 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"ALERT_ON_RELOAD false", environment("ALERT_ON_RELOAD", "false"), nil, same},
 		{"ALERT_ON_RELOAD", environment("ALERT_ON_RELOAD", "true", "ALERT_WEBHOOK_URL", "https://example.com"), nil, same},
 		{
-			"--reload-strategy env-vars", Environment{}, []string{"--reload-strategy=env-vars"},
+			"--reload-strategy env-vars",
+			Environment{},
+			[]string{"--reload-strategy=env-vars"},
 			func(s *settings) { s.Strategy = "env-vars" },
 		},
 		{
-			"our own flags", Environment{},
+			"our own flags",
+			Environment{},
 			[]string{
 				"--cluster=west", "--kubeconfig=/k", "--state-dir=/s", "--fingerprint-key-file=/f", "--metrics-addr=:1", "--notify-config=/n",
 			},
@@ -181,7 +200,9 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
 		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
 		{
-			"both kinds of source", Environment{}, []string{"--resources-to-ignore=configmaps,secrets"},
+			"both kinds of source",
+			Environment{},
+			[]string{"--resources-to-ignore=configmaps,secrets"},
 			`--resources-to-ignore: "configmaps,secrets", want configmaps or secrets, not both`,
 		},
 		{"a strategy", Environment{}, []string{"--reload-strategy=default"}, `--reload-strategy: "default", want env-vars or annotations`},
@@ -194,7 +215,9 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a namespace to ignore", Environment{}, []string{"--namespaces-to-ignore=a b"}, `--namespaces-to-ignore: "a b", want the name of a namespace`},
 		{"the namespace of the environment", Environment{Namespace: "-"}, nil, `KUBERNETES_NAMESPACE: "-", want the name of a namespace`},
 		{
-			"all namespaces ignored", Environment{Namespace: "a"}, []string{"--namespaces-to-ignore=a"},
+			"all namespaces ignored",
+			Environment{Namespace: "a"},
+			[]string{"--namespaces-to-ignore=a"},
 			`--namespaces-to-ignore: "a", want at least one namespace left of a`,
 		},
 		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
@@ -202,7 +225,9 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},
 		{"the key of an annotation", Environment{}, []string{"--auto-annotation=a b"}, `--auto-annotation: "a b", want the key of an annotation`},
 		{
-			"one key for two annotations", Environment{}, []string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
+			"one key for two annotations",
+			Environment{},
+			[]string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
 			`--auto-annotation and secret-annotation: both are "a/b"`,
 		},
 		{"no directory", Environment{}, []string{"--state-dir="}, "--state-dir: is empty, want a directory"},

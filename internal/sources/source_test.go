@@ -174,7 +174,8 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 		{"it says match by a configured key", map[string]string{"example.org/match": "true"}, false, true, configured},
 		{"Keyturn's own ignore counts beside a configured key", map[string]string{"keyturn.dev/ignore": "true"}, true, false, configured},
 		{
-			"it says both by keys of before", map[string]string{"reloader.stakater.com/ignore": "true", "reloader.stakater.com/match": "true"},
+			"it says both by keys of before",
+			map[string]string{"reloader.stakater.com/ignore": "true", "reloader.stakater.com/match": "true"},
 			false, false, configured,
 		},
 	} {

@@ -160,7 +160,6 @@ func TestNamespacesOfReloadersValuesHaveRolesOnly(t *testing.T) {
 }
 
 func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
-
 	tests := []struct{ name, values, want string }{
 		{"an annotation that has no other name", "custom_annotations: {exclude: a/b}", "reloader.custom_annotations.exclude: is no value of"},
 		{"values that are no map", "rbac: " + address, "reloader.rbac: is no map, want one of enabled, labels"},

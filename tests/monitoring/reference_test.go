@@ -31,9 +31,11 @@ func sections() []section {
 		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
 		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
-		{"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
-			"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream.",
-			slices.Concat(actuate.ReloaderInstruments(), telemetry.RestClientInstruments())},
+		{
+			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
+				"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream.",
+			slices.Concat(actuate.ReloaderInstruments(), telemetry.RestClientInstruments()),
+		},
 	}
 }
 

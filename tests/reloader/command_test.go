@@ -52,7 +52,8 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 	}{
 		{"a flag that Reloader does not have", []string{"--reload-everything"}, []string{"error: unknown flag: --reload-everything"}},
 		{
-			"all that cannot be done at once", []string{"--enable-ha", "--log-format=xml"},
+			"all that cannot be done at once",
+			[]string{"--enable-ha", "--log-format=xml"},
 			[]string{
 				`error: --enable-ha: "true", want false: one process keeps its own streams, which replicas cannot share. ` +
 					"Install the chart with actuator.replicas: 3, or run watcher and actuator with a NATS of your own",
