@@ -126,10 +126,12 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			},
 		},
 		{"metrics by namespace", "enableMetricsByNamespace: true", map[string]any{"KEYTURN_RELOADER_METRICS": "true"}},
-		{
-			"what is so anyway", "reloadOnCreate: true, syncAfterRestart: true, ignoreJobs: true, reloadStrategy: annotations, readOnlyRootFileSystem: true",
-			map[string]any{},
-		},
+		{"new sources", "reloadOnCreate: true", map[string]any{"KEYTURN_ROLL_ON_CREATE": "always"}},
+		{"deletions, as a string", "reloadOnDelete: 'true'", map[string]any{"KEYTURN_ROLL_ON_DELETE": "true"}},
+		{"no CronJobs", "ignoreCronJobs: true", map[string]any{"KEYTURN_IGNORE_WORKLOAD_KINDS": "cronjobs"}},
+		{"the strategy of annotations", "reloadStrategy: annotations", map[string]any{"KEYTURN_RELOADER_STRATEGY": "annotations"}},
+		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER_STRATEGY": "env-vars"}},
+		{"what is so anyway", "syncAfterRestart: true, ignoreJobs: true, readOnlyRootFileSystem: true", map[string]any{}},
 	}
 	always := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
 	for _, test := range tests {
@@ -163,7 +165,6 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 	tests := []struct{ name, values, want string }{
 		{"an annotation that has no other name", "custom_annotations: {exclude: a/b}", "reloader.custom_annotations.exclude: is no value of"},
 		{"values that are no map", "rbac: " + address, "reloader.rbac: is no map, want one of enabled, labels"},
-		{"environment variables", "reloadStrategy: env-vars", "reloader.reloadStrategy: is env-vars, which"},
 		{"one account for both programs", "serviceAccount: {create: false}", "reloader.serviceAccount.create: is false, which"},
 		{"the name of one account", "serviceAccount: {name: x}", "reloader.serviceAccount.name: is set, which"},
 		{"a monitor with TLS", "podMonitor: {enabled: true, scheme: https}", "reloader.podMonitor.scheme: is https, which"},
@@ -171,7 +172,6 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 		{"a namespace by its variable", "deployment: {env: {open: {KUBERNETES_NAMESPACE: a}}}", "reloader.deployment.env.open.KUBERNETES_NAMESPACE: is set, which"},
 		{"metrics by their variable", "deployment: {env: {open: {METRICS_COUNT_BY_NAMESPACE: enabled}}}", "reloader.deployment.env.open.METRICS_COUNT_BY_NAMESPACE: is set, which"},
 		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
-		{"a deletion, as a string", "reloadOnDelete: 'true'", "reloader.reloadOnDelete: is set, which"},
 		{"nothing to watch", "ignoreSecrets: true, ignoreConfigMaps: true", "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch"},
 		{"a value that Reloader has not either", "autoReload: true", "reloader.autoReload: is no value of Reloader's chart, want one of: autoReloadAll, "},
 		{"the same further below", "netpol: {enable: true}", "reloader.netpol.enable: is no value of Reloader's chart, want one of: enabled, from, to"},

@@ -91,6 +91,27 @@ func TestReloadersOptionsArePublished(t *testing.T) {
 	}
 }
 
+func TestReloadersDefaultsAreNotKeyturns(t *testing.T) {
+	data, _ := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
+	for name, want := range map[string]string{"KEYTURN_RELOADER_STRATEGY": "env-vars", "KEYTURN_ROLL_ON_CREATE": "never"} {
+		if data[name] != want {
+			t.Errorf("%s: got %v, want %s", name, data[name], want)
+		}
+	}
+}
+
+func TestIgnoredCronJobsAreNotGranted(t *testing.T) {
+	rights := func(values string) string {
+		return strings.Join(rendered(t, values)["ClusterRole <nil>/keyturn-actuator"]["rules"].([]string), ", ")
+	}
+	if got := rights("reloader: {ignoreCronJobs: true}"); strings.Contains(got, "cronjobs") || !strings.Contains(got, "deployments") {
+		t.Errorf("got %s", got)
+	}
+	if got := rights("reloaderMode: true"); !strings.Contains(got, "patch cronjobs.batch") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestEveryVariableOfTheChartIsAFlag finds a variable that no program reads, which would be ignored.
 func TestEveryVariableOfTheChartIsAFlag(t *testing.T) {
 	var pages strings.Builder
@@ -102,7 +123,7 @@ func TestEveryVariableOfTheChartIsAFlag(t *testing.T) {
 		pages.Write(page)
 	}
 	data, _ := rendered(t, `{secretStores: {enabled: true}, selector: a, reloader: {autoReloadAll: true, isArgoRollouts: true, namespaceSelector: a,
-		ignoreSecrets: true, logLevel: debug, enableMetricsByNamespace: true, custom_annotations: {auto: a/b}}}`)[settings]["data"].(map[string]any)
+		reloadOnDelete: true, ignoreCronJobs: true, enableCSIIntegration: true, ignoreSecrets: true, logLevel: debug, enableMetricsByNamespace: true, custom_annotations: {auto: a/b}}}`)[settings]["data"].(map[string]any)
 	if len(data) < 10 {
 		t.Errorf("got %d variables", len(data))
 	}

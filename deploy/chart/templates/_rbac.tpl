@@ -27,9 +27,11 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 - apiGroups: [apps]
   resources: [deployments, statefulsets, daemonsets]
   verbs: [list, watch, patch]
+{{- if not (has "cronjobs" .ignoredKinds) }}
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch, patch]
+{{- end }}
 # Report outcomes on the workload.
 - apiGroups: [""]
   resources: [events]

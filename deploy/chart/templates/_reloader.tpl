@@ -19,28 +19,24 @@ watchGlobally: {taken: namespaces}
 namespaces: {taken: namespaces}
 enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
 isArgoRollouts: {taken: argoRollouts.enabled}
-enableCSIIntegration: {taken: secretProviderClasses.enabled}
 custom_annotations:
   below:
     {{- range $name := keys (include "keyturn.reloaderAnnotations" . | fromYaml) | sortAlpha }}
     {{ $name }}: {taken: env.KEYTURN_RELOADER_ANNOTATIONS}
     {{- end }}
+ignoreCronJobs: {taken: env.KEYTURN_IGNORE_WORKLOAD_KINDS}
+reloadOnCreate: {taken: env.KEYTURN_ROLL_ON_CREATE}
+reloadOnDelete: {taken: env.KEYTURN_ROLL_ON_DELETE}
+reloadStrategy: {taken: env.KEYTURN_RELOADER_STRATEGY}
+enableCSIIntegration: {taken: secretProviderClasses.enabled}
 isOpenshift: {taken: podSecurityContext without user and groups}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
-reloadOnCreate: {moot: a new source rolls the workloads that started without it}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
 ignoreJobs: {moot: Jobs are never touched}
 readOnlyRootFileSystem: {moot: always on}
 pprofAddr: {moot: there is no pprof}
 podDisruptionBudget: {moot: one is created for several actuators or watchers}
-ignoreCronJobs:
-  instead: 'the annotation keyturn.dev/roll-on: none on the CronJobs; a change starts no job, the next one has the new content'
-reloadOnDelete:
-  instead: the next change of the source; running pods keep what was deleted, and new ones could not start without it
-reloadStrategy:
-  unless: [default, annotations]
-  instead: annotations; environment variables are never written
 enableHA:
   instead: 'actuator.replicas: 3, or nats.url with two actuators'
 enablePProf:

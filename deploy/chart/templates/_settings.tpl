@@ -5,7 +5,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $reloader := .Values.reloader -}}
 {{- include "keyturn.checkReloader" . -}}
 {{- $isTrue := dict -}}
-{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
 {{- end -}}
 {{- $sources := .Values.sources -}}
@@ -31,6 +31,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
+ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
 secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
@@ -67,6 +68,7 @@ The variables of both programs.
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
 {{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
+{{- with $settings.ignoredKinds }}{{ $_ := set $env "KEYTURN_IGNORE_WORKLOAD_KINDS" (join "," .) }}{{ end -}}
 {{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
