@@ -40,30 +40,3 @@ func (p *problems) truth(flag, text string) bool {
 	}
 	return value
 }
-
-// refuseUnable adds each setting for something that cannot be done, with what to use instead.
-func (p *problems) refuseUnable(f *Flags) {
-	for _, unable := range []struct {
-		asked          bool
-		setting, value string
-		instead        string
-	}{
-		{
-			f.EnableHA, "--enable-ha", "true",
-			"false: one process keeps its own streams, which replicas cannot share. Install the chart with actuator.replicas: 3, " +
-				"or run watcher and actuator with a NATS of your own",
-		},
-		{
-			p.truth("--reload-on-create", f.ReloadOnCreate), "--reload-on-create", f.ReloadOnCreate,
-			"false: a new source rolls the workloads that started without it",
-		},
-		{
-			p.truth("--reload-on-delete", f.ReloadOnDelete), "--reload-on-delete", f.ReloadOnDelete,
-			"false: new pods could not start without the source",
-		},
-	} {
-		if unable.asked {
-			p.refuse(unable.setting, unable.value, unable.instead)
-		}
-	}
-}

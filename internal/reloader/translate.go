@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/program"
 )
 
@@ -29,7 +30,10 @@ var levels = map[string]string{
 func Translate(f *Flags, env Environment, version string) (*program.Reloader, error) {
 	var p problems
 	r := program.NewReloader(version)
-	p.refuseUnable(f)
+	if f.EnableHA {
+		p.refuse("--enable-ha", "true", "false: one process keeps its own streams, which replicas cannot share. "+
+			"Install the chart with actuator.replicas: 3, or run watcher and actuator with a NATS of your own")
+	}
 	p.setScope(r, f, env)
 	p.setWorkloads(r, f)
 	p.setAnnotations(r, f)
@@ -115,11 +119,15 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	actuate := &r.Actuator.Actuate
 	actuate.Reloader, actuate.ReloaderMetrics, actuate.RollAll = true, true, f.AutoReloadAll
 	actuate.ArgoRollouts = p.truth("--is-Argo-Rollouts", f.IsArgoRollouts)
+	actuate.RollOnCreate, actuate.RollOnDelete = plan.CreateNever, p.truth("--reload-on-delete", f.ReloadOnDelete)
+	if p.truth("--reload-on-create", f.ReloadOnCreate) {
+		actuate.RollOnCreate = plan.CreateAlways
+	}
 	for _, text := range f.IgnoredWorkloadTypes {
 		switch text {
 		case "jobs": // They are never touched.
 		case "cronjobs":
-			p.refuse("--ignored-workload-types", text, "jobs or none: set keyturn.dev/roll-on: none on the CronJobs")
+			actuate.IgnoreWorkloadKinds = append(actuate.IgnoreWorkloadKinds, text)
 		default:
 			p.refuse("--ignored-workload-types", text, "jobs, cronjobs or both")
 		}

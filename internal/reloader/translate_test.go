@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/program"
 )
 
@@ -38,7 +39,9 @@ func environment(variables ...string) Environment {
 type settings struct {
 	Watched, Rolled, Kinds      []string
 	Selector, NamespaceSelector string
-	RollAll, Rollouts           bool
+	RollAll, Rollouts, Delete   bool
+	Create                      plan.Creation
+	Ignored                     []string
 	Level, Format               string
 	Pprof, Metrics, Cluster     string
 	Webhook, Strategy           string
@@ -50,7 +53,9 @@ func settingsOf(r *program.Reloader) settings {
 	s := settings{
 		Watched: r.Watcher.Sources.Namespaces, Rolled: r.Actuator.Actuate.Namespaces, Kinds: r.Watcher.Sources.Kinds,
 		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
-		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts, Level: r.Process.Log.Level, Format: r.Process.Log.Format,
+		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts,
+		Delete: r.Actuator.Actuate.RollOnDelete, Create: r.Actuator.Actuate.RollOnCreate, Ignored: r.Actuator.Actuate.IgnoreWorkloadKinds,
+		Level: r.Process.Log.Level, Format: r.Process.Log.Format,
 		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster, Webhook: r.Actuator.Call.URL,
 		Strategy: r.Actuator.Actuate.ReloaderStrategy,
 		State:    r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
@@ -128,6 +133,12 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--log-level trace", Environment{}, []string{"--log-level=trace"}, func(s *settings) { s.Level = "debug" }},
 		{"--log-level warning", Environment{}, []string{"--log-level=warning"}, func(s *settings) { s.Level = "warn" }},
 		{"--log-level panic", Environment{}, []string{"--log-level=PANIC"}, func(s *settings) { s.Level = "error" }},
+		{"--reload-on-create", Environment{}, []string{"--reload-on-create=true"}, func(s *settings) { s.Create = plan.CreateAlways }},
+		{"--reload-on-delete", Environment{}, []string{"--reload-on-delete=true"}, func(s *settings) { s.Delete = true }},
+		{
+			"--ignored-workload-types", Environment{}, []string{"--ignored-workload-types=jobs,cronjobs"},
+			func(s *settings) { s.Ignored = []string{"cronjobs"} },
+		},
 		{"--reload-on-create false", Environment{}, []string{"--reload-on-create=false"}, same},
 		{"--reload-on-delete false", Environment{}, []string{"--reload-on-delete=false"}, same},
 		{"--is-Argo-Rollouts", Environment{}, []string{"--is-Argo-Rollouts=true"}, func(s *settings) { s.Rollouts = true }},
@@ -173,7 +184,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := settings{
-				Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
+				Create: plan.CreateNever, Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
 				Strategy: "annotations",
 			}
 			tt.want(&want)
@@ -192,11 +203,8 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		want string
 	}{
 		{"replicas", Environment{}, []string{"--enable-ha"}, `--enable-ha: "true", want false: one process keeps its own streams`},
-		{"creation", Environment{}, []string{"--reload-on-create=true"}, `--reload-on-create: "true", want false`},
-		{"deletion", Environment{}, []string{"--reload-on-delete=true"}, `--reload-on-delete: "true", want false`},
 		{"a webhook", Environment{}, []string{"--webhook-url=example"}, "--webhook-url: "},
 		{"an alert", environment("ALERT_ON_RELOAD", "true"), nil, "ALERT_WEBHOOK_URL: "},
-		{"CronJobs", Environment{}, []string{"--ignored-workload-types=cronjobs"}, `--ignored-workload-types: "cronjobs", want jobs or none`},
 		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
 		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
 		{
