@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -11,6 +13,7 @@ type admission struct {
 	canaries *canaries
 	waves    *waves
 	limits   *limits
+	now      func() time.Time
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -19,11 +22,16 @@ type obstacle struct {
 	reason plan.Reason
 	// peer is the workload that it waits for, one of them if there are several. Nil: it waits for no other.
 	peer *workload.Workload
+	// end is when it has waited long enough. Zero: that depends on others.
+	end time.Time
 }
 
 // sentence returns the obstacle of a workload for people.
 func (o obstacle) sentence(w *workload.Workload) string {
 	text := o.reason.Sentence()
+	if !o.end.IsZero() {
+		text += ": until " + o.end.UTC().Format(time.RFC3339)
+	}
 	if o.peer == nil {
 		return text
 	}
@@ -36,19 +44,22 @@ func (o obstacle) sentence(w *workload.Workload) string {
 
 // obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out.
 func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision) obstacle {
+	if end, paused := w.Pause.End(a.now()); paused {
+		return obstacle{reason: plan.Pausing, end: end}
+	}
 	for i := range doing {
 		if peer := a.peers.stop(w, &doing[i]); peer != nil {
-			return obstacle{plan.PeerFailed, peer}
+			return obstacle{reason: plan.PeerFailed, peer: peer}
 		}
 		if peer := a.canaries.stop(w, &doing[i]); peer != nil {
-			return obstacle{plan.CanaryFirst, peer}
+			return obstacle{reason: plan.CanaryFirst, peer: peer}
 		}
 		if peer := a.waves.stop(w, doing[i].Source); peer != nil {
-			return obstacle{plan.LowerWave, peer}
+			return obstacle{reason: plan.LowerWave, peer: peer}
 		}
 	}
 	if a.limits.reached(w) {
-		return obstacle{plan.Limit, nil}
+		return obstacle{reason: plan.Limit}
 	}
 	return obstacle{}
 }

@@ -64,19 +64,24 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		},
 		isDecided: baselines.isDecided, denied: make(denials), turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
+	pauses := &pauses{
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		open: make(map[workload.Key]openPause),
+	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
 		waves:  &waves{index: s.index, unfinished: unfinished},
+		now:    now,
 		limits: &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
-		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder,
+		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses,
 		concluder: concluder, syncer: syncer,
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
@@ -85,12 +90,12 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
-			patcher:   patcher,
-			concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+			patcher: patcher, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, concluder: concluder,
-			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses,
+			concluder: concluder,
+			teller:    teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 		},
 	}
 }

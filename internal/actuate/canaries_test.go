@@ -86,9 +86,9 @@ func TestWhatHoldsAWorkloadIsNamed(t *testing.T) {
 		obstacle
 		want string
 	}{
-		{obstacle{plan.LowerWave, peer}, plan.LowerWave.Sentence() + ": deployment/peer"},
-		{obstacle{plan.PeerFailed, far}, plan.PeerFailed.Sentence() + ": deployment/far in namespace bank"},
-		{obstacle{plan.Limit, nil}, plan.Limit.Sentence()},
+		{obstacle{reason: plan.LowerWave, peer: peer}, plan.LowerWave.Sentence() + ": deployment/peer"},
+		{obstacle{reason: plan.PeerFailed, peer: far}, plan.PeerFailed.Sentence() + ": deployment/far in namespace bank"},
+		{obstacle{reason: plan.Limit}, plan.Limit.Sentence()},
 	} {
 		if got := tt.sentence(w); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)

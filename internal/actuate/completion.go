@@ -18,6 +18,7 @@ type completion struct {
 	baselines baselines
 	rollouts  *rollouts
 	recorder  *recorder
+	pauses    *pauses
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -34,6 +35,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	switch {
 	case r.corrects != nil:
 		c.rollouts.reverts.finish(ctx, result)
+	case r.endsPause:
+		c.pauses.finish(ctx, result)
 	case r.completes:
 		c.recorder.finish(ctx, result)
 	case result.err == nil:

@@ -100,6 +100,8 @@ func (d *debounce) pop(now time.Time) *pending {
 		return nil
 	}
 	p, _ := heap.Pop(&d.order).(*pending)
+	p.held = plan.None
+	delete(d.held, p.key)
 	return p
 }
 
@@ -114,6 +116,17 @@ func (d *debounce) drop(p *pending) {
 func (d *debounce) hold(p *pending, why plan.Reason) {
 	p.held = why
 	d.held[p.key] = p
+}
+
+// holdUntil does the same, and releases it at a time.
+func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
+	d.hold(p, why)
+	d.schedule(p, end)
+}
+
+// gathers reports whether a workload has a pending change of a source, and waits with it of its own accord: nobody else waits for that.
+func (d *debounce) gathers(key workload.Key, source events.Source) bool {
+	return d.has(key, source) && d.byKey[key].held == plan.Pausing
 }
 
 // patched releases the workload if it waits for its own patch, which has ended.

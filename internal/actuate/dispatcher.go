@@ -135,7 +135,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 	if why.reason != plan.None && why.reason == p.reported && len(v.leaving) == 0 {
 		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
-		d.gathering.hold(p, why.reason)
+		d.keep(p, why)
 		return
 	}
 	span := startPlan(ctx, d.tracer, p, w)
@@ -176,6 +176,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		d.fail(ctx, span, p)
 		return
 	}
+	p.decided = d.now()
 	r, err := newRoll(k, w, doing, p)
 	if err != nil {
 		d.fail(ctx, span, p)
@@ -194,9 +195,21 @@ func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
 	d.concluder.releaseAll(ctx, p, plan.Unknown)
 }
 
+// keep has a workload wait.
+func (d *dispatcher) keep(p *pending, why obstacle) {
+	if why.end.IsZero() {
+		d.gathering.hold(p, why.reason)
+		return
+	}
+	for _, c := range p.changes {
+		c.gathered = true
+	}
+	d.gathering.holdUntil(p, why.reason, why.end)
+}
+
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
 func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
-	d.gathering.hold(p, why.reason)
+	d.keep(p, why)
 	if p.reported == why.reason {
 		return
 	}

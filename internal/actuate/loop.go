@@ -38,6 +38,7 @@ type loop struct {
 	completion *completion
 	rollouts   *rollouts
 	recorder   *recorder
+	pauses     *pauses
 	concluder  *concluder
 	syncer     *forcesync.Syncer
 	outbox     *outbox
@@ -53,6 +54,7 @@ func (l *loop) run(ctx context.Context) {
 	l.rollouts.resume(ctx, l.stream)
 	l.intake.resume(l.recaller.ask)
 	l.recorder.resume()
+	l.pauses.resume()
 	l.takeSnapshot()
 	l.work(ctx)
 }
@@ -100,6 +102,7 @@ func (l *loop) work(ctx context.Context) {
 			l.takeSnapshot()
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
+			l.pauses.advance(ctx)
 		case <-timer.C:
 		}
 		if !l.outbox.full() {
@@ -118,6 +121,7 @@ func (l *loop) review(ctx context.Context) {
 	for key := range keys {
 		l.rollouts.review(ctx, key)
 		l.recorder.review(key)
+		l.pauses.review(key)
 	}
 	for link := range links {
 		l.recaller.ask(link)

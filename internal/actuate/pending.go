@@ -19,6 +19,8 @@ type pendingChange struct {
 	from *events.Change
 	// doubted means that a patch for it failed which may have been made nevertheless.
 	doubted bool
+	// gathered says that the change has waited because of the workload's own pause. What came and went meanwhile is no reason to roll.
+	gathered bool
 	// written is when the changes of the source were written. Nil: nobody has asked.
 	written map[string]time.Time
 	// events are held by this change, the newest last.
@@ -30,7 +32,7 @@ const longWait = 5 * time.Second
 
 // past returns what is known of the time before the change.
 func (c *pendingChange) past(now time.Time) plan.Past {
-	waited := len(c.events) > 0 && now.Sub(c.events[0].delivery.Received) > longWait
+	waited := !c.gathered && len(c.events) > 0 && now.Sub(c.events[0].delivery.Received) > longWait
 	return plan.Past{From: c.from, Written: c.written, Waited: waited}
 }
 
@@ -47,6 +49,8 @@ type pending struct {
 	first time.Time
 	// due is when the workload is to be decided.
 	due time.Time
+	// decided is when the roll that is under way was decided.
+	decided time.Time
 	// attempts counts the patches that were not made, and backoff has the delay before the next one, which is not sent before retryAt.
 	attempts int
 	backoff  wait.Backoff

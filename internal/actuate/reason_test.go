@@ -132,6 +132,9 @@ func reasonCases() []reasonCase {
 				}
 			},
 		},
+		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
+			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
+		}},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,

@@ -35,6 +35,8 @@ type roll struct {
 	started events.Outcome
 	// corrects is what a patch does that is for no change. Nil: it is for changes.
 	corrects *correction
+	// endsPause says that the patch only takes away what says that a pause has begun.
+	endsPause bool
 	// completes says that the patch completes the record, and is for no change.
 	completes bool
 	// pending has the changes that are released when the patch is finished.
@@ -70,6 +72,9 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	}
 	slices.SortStableFunc(r.causes, older)
 	written := workload.Write{Rolled: r.content, Rolls: r.rolls, Cause: r.cause}
+	if r.rolls && w.Pause.Period > 0 {
+		written.PausedAt = p.decided
+	}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		written.Traceparent = r.newest().change.Trace.Parent

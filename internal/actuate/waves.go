@@ -16,7 +16,7 @@ type waves struct {
 // patched, or being rolled out.
 func unfinished(gathering *debounce, patcher *patcher, following *following) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
-		return gathering.has(key, source) || patcher.has(key, source) || following.isUnfinished(key, source)
+		return gathering.has(key, source) && !gathering.gathers(key, source) || patcher.has(key, source) || following.isUnfinished(key, source)
 	}
 }
 

@@ -48,6 +48,9 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if err := writeHeld(ctx, reader, options.Origins.Cluster, w.ID, out); err != nil {
 		return err
 	}
+	if w.IsPausedBySomeone() {
+		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
+	}
 	if w.OptIn.Empty() {
 		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
 		return nil

@@ -91,6 +91,11 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	old := deploymentOf("old", rollOn("auto"))
 	old.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
 	client := fake.NewClientset(deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
+	paused := deploymentOf("paused", rollOn("auto"))
+	paused.Spec.Paused = true
+	if err := client.Tracker().Add(paused); err != nil {
+		t.Fatal(err)
+	}
 	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}}
 	tests := []struct {
 		name, workload string
@@ -117,6 +122,10 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one whose last outcome has expired", workload: "deployment/old",
 			want: []string{"It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."},
+		},
+		{
+			name: "of one that is paused", workload: "deployment/paused",
+			want: []string{"It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait."},
 		},
 		{
 			name: "of one that asks for nothing", workload: "deployment/silent",
@@ -226,6 +235,11 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 			ResourceVersion: "51", Sources: []events.OutcomeSource{{Source: "secret/db"}},
 		}
 	}
+	// It ends a rollout that began before the workload was held.
+	earlier := func(o events.Outcome) events.Outcome {
+		o.StartedAt, o.Revision, o.Cause = historyNow.Add(-time.Minute), "r", "uid/90"
+		return o
+	}
 	options := ExplainOptions{
 		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
 	}
@@ -235,6 +249,7 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 		held    bool
 	}{
 		{outcome(events.VerbHeld, "lower-wave", "it waits: deployment/api"), true},
+		{earlier(outcome(events.VerbCompleted, "rolled-out", "")), true},
 		{outcome(events.VerbSkipped, "same-content", "it has it"), false},
 	} {
 		for _, err := range bus.PublishOutcomes(t.Context(), tt.outcome) {

@@ -24,6 +24,8 @@ func writeHeld(ctx context.Context, reader *events.Reader, cluster string, id ev
 			// It is a dead letter, or about a workload that had the name before.
 		case outcome.Verb == events.VerbHeld:
 			held = &outcome
+		case held != nil && !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(held.Time):
+			// It is the end of an earlier rollout.
 		case held != nil && shareSource(*held, outcome):
 			held = nil
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,6 +22,10 @@ type Write struct {
 	Reverted map[string]Reverted
 	// Version is the resourceVersion that the workload must still have. Empty: any.
 	Version string
+	// PausedAt begins a pause with a roll, as of that time. Zero: it does not.
+	PausedAt time.Time
+	// EndsPause takes away what says that a pause has begun.
+	EndsPause bool
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
@@ -48,6 +53,9 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	}
 	operations = append(operations, w.stored.write(annotationRolled, record)...)
 	operations = append(operations, w.stored.write(annotationReverted, reverted)...)
+	if pausedAt := w.pausedAt(write); pausedAt != w.stored.record[w.pausedAtKey] {
+		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
+	}
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)

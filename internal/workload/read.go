@@ -49,6 +49,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
 	}
+	if reading.Reloader && k.Name == deployments.Name {
+		w.readPause(reading.keys(), meta.Annotations)
+	}
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {

@@ -26,13 +26,18 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading
 	_, s.traced = template.Annotations[AnnotationTraceparent]
 	for _, name := range []string{annotationRolled, annotationReverted} {
 		if text, ok := meta.Annotations[name]; ok {
-			if s.record == nil {
-				s.record = make(map[string]string)
-			}
-			s.record[name] = text
+			s.keep(name, text)
 		}
 	}
 	return s
+}
+
+// keep notes an annotation that is written on the workload itself.
+func (s *stored) keep(name, text string) {
+	if s.record == nil {
+		s.record = make(map[string]string)
+	}
+	s.record[name] = text
 }
 
 // write returns what sets one of the annotations of the record, if it is still as it was read. An empty text removes it.

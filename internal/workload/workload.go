@@ -50,6 +50,11 @@ type Workload struct {
 	alone *Workload
 	asked time.Time
 
+	// Pause is how long changes are gathered after a roll. It is the zero value without Reading.Reloader.
+	Pause Pause
+	// pausedAtKey is the key of the annotation that says when a pause began. Empty: none is written.
+	pausedAtKey string
+
 	stored   stored
 	template [sha256.Size]byte
 	// bare is the digest of the template without Keyturn's annotations.

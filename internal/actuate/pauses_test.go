@@ -1,0 +1,136 @@
+package actuate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	annotationPausePeriod = "deployment.reloader.stakater.com/pause-period"
+	annotationPausedAt    = "deployment.reloader.stakater.com/paused-at"
+)
+
+// pausingCluster has a Deployment that gathers changes for a period after each roll.
+func pausingCluster(t *testing.T, period string) (*cluster, Options) {
+	t.Helper()
+	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", annotationPausePeriod: period}))
+	options := c.options()
+	options.Reloader = true
+	return c, options
+}
+
+// content has an event tell of other content.
+func content(letter string) func(*events.Change) {
+	return func(c *events.Change) {
+		c.Fingerprint = fp(letter)
+		c.Keys["password"] = events.Key{Fingerprint: fp(letter)}
+	}
+}
+
+// pausedAt is when the pause of the Deployment began, zero if none has.
+func (c *cluster) pausedAt() time.Time {
+	at, _ := time.Parse(time.RFC3339, c.get("web").Annotations[annotationPausedAt])
+	return at
+}
+
+func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
+	t.Parallel()
+	c, options := pausingCluster(t, "4s")
+	_, stop := c.start(options)
+	seq := c.publish(0, content("1"))
+	c.wantLast("web", "started content-changed")
+	begun := c.pausedAt()
+	if begun.IsZero() {
+		t.Fatal("it is rolled without a word of the pause")
+	}
+	seq = c.publish(seq, content("2"))
+	c.eventually("the second change is held", func() bool { return strings.Contains(c.logged(), "reason=pause-period") })
+	stop()
+	// Neither the stream nor the workload forgets with the leader.
+	_, stop = c.start(options)
+	defer stop()
+	c.publish(seq, content("3"))
+	c.eventually("it is rolled again", func() bool { return len(c.patches()) == 2 })
+	if early := begun.Add(4 * time.Second).Sub(time.Now()); early > 0 {
+		t.Errorf("it is rolled %s before the end of the pause", early)
+	}
+	c.eventually("the next pause has begun", func() bool { return c.pausedAt().After(begun) })
+	c.eventually("that is over", func() bool { return c.pausedAt().IsZero() })
+	if diff := cmp.Diff([]string{"web", "web"}, c.patches()); diff != "" {
+		t.Errorf("rolled (-want +got):\n%s", diff)
+	}
+	if c.get("web").Spec.Paused {
+		t.Error("spec.paused is set")
+	}
+}
+
+func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Pause = workload.Pause{Period: time.Minute, Begun: written}
+		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "90", UID: "uid"}}
+		w.Progress.Pods = 3
+	})
+	now, options := written, testOptions()
+	options.Now = func() time.Time { return now }
+	l := loopOf(t, options, w)
+	consider := func(version, letter string) *inFlightEvent {
+		e := eventOf(changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, fp(letter) }))
+		e.delivery.Received, e.open = now, 1 // so that it is not finished: there is no message that it came with
+		l.intake.consider(t.Context(), e, w, nil)
+		return e
+	}
+	consider("100", "b")
+	now = now.Add(options.SettleMax)
+	l.dispatcher.dispatch(t.Context())
+	if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(written.Add(time.Minute)) {
+		t.Fatalf("it does not wait for the end of the pause: %+v", p)
+	}
+	consider("110", "a")
+	now = written.Add(time.Minute)
+	l.dispatcher.dispatch(t.Context())
+	if l.gathering.byKey[w.Key()] != nil || !l.patcher.idle() {
+		t.Error("it is not left alone at the end of the pause")
+	}
+}
+
+func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
+	deployments := []*appsv1.Deployment{
+		deploymentOf("left", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: "2026-03-14T15:09:26Z"}),
+		deploymentOf("paused", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: "2026-03-14T15:09:26Z"}),
+	}
+	deployments[1].Spec.Paused = true
+	c := newCluster(t, deployments...)
+	options := c.options()
+	options.Reloader = true
+	_, stop := c.start(options)
+	defer stop()
+	c.eventually("what was left behind is taken away", func() bool { return c.get("left").Annotations[annotationPausedAt] == "" })
+	if got := c.get("paused"); got.Annotations[annotationPausedAt] == "" || !got.Spec.Paused {
+		t.Errorf("the Deployment that is paused was changed: %v, paused %t", got.Annotations, got.Spec.Paused)
+	}
+	if got := c.patches(); len(got) > 0 {
+		t.Errorf("%s were rolled", got)
+	}
+}
+
+func TestAPauseIsNoneWithoutReloader(t *testing.T) {
+	c, options := pausingCluster(t, "1h")
+	options.Reloader = false
+	_, stop := c.start(options)
+	defer stop()
+	seq := c.publish(0, content("1"))
+	c.wantLast("web", "started content-changed")
+	c.publish(seq, content("2"))
+	c.eventually("it is rolled again", func() bool { return len(c.patches()) == 2 })
+	if !c.pausedAt().IsZero() {
+		t.Error("it is marked as paused")
+	}
+}

@@ -1,0 +1,160 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+)
+
+const (
+	pausePeriodKey = "deployment.reloader.stakater.com/pause-period"
+	pausedAtKey    = "deployment.reloader.stakater.com/paused-at"
+)
+
+var pausedAt = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+// pausing reads a Deployment with annotations as Reloader does.
+func pausing(t *testing.T, annotations map[string]string) *Workload {
+	t.Helper()
+	w, ok := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "uid", ResourceVersion: "1", Annotations: annotations,
+	}}, Reading{Reloader: true})
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	return w
+}
+
+func TestAPauseEndsAfterItsPeriod(t *testing.T) {
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		now         time.Duration // after pausedAt
+		want        time.Duration // zero: there is no pause
+		problem     string
+	}{
+		{name: "none is asked for"},
+		{name: "no roll has begun one", annotations: map[string]string{pausePeriodKey: "30s"}},
+		{
+			name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
+			want: 30 * time.Second,
+		},
+		{
+			name: "it is about to end", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
+			now: 30*time.Second - 1, want: 30 * time.Second,
+		},
+		{
+			name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
+			now: 30 * time.Second,
+		},
+		{
+			name: "in another zone", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T17:09:26+02:00"},
+			want: 30 * time.Second,
+		},
+		{
+			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -pauseTolerance,
+			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
+		},
+		{
+			name: "it would begin in the future", now: -pauseTolerance - 1,
+			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
+		},
+		{name: "the beginning is no time", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "soon"}},
+		{name: "it is no longer asked for", annotations: map[string]string{pausedAtKey: "2026-03-14T15:09:26Z"}},
+		{
+			name: "the period is no duration", annotations: map[string]string{pausePeriodKey: "5 minutes"},
+			problem: `deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`,
+		},
+		{
+			name: "the period is negative", annotations: map[string]string{pausePeriodKey: "-5m"},
+			problem: `deployment.reloader.stakater.com/pause-period: "-5m" is not a duration of more than zero, such as 30s or 5m`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := pausing(t, test.annotations)
+			end, paused := w.Pause.End(pausedAt.Add(test.now))
+			if want := test.want > 0; paused != want || want && !end.Equal(pausedAt.Add(test.want)) {
+				t.Errorf("it ends at %s: %t, want %t after %s", end, paused, want, test.want)
+			}
+			problem := ""
+			for _, err := range w.Problems {
+				problem += err.Error()
+			}
+			if problem != test.problem {
+				t.Errorf("problems: got %q, want %q", problem, test.problem)
+			}
+		})
+	}
+}
+
+func TestAPauseIsWrittenWithARollAndTakenAwayWithoutOne(t *testing.T) {
+	const path = `"path":"/metadata/annotations/deployment.reloader.stakater.com~1paused-at"`
+	before := map[string]string{pausePeriodKey: "30s"}
+	during := map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		write       Write
+		want        []string
+		without     string
+	}{
+		{
+			"a roll that begins one", before, Write{Rolls: true, PausedAt: pausedAt.Add(1)},
+			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`}, "remove",
+		},
+		{
+			"a roll that follows one", during, Write{Rolls: true, PausedAt: pausedAt.Add(time.Hour)},
+			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`}, "remove",
+		},
+		{"the end", during, Write{EndsPause: true}, []string{`{"op":"remove",` + path}, "/spec/template"},
+		{"a roll of a workload without one", nil, Write{Rolls: true}, nil, "paused-at"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			patch, err := deployments.Patch(pausing(t, test.annotations), test.write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(string(patch.Body), want) {
+					t.Errorf("got %s\nwant %s in it", patch.Body, want)
+				}
+			}
+			if strings.Contains(string(patch.Body), test.without) {
+				t.Errorf("got %s\nwant no %s in it", patch.Body, test.without)
+			}
+			if strings.Contains(string(patch.Body), "/spec/paused") {
+				t.Errorf("it writes spec.paused: %s", patch.Body)
+			}
+		})
+	}
+}
+
+func TestAPauseIsReadByTheKeysThatAreConfigured(t *testing.T) {
+	reading := Reading{Reloader: true, Keys: annotations.Default()}
+	reading.Keys.PausePeriod, reading.Keys.PausedAt = "example.org/period", "example.org/paused-at"
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "uid", ResourceVersion: "1",
+		Annotations: map[string]string{"example.org/period": "30s", "example.org/paused-at": "2026-03-14T15:09:26Z", pausePeriodKey: "1h"},
+	}}
+	w, _ := Read(deployments, deployment, reading)
+	if want := (Pause{Period: 30 * time.Second, Begun: pausedAt}); w.Pause != want {
+		t.Errorf("got %v, want %v", w.Pause, want)
+	}
+	patch, err := deployments.Patch(w, Write{EndsPause: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"op":"remove","path":"/metadata/annotations/example.org~1paused-at"`; !strings.Contains(string(patch.Body), want) {
+		t.Errorf("got %s\nwant %s in it", patch.Body, want)
+	}
+	if w, _ := Read(deployments, deployment, Reading{}); w.Pause != (Pause{}) {
+		t.Errorf("without Reloader: got %v, want none", w.Pause)
+	}
+}
