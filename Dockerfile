@@ -1,4 +1,4 @@
-# One image with both programs; a pod chooses with command: [watcher] or command: [actuator]. To build without a container engine, for
+# One image with both programs; a pod chooses with command: [watcher] or command: [actuator]. Without a command it runs the reloader. To build without a container engine, for
 # several platforms and with an SBOM, use `make image`.
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -12,3 +12,5 @@ RUN make build VERSION=${VERSION}
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /src/bin/ /usr/local/bin/
 USER 65532:65532
+# Reloader's chart gives its image arguments and no command.
+ENTRYPOINT ["reloader"]

@@ -40,7 +40,10 @@ func image(b build, base v1.Layer, notes map[string]string) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	if img, err = mutate.ConfigFile(img, &v1.ConfigFile{
 		OS: "linux", Architecture: b.architecture, Created: created,
-		Config: v1.Config{User: user + ":" + user, WorkingDir: "/", Env: []string{"PATH=/usr/local/bin"}, Labels: notes},
+		// Reloader's chart gives its image arguments and no command.
+		Config: v1.Config{
+			User: user + ":" + user, WorkingDir: "/", Env: []string{"PATH=/usr/local/bin"}, Entrypoint: []string{"reloader"}, Labels: notes,
+		},
 		RootFS: v1.RootFS{Type: "layers"},
 	}); err != nil {
 		return nil, err
