@@ -89,7 +89,7 @@ func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
 // withoutClusterRoles takes the cluster-wide rights of deploy/base away for the time of a test.
 func withoutClusterRoles(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	withoutSecretStores(t, client)
+	withoutComponents(t, client)
 	for _, name := range []string{watcherAccount, actuatorAccount} {
 		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -103,10 +103,13 @@ func withoutClusterRoles(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// withoutSecretStores removes the permissions of deploy/components/secret-stores. A test that needs them grants them again.
-func withoutSecretStores(t *testing.T, client kubernetes.Interface) {
+// withoutComponents removes the permissions of deploy/components. A test that needs them grants them again.
+func withoutComponents(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	for _, name := range []string{watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores"} {
+	for _, name := range []string{
+		watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores",
+		watcherAccount + "-secret-provider-classes", actuatorAccount + "-argo-rollouts",
+	} {
 		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)

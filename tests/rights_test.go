@@ -128,10 +128,12 @@ func may(t *testing.T, client kubernetes.Interface, namespace, right string) boo
 
 func TestEachProgramHasExactlyTheRightsThatItNeeds(t *testing.T) {
 	r := newRig(t, programs.Options{})
-	withoutSecretStores(t, r.client)
-	r.eventually("the rights of the secret stores are gone", func(context.Context) bool {
+	withoutComponents(t, r.client)
+	r.eventually("the rights of components are gone", func(context.Context) bool {
 		return !slices.ContainsFunc(append(rightsIn(t, watcherAccount, r.namespace).list(), rightsIn(t, actuatorAccount, r.namespace).list()...),
-			func(right string) bool { return strings.Contains(right, "external-secrets.io") })
+			func(right string) bool {
+				return strings.Contains(right, "external-secrets.io") || strings.Contains(right, "argoproj.io") || strings.Contains(right, "x-k8s.io")
+			})
 	})
 	tests := []struct {
 		name      string

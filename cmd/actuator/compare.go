@@ -25,6 +25,7 @@ func newCompareCommand(a *program.Actuator) *cobra.Command {
 			if err := errors.Join(errTyped, errCustom); err != nil {
 				return err
 			}
+			options.Namespaces = a.Actuate.Namespaces
 			options.Cluster, options.Clients.Typed, options.Clients.Dynamic = a.Process.Cluster, typed, custom
 			comparison, err := inspect.NewComparison(options, time.Now())
 			if err != nil {

@@ -22,8 +22,10 @@ import (
 type CompareOptions struct {
 	// Cluster is the cluster whose decisions to read.
 	Cluster string
-	// Namespace compares only its workloads. Empty compares all.
+	// Namespace compares only its workloads. Empty compares those of Namespaces.
 	Namespace string
+	// Namespaces are those that the actuator serves. Empty: all.
+	Namespaces []string
 	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty compares all that the stream keeps.
 	Since string
 	// Clients read the workloads.
@@ -32,8 +34,9 @@ type CompareOptions struct {
 
 // Comparison is what Keyturn would have rolled, beside what Reloader has. Make one with NewComparison.
 type Comparison struct {
-	query   events.HistoryQuery
-	clients workload.Clients
+	query      events.HistoryQuery
+	clients    workload.Clients
+	namespaces []string
 }
 
 // NewComparison validates the options.
@@ -43,7 +46,11 @@ func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{query: query, clients: options.Clients}, nil
+	namespaces := options.Namespaces
+	if options.Namespace != "" || len(namespaces) == 0 {
+		namespaces = []string{options.Namespace}
+	}
+	return &Comparison{query: query, clients: options.Clients, namespaces: namespaces}, nil
 }
 
 // Write writes a line for each workload and source for which one of the two rolled, or would have, and how many there are.
@@ -54,22 +61,29 @@ func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Wr
 	}
 	var rows []comparedRow
 	for _, kind := range append(workload.BuiltIn(), workload.ArgoRollout()) {
-		err := c.each(ctx, kind, func(w events.Workload, mark reloaderMark) {
-			rows = append(rows, decided.compare(w, mark, c.query.Since)...)
-		})
-		if err != nil {
-			return err
+		for _, namespace := range c.namespaces {
+			err := c.each(ctx, kind, namespace, func(w events.Workload, mark reloaderMark) {
+				rows = append(rows, decided.compare(w, mark, c.query.Since)...)
+			})
+			switch {
+			case apierrors.IsForbidden(err):
+				// Whoever ignores a kind need not grant anything on it.
+				fmt.Fprintf(out, "Not compared, because there is no permission to list them: %s\n", kind.Resource)
+			case err != nil:
+				return err
+			}
 		}
 	}
 	slices.SortFunc(rows, comparedRow.compare)
 	return writeCompared(out, rows)
 }
 
-// each calls a function for each workload of a kind. An API server that does not serve a custom kind, or keeps it from the reader, has none.
-func (c *Comparison) each(ctx context.Context, kind workload.Kind, do func(events.Workload, reloaderMark)) error {
+// each calls a function for each workload of a kind in a namespace. An API server that does not serve a custom kind, or keeps it from the reader,
+// has none.
+func (c *Comparison) each(ctx context.Context, kind workload.Kind, namespace string, do func(events.Workload, reloaderMark)) error {
 	options := metav1.ListOptions{Limit: 500}
 	for {
-		list, err := kind.Objects(c.clients, c.query.Namespace).List(ctx, options)
+		list, err := kind.Objects(c.clients, namespace).List(ctx, options)
 		if kind.Component != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 			return nil
 		}

@@ -188,7 +188,7 @@ func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
 	publishDecided(t, bus, events.Outcome{Verb: events.VerbSkipped, Reason: "dry-run"}, change, 0)
 	same := reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0)
 	differs := reloadedBy(withMarker(deploymentOf("zoo", nil), marksDB), "Reloader", 0)
-	comparison := Comparison{query: events.HistoryQuery{Clusters: []string{"demo"}}, clients: workload.Clients{
+	comparison := Comparison{namespaces: []string{""}, query: events.HistoryQuery{Clusters: []string{"demo"}}, clients: workload.Clients{
 		Typed: fake.NewClientset(same, differs), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}),
 	}}

@@ -14,7 +14,7 @@ import (
 
 // Options select the API server and how to talk to it.
 type Options struct {
-	// Kubeconfig is a file. If it is empty, the pod's service account is used, or else $KUBECONFIG or ~/.kube/config.
+	// Kubeconfig is a file. If it is empty, $KUBECONFIG or ~/.kube/config is used, or else the pod's service account.
 	Kubeconfig string
 	// UserAgent names the program in the API server's audit log, such as keyturn-watcher/1.2.3. Empty is client-go's default.
 	UserAgent string
@@ -25,7 +25,7 @@ type Options struct {
 // AddFlags adds the flag of the kubeconfig.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"kubeconfig `file`; empty uses the pod's service account, or else $KUBECONFIG or ~/.kube/config")
+		"kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config, or else the pod's service account")
 }
 
 // Client returns a client of the built-in kinds. It talks protobuf, which halves the cost of a list.

@@ -83,11 +83,11 @@ func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) 
 	}
 }
 
-// profiles serves the profiles of net/http/pprof, which registers them where nothing of ours serves them.
+// profiles serves the profiles of net/http/pprof, which registers them where nothing of ours serves them. The command line is not among them: it
+// may have the address of a webhook.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

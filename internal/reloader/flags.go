@@ -26,7 +26,7 @@ type Flags struct {
 
 	// Cluster is the name of the cluster in events and telemetry.
 	Cluster string
-	// Kubeconfig is a file. Empty: the pod's service account, or else $KUBECONFIG or ~/.kube/config.
+	// Kubeconfig is a file. Empty: $KUBECONFIG or ~/.kube/config, or else the pod's service account.
 	Kubeconfig string
 	// StateDir is the directory of the streams and the fingerprint key.
 	StateDir string
@@ -108,7 +108,7 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 	flags.StringVar(&f.PprofAddr, "pprof-addr", f.PprofAddr, "`address` that serves profiles with --enable-pprof")
 	flags.StringVar(&f.Cluster, "cluster", f.Cluster, "`name` of the cluster in events and telemetry, a DNS label")
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig,
-		"kubeconfig `file`; empty uses the pod's service account, or else $KUBECONFIG or ~/.kube/config")
+		"kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config, or else the pod's service account")
 	flags.StringVar(&f.StateDir, "state-dir", f.StateDir,
 		"`directory` for the streams and the fingerprint key; without it, changes made while this program was down are not found")
 	flags.StringVar(&f.FingerprintKeyFile, "fingerprint-key-file", f.FingerprintKeyFile,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -62,7 +63,10 @@ func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 	if len(namespaces) == 0 {
 		sources.NamespaceSelector = without(selector, f.NamespacesToIgnore)
 	} else {
-		p.setNamespaces(r, namespaces, f.NamespacesToIgnore)
+		r.Watcher.Sources.Namespaces, r.Actuator.Actuate.Namespaces = unique(namespaces), unique(namespaces)
+		if len(f.NamespacesToIgnore) > 0 {
+			r.Notes = append(r.Notes, program.Note{Setting: "--namespaces-to-ignore", Text: "none, because the namespaces are named"})
+		}
 		if selector != "" {
 			r.Notes = append(r.Notes, program.Note{Setting: "--namespace-selector", Text: "none, because the namespaces are named"})
 		}
@@ -73,18 +77,15 @@ func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 	p.setKinds(r, f.ResourcesToIgnore, f.EnableCSIIntegration)
 }
 
-// setNamespaces sets the namespaces, without those to ignore.
-func (p *problems) setNamespaces(r *program.Reloader, namespaces, ignored []string) {
+// unique returns the names without those that were there before.
+func unique(names []string) []string {
 	var left []string
-	for _, namespace := range namespaces {
-		if !slices.Contains(ignored, namespace) && !slices.Contains(left, namespace) {
-			left = append(left, namespace)
+	for _, name := range names {
+		if !slices.Contains(left, name) {
+			left = append(left, name)
 		}
 	}
-	if len(left) == 0 {
-		p.refuse("--namespaces-to-ignore", strings.Join(ignored, ","), "at least one namespace left of "+strings.Join(namespaces, ","))
-	}
-	r.Watcher.Sources.Namespaces, r.Actuator.Actuate.Namespaces = left, left
+	return left
 }
 
 func (p *problems) checkNames(setting string, namespaces []string) {
@@ -162,6 +163,14 @@ func (p *problems) setNews(r *program.Reloader, f *Flags, env Environment) {
 	r.Actuator.Notify.ConfigFile, r.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
 	p.add(env.Alert)
 	p.add(r.Actuator.Call.Validate())
+	if f.WebhookURL == "" {
+		return
+	}
+	for _, flag := range [][2]string{{"--reload-on-create", f.ReloadOnCreate}, {"--reload-on-delete", f.ReloadOnDelete}} {
+		if on, err := strconv.ParseBool(flag[1]); err == nil && on {
+			p.refuse(flag[0], flag[1], "false with --webhook-url, which is called when content changes")
+		}
+	}
 }
 
 // setOperation sets how the program runs.

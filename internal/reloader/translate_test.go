@@ -87,7 +87,13 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			[]string{"--namespaces-to-ignore=a,b"},
 			func(s *settings) { s.NamespaceSelector = "kubernetes.io/metadata.name notin (a,b)" },
 		},
-		{"--namespaces-to-ignore of named ones", Environment{}, []string{"--namespaces=a,b", "--namespaces-to-ignore=b"}, scoped("a")},
+		{
+			"--namespaces-to-ignore of named ones has no effect", Environment{}, []string{"--namespaces=a,b", "--namespaces-to-ignore=b"},
+			func(s *settings) {
+				scoped("a", "b")(s)
+				s.Notes = []string{"--namespaces-to-ignore"}
+			},
+		},
 		{
 			"--namespace-selector",
 			Environment{},
@@ -222,12 +228,6 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a namespace", Environment{}, []string{"--namespaces=Shop"}, `--namespaces: "Shop", want the name of a namespace`},
 		{"a namespace to ignore", Environment{}, []string{"--namespaces-to-ignore=a b"}, `--namespaces-to-ignore: "a b", want the name of a namespace`},
 		{"the namespace of the environment", Environment{Namespace: "-"}, nil, `KUBERNETES_NAMESPACE: "-", want the name of a namespace`},
-		{
-			"all namespaces ignored",
-			Environment{Namespace: "a"},
-			[]string{"--namespaces-to-ignore=a"},
-			`--namespaces-to-ignore: "a", want at least one namespace left of a`,
-		},
 		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
 		{"a selector of sources", Environment{}, []string{"--resource-label-selector=="}, `--resource-label-selector: "=", want a label selector: `},
 		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},

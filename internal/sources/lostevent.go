@@ -70,7 +70,7 @@ func (l *lastEvent) isExpired(now time.Time, age time.Duration) bool {
 }
 
 // again returns the event as it was published, if the stream has lost it, and otherwise false. It leaves out the fingerprint
-// before the change. The time is that of publishing, except for a secret in a store: what is read there is compared with it.
+// before the change. The time is that of publishing, except for a secret in a store: what is read there is compared with it; and for a deletion.
 func (l *lastEvent) again() (events.Change, bool) {
 	if l == nil || !l.lost {
 		return events.Change{}, false
@@ -86,6 +86,10 @@ func (l *lastEvent) again() (events.Change, bool) {
 		return change, true
 	}
 	change.Cause, change.Status, change.Store = l.rare.cause, l.rare.status, l.rare.inStore
+	if l.verb == events.VerbDeleted {
+		// Workloads that were created since do not roll for it.
+		change.Time = l.rare.deletedAt
+	}
 	if l.rare.store != nil {
 		change.WrittenAt, change.Time = l.rare.store.writtenAt, l.rare.store.seenAt
 	}

@@ -60,8 +60,11 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if write.Rolls {
 		p.Revision = revisionOf(record, reverted)
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
-		if n := len(write.Changes); n > 0 {
-			m.at = write.Changes[n-1].At
+		for _, change := range write.Changes {
+			// Their order is that of resourceVersions, which those of secrets in stores are not of.
+			if change.At.After(m.at) {
+				m.at = change.At
+			}
 		}
 		if m.others, err = w.marks(k.template, write, rolled); err != nil {
 			return Patch{}, err

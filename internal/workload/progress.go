@@ -23,15 +23,18 @@ type Progress struct {
 	Message string
 	// Aborted says that a rollout has failed because it was aborted, by a person or an analysis, and the pods of before come back.
 	Aborted bool
+	// Partial says that pods of an earlier template may stay, because someone may end the rollout half way, as with a canary.
+	Partial bool
 	// Pods is how many pods the workload is to have. A rollout of none needs no slot among the rollouts in progress.
 	Pods int32
 	// Done grows while pods are replaced and become ready. Two states can be compared if they are of one generation and have the same Pods.
 	Done int32
 }
 
-// IsReplacingPods reports whether pods of an earlier template may be left, and nobody has to do anything for them to be replaced.
+// IsReplacingPods reports whether pods of an earlier template may be left, and nobody has to do anything for them to be replaced, or they may be
+// left for good.
 func (w *Workload) IsReplacingPods() bool {
-	return w.Progress.Pods > 0 && (w.Progress.State == Progressing || w.Progress.State == Failed)
+	return w.Progress.Pods > 0 && (w.Progress.State == Progressing || w.Progress.State == Failed || w.Progress.Partial)
 }
 
 // nothingDone is the Done of a workload whose controller has not observed its newest generation: the counts are about another one.

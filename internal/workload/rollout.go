@@ -102,6 +102,7 @@ func (r *rollout) progress() Progress {
 		return p.is(Progressing, "pods are being restarted")
 	}
 	if r.restarts() && (status.Phase == "Paused" || status.Abort) {
+		p.Partial = true
 		return p.is(Complete, "the pods are restarted; the Rollout is "+strings.ToLower(status.Phase))
 	}
 	switch status.Phase {
@@ -111,9 +112,11 @@ func (r *rollout) progress() Progress {
 		p.Aborted = status.Abort
 		return p.is(Failed, status.Message)
 	case "Paused":
+		p.Partial = true
 		return p.is(Waiting, "the Rollout is paused: "+status.Message)
 	}
 	if index, waits := r.waitingStep(); waits {
+		p.Partial = true
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
 	return p.is(Progressing, status.Message)

@@ -68,15 +68,15 @@ func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 		},
 		{
 			"a step is a pause", steps, `{"observedGeneration":"2","phase":"Paused","message":"CanaryPauseStep","currentStepIndex":1}`,
-			Progress{State: Waiting, Message: "the Rollout is paused: CanaryPauseStep", Pods: 3},
+			Progress{State: Waiting, Partial: true, Message: "the Rollout is paused: CanaryPauseStep", Pods: 3},
 		},
 		{
 			"a step is an analysis", steps, `{"observedGeneration":"2","phase":"Progressing","currentStepIndex":1}`,
-			Progress{State: Waiting, Message: "step 2 of the canary is an analysis or an experiment", Pods: 3},
+			Progress{State: Waiting, Partial: true, Message: "step 2 of the canary is an analysis or an experiment", Pods: 3},
 		},
 		{
 			"a step is an experiment", steps, `{"observedGeneration":"2","phase":"Progressing","currentStepIndex":2}`,
-			Progress{State: Waiting, Message: "step 3 of the canary is an analysis or an experiment", Pods: 3},
+			Progress{State: Waiting, Partial: true, Message: "step 3 of the canary is an analysis or an experiment", Pods: 3},
 		},
 		{
 			"a step replaces pods", steps, `{"observedGeneration":"2","phase":"Progressing","message":"more","currentStepIndex":0}`,

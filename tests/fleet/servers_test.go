@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -184,7 +185,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 
 func (h *hub) jetstream(user string) jetstream.JetStream {
 	h.Helper()
-	js, err := jetstream.New(h.connect(user, nil), jetstream.WithDefaultTimeout(patience))
+	js, err := jetstream.New(h.connect(user, nil))
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -205,10 +206,15 @@ type message struct{ subject, id string }
 // messages returns a stream's messages on the subjects, in order.
 func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...string) []message {
 	t.Helper()
-	consumer, err := js.OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var consumer jetstream.Consumer
+	// A request that a server takes immediately before it is killed gets no answer.
+	testkit.Await(t, "a consumer of "+stream+" is there", func(ctx context.Context) bool {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		var err error
+		consumer, err = js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true})
+		return err == nil
+	})
 	left := consumer.CachedInfo().NumPending
 	if left == 0 {
 		return nil

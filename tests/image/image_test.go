@@ -202,8 +202,8 @@ func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) 
 			}
 		}
 	}
-	if len(bom.Dependencies) != 2 {
-		t.Errorf("got %d programs, want 2", len(bom.Dependencies))
+	if len(bom.Dependencies) != 3 {
+		t.Errorf("got %d programs, want 3", len(bom.Dependencies))
 	}
 }
 

@@ -51,7 +51,11 @@ The variables in the chart's Secret, by name. An address is a password, also whe
 {{- range $name, $value := get $env "secret" | default dict -}}
 {{- if $value }}{{ $_ := set $secret $name (toString $value) }}{{ end -}}
 {{- end -}}
-{{- with get .Values.reloader "webhookUrl" }}{{ $_ := set $secret "KEYTURN_WEBHOOK_URL" . }}{{ end -}}
+{{- with get .Values.reloader "webhookUrl" -}}
+{{- if eq (toString (get $.Values.env "KEYTURN_DRY_RUN")) "true" }}{{ fail "reloader.webhookUrl: is set together with env.KEYTURN_DRY_RUN, want it without: nothing is rolled" }}{{ end -}}
+{{- if $.Values.secretStores.enabled }}{{ fail "reloader.webhookUrl: is set together with secretStores.enabled, want it without: nothing is synced" }}{{ end -}}
+{{- $_ := set $secret "KEYTURN_WEBHOOK_URL" . -}}
+{{- end -}}
 {{- toYaml $secret -}}
 {{- end }}
 
