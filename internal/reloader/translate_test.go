@@ -88,7 +88,9 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			func(s *settings) { s.NamespaceSelector = "kubernetes.io/metadata.name notin (a,b)" },
 		},
 		{
-			"--namespaces-to-ignore of named ones has no effect", Environment{}, []string{"--namespaces=a,b", "--namespaces-to-ignore=b"},
+			"--namespaces-to-ignore of named ones has no effect",
+			Environment{},
+			[]string{"--namespaces=a,b", "--namespaces-to-ignore=b"},
 			func(s *settings) {
 				scoped("a", "b")(s)
 				s.Notes = []string{"--namespaces-to-ignore"}
@@ -142,7 +144,9 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--reload-on-create", Environment{}, []string{"--reload-on-create=true"}, func(s *settings) { s.Create = plan.CreateAlways }},
 		{"--reload-on-delete", Environment{}, []string{"--reload-on-delete=true"}, func(s *settings) { s.Delete = true }},
 		{
-			"--ignored-workload-types", Environment{}, []string{"--ignored-workload-types=jobs,cronjobs"},
+			"--ignored-workload-types",
+			Environment{},
+			[]string{"--ignored-workload-types=jobs,cronjobs"},
 			func(s *settings) { s.Ignored = []string{"cronjobs"} },
 		},
 		{"--reload-on-create false", Environment{}, []string{"--reload-on-create=false"}, same},

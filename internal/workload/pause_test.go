@@ -105,12 +105,16 @@ func TestAPauseIsWrittenWithARollAndTakenAwayWithoutOne(t *testing.T) {
 		without     string
 	}{
 		{
-			"a roll that begins one", before, Write{Rolls: true, PausedAt: pausedAt.Add(1)},
-			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`}, "remove",
+			"a roll that begins one", before,
+			Write{Rolls: true, PausedAt: pausedAt.Add(1)},
+			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`},
+			"remove",
 		},
 		{
-			"a roll that follows one", during, Write{Rolls: true, PausedAt: pausedAt.Add(time.Hour)},
-			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`}, "remove",
+			"a roll that follows one", during,
+			Write{Rolls: true, PausedAt: pausedAt.Add(time.Hour)},
+			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`},
+			"remove",
 		},
 		{"the end", during, Write{EndsPause: true}, []string{`{"op":"remove",` + path}, "/spec/template"},
 		{"a roll of a workload without one", nil, Write{Rolls: true}, nil, "paused-at"},
