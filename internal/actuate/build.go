@@ -68,6 +68,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]openPause),
 	}
+	shadows := &shadows{
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, metrics: s.metrics, log: s.log, now: now,
+		left: make(map[workload.Key]time.Time),
+	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
@@ -81,7 +85,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
-		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses,
+		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		concluder: concluder, syncer: syncer,
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
@@ -93,7 +97,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			patcher: patcher, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses,
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 			concluder: concluder,
 			teller:    teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 		},

@@ -19,6 +19,7 @@ type completion struct {
 	rollouts  *rollouts
 	recorder  *recorder
 	pauses    *pauses
+	shadows   *shadows
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -35,6 +36,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	switch {
 	case r.corrects != nil:
 		c.rollouts.reverts.finish(ctx, result)
+	case r.restores:
+		c.shadows.finish(ctx, result)
 	case r.endsPause:
 		c.pauses.finish(ctx, result)
 	case r.completes:

@@ -174,7 +174,7 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 	delete(f.rollouts, key)
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
-	if w := f.index.get(key); w != nil {
+	if w := f.index.get(key); w != nil && w.ID.UID == outcome.Workload.UID {
 		outcome.ResourceVersion = w.Version
 	}
 	r.span.SetAttributes(outcomeAttributes(outcome)...)

@@ -39,6 +39,7 @@ type loop struct {
 	rollouts   *rollouts
 	recorder   *recorder
 	pauses     *pauses
+	shadows    *shadows
 	concluder  *concluder
 	syncer     *forcesync.Syncer
 	outbox     *outbox
@@ -55,6 +56,7 @@ func (l *loop) run(ctx context.Context) {
 	l.intake.resume(l.recaller.ask)
 	l.recorder.resume()
 	l.pauses.resume()
+	l.shadows.resume()
 	l.takeSnapshot()
 	l.work(ctx)
 }
@@ -103,6 +105,7 @@ func (l *loop) work(ctx context.Context) {
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
 			l.pauses.advance(ctx)
+			l.shadows.advance(ctx)
 		case <-timer.C:
 		}
 		if !l.outbox.full() {
@@ -122,6 +125,7 @@ func (l *loop) review(ctx context.Context) {
 		l.rollouts.review(ctx, key)
 		l.recorder.review(key)
 		l.pauses.review(key)
+		l.shadows.review(key)
 	}
 	for link := range links {
 		l.recaller.ask(link)

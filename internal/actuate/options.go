@@ -64,6 +64,10 @@ type Options struct {
 	MaxSyncs int
 	// ArgoRollouts also rolls Rollouts of Argo Rollouts. Default false.
 	ArgoRollouts bool
+	// StartCronJobs has a Job of a CronJob started for a change, instead of the CronJob's template changed. Default false.
+	StartCronJobs bool
+	// RecreateJobs also rolls Jobs, which are made anew. Default false.
+	RecreateJobs bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
 	// LeaderElect elects a leader among replicas, using the Lease keyturn-actuator. Default true.
@@ -136,6 +140,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
 	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
 	flags.BoolVar(&o.ArgoRollouts, "argo-rollouts", o.ArgoRollouts, "also roll Rollouts of Argo Rollouts; its CRD may be installed later")
+	flags.BoolVar(&o.StartCronJobs, "start-cronjobs", o.StartCronJobs,
+		"start a Job of a CronJob for a change, instead of changing its template for the next run")
+	flags.BoolVar(&o.RecreateJobs, "recreate-jobs", o.RecreateJobs,
+		"also roll Jobs, finished ones too: each is deleted and made anew under its name")
 	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
 		"also serve metrics under the names of Reloader, for existing dashboards")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
@@ -152,6 +160,12 @@ func (o *Options) kinds() (workload.Kinds, error) {
 	all, ignored := append(workload.BuiltIn(), workload.ArgoRollout()), o.IgnoreWorkloadKinds
 	if !o.ArgoRollouts {
 		ignored = append(slices.Clone(ignored), workload.ArgoRollout().Name)
+	}
+	if o.RecreateJobs {
+		all = append(all, workload.Job())
+	}
+	if o.StartCronJobs {
+		all = all.With(workload.StartedCronJob())
 	}
 	return all.Without(ignored)
 }

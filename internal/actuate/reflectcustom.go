@@ -16,10 +16,13 @@ const installInterval = 10 * time.Second
 
 // manifestOf is what grants the permissions on a kind.
 func manifestOf(k workload.Kind) string {
-	if k.Component == "" {
-		return "deploy/base/rbac.yaml"
+	switch {
+	case k.Manifest != "":
+		return k.Manifest
+	case k.Component != "":
+		return "deploy/components/" + k.Component
 	}
-	return "deploy/components/" + k.Component
+	return "deploy/base/rbac.yaml"
 }
 
 // awaitInstalled blocks until the API server serves a kind. Nothing waits for the list of one that it does not serve. It returns false if

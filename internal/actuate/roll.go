@@ -37,6 +37,8 @@ type roll struct {
 	corrects *correction
 	// endsPause says that the patch only takes away what says that a pause has begun.
 	endsPause bool
+	// restores says that the patch has the workload made that its own one stands for.
+	restores bool
 	// completes says that the patch completes the record, and is for no change.
 	completes bool
 	// pending has the changes that are released when the patch is finished.

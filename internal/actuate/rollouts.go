@@ -41,6 +41,11 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	id := result.after.ID
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
 		"cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
+	if result.after.ID.UID != result.roll.workload.ID.UID {
+		// It was made anew. The index may still have the one before, or none.
+		o.ended(ctx, o.following.end(result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message))
+		return
+	}
 	o.review(ctx, result.after.Key())
 }
 

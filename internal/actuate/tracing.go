@@ -51,6 +51,7 @@ var workloadNames = map[string]attribute.Key{
 	"statefulset": semconv.K8SStatefulSetNameKey,
 	"daemonset":   semconv.K8SDaemonSetNameKey,
 	"cronjob":     semconv.K8SCronJobNameKey,
+	"job":         semconv.K8SJobNameKey,
 	"rollout":     "k8s.rollout.name", // The semantic conventions have none.
 }
 

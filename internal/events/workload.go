@@ -2,7 +2,7 @@ package events
 
 // Workload names an object that a change affects: one whose pods are rolled, or an ExternalSecret that is synced.
 type Workload struct {
-	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob", "rollout", "externalsecret".
+	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob", "job", "rollout", "externalsecret".
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -15,6 +15,7 @@ var workloadPaths = map[string]struct{ group, plural string }{
 	"statefulset":    {"apps/v1", "statefulsets"},
 	"daemonset":      {"apps/v1", "daemonsets"},
 	"cronjob":        {"batch/v1", "cronjobs"},
+	"job":            {"batch/v1", "jobs"},
 	"rollout":        {"argoproj.io/v1alpha1", "rollouts"},
 	"externalsecret": {"external-secrets.io/v1", "externalsecrets"},
 }

@@ -8,6 +8,7 @@ func TestSelfLinks(t *testing.T) {
 		"statefulset": "/apis/apps/v1/namespaces/shop/statefulsets/web",
 		"daemonset":   "/apis/apps/v1/namespaces/shop/daemonsets/web",
 		"cronjob":     "/apis/batch/v1/namespaces/shop/cronjobs/web",
+		"job":         "/apis/batch/v1/namespaces/shop/jobs/web",
 		"rollout":     "/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web",
 
 		"externalsecret": "/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/web",

@@ -60,7 +60,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 
 // readWorkload reads the workload from the API server.
 func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
-	kinds := append(workload.BuiltIn(), workload.ArgoRollout())
+	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	kindName, object, ok := strings.Cut(name, "/")
 	kind, known := kinds.Named(kindName)
 	if !ok || !known || object == "" {

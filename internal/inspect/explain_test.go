@@ -134,7 +134,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
 		{
 			name: "nor of what is no workload", workload: "pod/web",
-			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob, rollout`,
+			err: `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob, rollout, job`,
 		},
 	}
 	for _, test := range tests {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +33,19 @@ func HasChanged(err error) bool {
 	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Message == notApplied
 }
 
+// isMissingRight reports whether a message is the one of the authorizer about a verb with which patches, and what goes with them, are made.
+func isMissingRight(message string) bool {
+	return slices.ContainsFunc([]string{"patch", "get", "create", "delete"}, func(verb string) bool {
+		return strings.Contains(message, "cannot "+verb+" resource")
+	})
+}
+
 // IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing
 // permission is not a denial: it can be granted at any time. The API server has no code that distinguishes the two, only the words of
 // its authorizer.
 func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
-		return !strings.Contains(err.Error(), "cannot patch resource")
+		return !isMissingRight(err.Error())
 	}
 	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

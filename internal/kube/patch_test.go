@@ -56,6 +56,10 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 		{"the object would be too large", apierrors.NewRequestEntityTooLargeError("no"), true},
 		{"a wrapped refusal is one", fmt.Errorf("patching: %w", apierrors.NewBadRequest("no")), true},
 		{
+			"so can the one to create a job",
+			forbidden(`User "system:serviceaccount:keyturn-system:keyturn-actuator" cannot create resource "jobs" in API group "batch"`), false,
+		},
+		{
 			"a right that is missing can be granted",
 			forbidden(`User "system:serviceaccount:keyturn-system:keyturn-actuator" cannot patch resource "deployments" in API group "apps"`),
 			false,

@@ -49,6 +49,9 @@ func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decis
 	decision.Keys = q.seen.changed
 	decision.Record = q.record()
 	decision.Reason = q.reason()
+	if decision.Reason.Action() == Roll && w.Suspended {
+		decision.Reason = Suspended
+	}
 	decision.Contradicted = q.isContradicted()
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()
 	return decision

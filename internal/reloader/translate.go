@@ -124,9 +124,11 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	if p.truth("--reload-on-create", f.ReloadOnCreate) {
 		actuate.RollOnCreate = plan.CreateAlways
 	}
+	actuate.StartCronJobs = !slices.Contains(f.IgnoredWorkloadTypes, "cronjobs")
+	actuate.RecreateJobs = !slices.Contains(f.IgnoredWorkloadTypes, "jobs")
 	for _, text := range f.IgnoredWorkloadTypes {
 		switch text {
-		case "jobs": // They are never touched.
+		case "jobs": // RecreateJobs is not set.
 		case "cronjobs":
 			actuate.IgnoreWorkloadKinds = append(actuate.IgnoreWorkloadKinds, text)
 		default:

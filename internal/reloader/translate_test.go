@@ -40,6 +40,7 @@ type settings struct {
 	Watched, Rolled, Kinds      []string
 	Selector, NamespaceSelector string
 	RollAll, Rollouts, Delete   bool
+	Starts, Recreates           bool
 	Create                      plan.Creation
 	Ignored                     []string
 	Level, Format               string
@@ -55,6 +56,7 @@ func settingsOf(r *program.Reloader) settings {
 		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
 		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts,
 		Delete: r.Actuator.Actuate.RollOnDelete, Create: r.Actuator.Actuate.RollOnCreate, Ignored: r.Actuator.Actuate.IgnoreWorkloadKinds,
+		Starts: r.Actuator.Actuate.StartCronJobs, Recreates: r.Actuator.Actuate.RecreateJobs,
 		Level: r.Process.Log.Level, Format: r.Process.Log.Format,
 		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster, Webhook: r.Actuator.Call.URL,
 		Strategy: r.Actuator.Actuate.ReloaderStrategy,
@@ -136,7 +138,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			[]string{"--resources-to-ignore=configMaps"},
 			func(s *settings) { s.Kinds = []string{"secret"} },
 		},
-		{"--ignored-workload-types jobs", Environment{}, []string{"--ignored-workload-types=jobs"}, same},
+		{"--ignored-workload-types jobs", Environment{}, []string{"--ignored-workload-types=jobs"}, func(s *settings) { s.Recreates = false }},
 		{"--log-format json", Environment{}, []string{"--log-format=json"}, func(s *settings) { s.Format = "json" }},
 		{"--log-level trace", Environment{}, []string{"--log-level=trace"}, func(s *settings) { s.Level = "debug" }},
 		{"--log-level warning", Environment{}, []string{"--log-level=warning"}, func(s *settings) { s.Level = "warn" }},
@@ -147,7 +149,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			"--ignored-workload-types",
 			Environment{},
 			[]string{"--ignored-workload-types=jobs,cronjobs"},
-			func(s *settings) { s.Ignored = []string{"cronjobs"} },
+			func(s *settings) { s.Ignored, s.Starts, s.Recreates = []string{"cronjobs"}, false, false },
 		},
 		{"--reload-on-create false", Environment{}, []string{"--reload-on-create=false"}, same},
 		{"--reload-on-delete false", Environment{}, []string{"--reload-on-delete=false"}, same},
@@ -195,7 +197,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			}
 			want := settings{
 				Create: plan.CreateNever, Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
-				Strategy: "annotations",
+				Strategy: "annotations", Starts: true, Recreates: true,
 			}
 			tt.want(&want)
 			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {

@@ -1,5 +1,7 @@
 package workload
 
+import "slices"
+
 // Kinds is a table of kinds.
 type Kinds []Kind
 
@@ -8,6 +10,17 @@ func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJ
 
 // ArgoRollout returns the kind Rollout of Argo Rollouts.
 func ArgoRollout() Kind { return argoRollouts }
+
+// With returns the table with another kind in the place of the one of its name.
+func (t Kinds) With(k Kind) Kinds {
+	table := slices.Clone(t)
+	for i := range table {
+		if table[i].Name == k.Name {
+			table[i] = k
+		}
+	}
+	return table
+}
 
 // Names lists the names of the kinds.
 func (t Kinds) Names() []string {

@@ -35,6 +35,9 @@ type Patch struct {
 	Body []byte
 	// Revision is what the patch writes on the pod template. Empty: the patch only records.
 	Revision string
+
+	// restores is that of Kind.Restore. The patch writes nothing on the workload itself.
+	restores bool
 }
 
 // typedClient is what the clients of client-go have in common.

@@ -17,6 +17,8 @@ type Kind struct {
 	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may be installed and removed at any time.
 	// Empty: the API server always serves the kind, and deploy/base grants them.
 	Component string
+	// Manifest is what under deploy grants the permissions, if neither Component nor deploy/base does.
+	Manifest string
 	// Example is an empty object of the kind.
 	Example runtime.Object
 	// client returns what lists, watches and patches the objects in a namespace.
@@ -45,10 +47,19 @@ type parts struct {
 	// was none.
 	restarts  bool
 	restartAt string
+	// suspended says that no pods are started until someone takes that back. They then read what there is by then.
+	suspended bool
+	// deaf says that what its annotations ask for does not count.
+	deaf bool
+	// standsFor is the workload whose manifest this one keeps. Zero: it keeps none.
+	standsFor Key
 }
 
 // Objects returns the client of the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
+
+// Restore returns the patch of a workload that StandsFor another one: it has that one made, if it is not there.
+func (k Kind) Restore() Patch { return Patch{restores: true} }
 
 // specTemplate is where most kinds have the pod template.
 const specTemplate = "/spec/template"

@@ -33,6 +33,8 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Patched:    newestWrite(meta, isOwn),
 		Written:    newestWrite(meta, isAnyone),
 
+		Suspended:      parts.suspended,
+		StandsFor:      parts.standsFor,
 		restarts:       parts.restarts,
 		restartAt:      parts.restartAt,
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
@@ -46,6 +48,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.ServingSince = w.Version
 	}
 	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
+	if parts.deaf {
+		w.OptIn, w.Problems = OptIn{}, nil
+	}
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
 	}

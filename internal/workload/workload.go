@@ -35,6 +35,12 @@ type Workload struct {
 	// ManagerIsLast says that this write is not older than the actuator's own last one.
 	ManagerIsLast bool
 
+	// Suspended says that someone has suspended a workload whose pods are started at a roll: they read what there is once that is taken back.
+	Suspended bool
+
+	// StandsFor is the workload that is being made anew and whose manifest this one keeps. Zero: it is an ordinary one.
+	StandsFor Key
+
 	// Runs is the workload of whose pod template this one, which has none, runs the pods. Zero: it has one of its own.
 	Runs Key
 

@@ -20,6 +20,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with a namespace deploy/namespaced", values: "namespaces: [team-a]", base: "namespaced"},
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with Argo Rollouts", values: "argoRollouts: {enabled: true}", base: "base", components: []string{"argo-rollouts"}},
+		{name: "with Jobs", values: "jobs: {enabled: true}", base: "base", components: []string{"jobs"}},
 		{
 			name: "with the Secrets Store CSI driver", values: "secretProviderClasses: {enabled: true}",
 			base: "base", components: []string{"secret-provider-classes"},

@@ -46,8 +46,8 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
-	if lines := strings.Count(r.program.Output(), "no permission to watch; listing instead"); lines != 4 {
-		t.Errorf("it said %d times that it may not watch, want once for each of the four kinds", lines)
+	if lines := strings.Count(r.program.Output(), "no permission to watch; listing instead"); lines != 5 {
+		t.Errorf("it said %d times that it may not watch, want once for each of the five kinds", lines)
 	}
 	if strings.Contains(r.program.Output(), `"level":"ERROR"`) {
 		t.Error("it logged errors")

@@ -46,6 +46,13 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
   verbs: [list, watch, patch]
 {{- end }}
 
+{{- define "keyturn.actuatorJobsRules" -}}
+# Jobs: watch references, write records, and make a Job anew; start one of a CronJob, and see whether that was done before.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list, watch, patch, get, create, delete]
+{{- end }}
+
 {{- define "keyturn.namespacesRules" -}}
 # Namespace labels, for the selector.
 - apiGroups: [""]

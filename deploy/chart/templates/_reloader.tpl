@@ -33,7 +33,7 @@ isOpenshift: {taken: podSecurityContext without user and groups}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
-ignoreJobs: {moot: Jobs are never touched}
+ignoreJobs: {moot: Jobs are only touched with jobs.enabled}
 readOnlyRootFileSystem: {moot: always on}
 pprofAddr: {moot: there is no pprof}
 podDisruptionBudget: {moot: one is created for several actuators or watchers}

@@ -70,6 +70,7 @@ The variables of both programs.
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
 {{- with $settings.ignoredKinds }}{{ $_ := set $env "KEYTURN_IGNORE_WORKLOAD_KINDS" (join "," .) }}{{ end -}}
 {{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
+{{- if .Values.jobs.enabled }}{{ $env = merge $env (dict "KEYTURN_START_CRONJOBS" "true" "KEYTURN_RECREATE_JOBS" "true") }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
@@ -86,6 +87,7 @@ The variables of both programs.
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled") -}}
 {{- range $name, $value := .Values.env -}}
 {{- with get $elsewhere $name }}
 {{- fail (printf "env.%s: is a value of the chart, want it as %s" $name .) }}

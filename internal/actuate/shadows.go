@@ -1,0 +1,80 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// shadowRetry is how long after an attempt to restore a workload the next one is made.
+const shadowRetry = time.Minute
+
+// shadows restores workloads that were deleted to be made anew, by an actuator that was ended before it did. What there is to do is known from
+// the workloads that stand for them.
+type shadows struct {
+	dryRun  bool
+	kinds   workload.Kinds
+	index   *index
+	patcher *patcher
+	metrics *metrics
+	log     *slog.Logger
+	now     func() time.Time
+
+	// left has when to restore what a workload stands for.
+	left map[workload.Key]time.Time
+}
+
+// resume looks at all workloads.
+func (s *shadows) resume() {
+	for _, w := range s.index.all() {
+		s.review(w.Key())
+	}
+}
+
+// review looks at a workload that has changed or gone.
+func (s *shadows) review(key workload.Key) {
+	w := s.index.get(key)
+	if s.dryRun || w == nil || w.StandsFor == (workload.Key{}) {
+		delete(s.left, key)
+		return
+	}
+	if _, known := s.left[key]; !known {
+		s.left[key] = s.now()
+	}
+}
+
+// advance restores what nobody is making anew.
+func (s *shadows) advance(ctx context.Context) {
+	for key, due := range s.left {
+		if s.patcher.full() {
+			return
+		}
+		w := s.index.get(key)
+		k, known := s.kinds.Named(key.Kind)
+		if w == nil || !known || s.now().Before(due) || s.patcher.busy(key) || s.patcher.busy(w.StandsFor) {
+			continue
+		}
+		s.left[key] = s.now().Add(shadowRetry)
+		s.patcher.start(ctx, &roll{
+			kind: k, workload: w, patch: k.Restore(), restores: true, pending: newPending(key, s.now()), span: trace.SpanFromContext(ctx),
+		})
+	}
+}
+
+// finish takes the result of a patch.
+func (s *shadows) finish(ctx context.Context, result patchResult) {
+	id, of := result.roll.workload.ID, result.roll.workload.StandsFor
+	switch {
+	case result.err == nil:
+		s.log.InfoContext(ctx, "workload restored", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace)
+	case !apierrors.IsNotFound(result.err):
+		s.metrics.patchFailed(ctx, id.Kind)
+		s.log.WarnContext(ctx, "restoring a workload failed; retrying", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace,
+			"retry_in", shadowRetry, "err", result.err)
+	}
+}

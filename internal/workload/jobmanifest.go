@@ -1,0 +1,64 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// shadowSuffix ends the name of the Job that keeps the manifest of another one.
+const shadowSuffix = "-keyturn"
+
+// maxJobName is the longest name of a Job that can have pods.
+const maxJobName = 63
+
+// shadowName returns the name of the Job that keeps the manifest of the one of a name.
+func shadowName(name string) string {
+	if len(name)+len(shadowSuffix) > maxJobName {
+		sum := sha256.Sum256([]byte(name))
+		return "job-" + hex.EncodeToString(sum[:8]) + shadowSuffix
+	}
+	return name + shadowSuffix
+}
+
+// shadowOf returns the Job that keeps the manifest of another one while that is made anew, as it is to be then. It starts no pods.
+func shadowOf(job *batchv1.Job) *batchv1.Job {
+	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}
+	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
+	metav1.SetMetaDataAnnotation(&shadow.ObjectMeta, annotationRecreates, job.Name+"/"+string(job.UID))
+	copyMark(&shadow.Spec.Template.ObjectMeta, job.Annotations)
+	return withoutSystem(shadow)
+}
+
+// recreatedOf returns the Job that a shadow keeps the manifest of, to be created.
+func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: manifestMeta(&shadow.ObjectMeta), Spec: *shadow.Spec.DeepCopy()}
+	job.Name, _, _ = recreatedBy(&shadow.ObjectMeta)
+	job.Spec.Suspend = new(false) // One that is suspended is not made anew.
+	delete(job.Annotations, annotationRecreates)
+	return withoutSystem(job)
+}
+
+// manifestMeta returns the metadata that someone wrote, and not the API server. Finalizers belong to one object.
+func manifestMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: meta.Name, Namespace: meta.Namespace, Labels: maps.Clone(meta.Labels), Annotations: maps.Clone(meta.Annotations),
+		OwnerReferences: meta.OwnerReferences,
+	}
+}
+
+// withoutSystem takes away what the API server has written into a Job to select its pods, unless its author selects them.
+func withoutSystem(job *batchv1.Job) *batchv1.Job {
+	if manual := job.Spec.ManualSelector; manual != nil && *manual {
+		return job
+	}
+	job.Spec.Selector = nil
+	for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
+		delete(job.Labels, label)
+		delete(job.Spec.Template.Labels, label)
+	}
+	return job
+}

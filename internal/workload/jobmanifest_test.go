@@ -1,0 +1,117 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// importJob is a Job as the API server would make it with a roll.
+func importJob(change func(*batchv1.Job)) *batchv1.Job {
+	ofSystem := map[string]string{
+		"app": "import", "controller-uid": "u", "job-name": "import", batchv1.ControllerUidLabel: "u", batchv1.JobNameLabel: "import",
+	}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "import", Namespace: "shop", UID: "u", ResourceVersion: "7", Generation: 2, Labels: map[string]string{"app": "import"},
+			Annotations: map[string]string{annotationRevision: "r1", annotationRolled: "{}", AnnotationCause: "secret/db"},
+			Finalizers:  []string{"example.com/wait"}, CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
+		},
+		Spec: batchv1.JobSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: "u"}}, Suspend: new(false),
+			TTLSecondsAfterFinished: new(int32(60)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: ofSystem}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}},
+			},
+		},
+		Status: batchv1.JobStatus{Succeeded: 1},
+	}
+	if change != nil {
+		change(job)
+	}
+	return job
+}
+
+func TestAJobIsMadeAnewOfWhatItsAuthorWrote(t *testing.T) {
+	job := importJob(nil)
+	before := job.DeepCopy()
+	shadow := shadowOf(job)
+	if shadow.Name != "import-keyturn" || !*shadow.Spec.Suspend || shadow.Annotations[annotationRecreates] != "import/u" {
+		t.Errorf("the shadow is %s, suspended %t, of %q", shadow.Name, *shadow.Spec.Suspend, shadow.Annotations[annotationRecreates])
+	}
+	want := importJob(func(j *batchv1.Job) {
+		j.UID, j.ResourceVersion, j.Generation, j.Finalizers, j.CreationTimestamp = "", "", 0, nil, metav1.Time{}
+		j.Spec.Selector, j.Status = nil, batchv1.JobStatus{}
+		j.Spec.Template.Labels = map[string]string{"app": "import"}
+		j.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db"}
+	})
+	if diff := cmp.Diff(want, recreatedOf(shadow)); diff != "" {
+		t.Errorf("the Job (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, job); diff != "" {
+		t.Errorf("the old Job was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestASelectorOfTheAuthorIsKept(t *testing.T) {
+	job := importJob(func(j *batchv1.Job) { j.Spec.ManualSelector = new(true) })
+	made := recreatedOf(shadowOf(job))
+	if diff := cmp.Diff(job.Spec.Selector, made.Spec.Selector); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(job.Spec.Template.Labels, made.Spec.Template.Labels); diff != "" {
+		t.Errorf("labels of the pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheNameOfAShadowFitsAJob(t *testing.T) {
+	long := strings.Repeat("n", maxJobName)
+	for _, name := range []string{"import", long} {
+		if got := shadowName(name); len(got) > maxJobName || got == name {
+			t.Errorf("the shadow of %s is called %s, want another name of at most %d characters", name, got, maxJobName)
+		}
+	}
+	if shadowName(long) == shadowName(long[1:]) {
+		t.Error("two Jobs have shadows of one name")
+	}
+}
+
+func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
+	now := metav1.Now()
+	tests := []struct {
+		name   string
+		change func(*batchv1.Job)
+		asks   bool
+	}{
+		{"a Job by itself", func(*batchv1.Job) {}, true},
+		{"an owner that does not control it", func(j *batchv1.Job) { j.OwnerReferences = []metav1.OwnerReference{{Kind: "Release", Name: "r"}} }, true},
+		{"a Job of a CronJob", func(j *batchv1.Job) {
+			j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly", Controller: new(true)}}
+		}, false},
+		{"a Job that is being deleted", func(j *batchv1.Job) { j.DeletionTimestamp = &now }, false},
+		{"a shadow", func(j *batchv1.Job) { *j = *shadowOf(j) }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			job := importJob(func(j *batchv1.Job) {
+				j.Annotations["keyturn.dev/roll-on"] = "auto"
+				j.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+					{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}},
+				}
+			})
+			test.change(job)
+			w, ok := Read(Job(), job, Reading{})
+			if !ok || w.OptIn.Empty() == test.asks {
+				t.Errorf("read %t, asks for nothing: %t", ok, w.OptIn.Empty())
+			}
+			if isShadow := w.StandsFor == (Key{Kind: "job", Namespace: "shop", Name: "import"}); isShadow != (test.name == "a shadow") {
+				t.Errorf("it stands for %v", w.StandsFor)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+)
+
+// goneInterval is how often to look whether a Job that was deleted is gone.
+const goneInterval = 100 * time.Millisecond
+
+// recreatedJobs are Jobs of which a patch that rolls makes another one of the same name. Its manifest is kept by a shadow, a suspended Job, from
+// before the old one is deleted until the new one exists: nothing is lost if the actuator is killed.
+type recreatedJobs struct {
+	Objects
+	jobs clientbatchv1.JobInterface
+}
+
+// Patch makes a Job anew, or only writes its record.
+func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	switch {
+	case p.restores:
+		return o.restore(ctx, name)
+	case p.Revision == "":
+		return o.Objects.Patch(ctx, name, p)
+	}
+	// What the API server would make of it is the manifest, if the Job is as the patch says.
+	job, err := o.jobs.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case err != nil:
+		return nil, err
+	case !isRecreatable(&job.ObjectMeta):
+		return nil, notOurs(name)
+	case job.Annotations[annotationRevision] != p.Revision:
+		return job, nil
+	}
+	shadow, err := o.keep(ctx, shadowOf(job))
+	if err != nil {
+		return nil, err
+	}
+	if err := o.remove(ctx, name, job.UID); err != nil {
+		return nil, err
+	}
+	return o.create(ctx, shadow)
+}
+
+// notOurs says that the Job of a name is not the one that was to be made anew.
+func notOurs(name string) error {
+	return apierrors.NewNotFound(batchv1.Resource("jobs"), name)
+}
+
+// keep creates a shadow, unless it is there. One of an earlier attempt has an older manifest.
+func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
+	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
+	if !apierrors.IsAlreadyExists(err) {
+		return kept, wrapJob("creating", shadow.Name, err)
+	}
+	kept, err = o.jobs.Get(ctx, shadow.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, wrapJob("reading", shadow.Name, err)
+	}
+	recreates := kept.Annotations[annotationRecreates]
+	switch {
+	case recreates == "":
+		return nil, fmt.Errorf("job %s has the name that is needed to keep a manifest", shadow.Name)
+	case recreates == shadow.Annotations[annotationRecreates] && kept.Annotations[annotationRevision] == shadow.Annotations[annotationRevision]:
+		return kept, nil
+	}
+	if err := o.remove(ctx, kept.Name, kept.UID); err != nil {
+		return nil, err
+	}
+	kept, err = o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
+	return kept, wrapJob("creating", shadow.Name, err)
+}
+
+// remove deletes a Job and its pods, if it is still the one of the UID.
+func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	err := o.jobs.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return wrapJob("deleting", name, err)
+}
+
+// create creates the Job of a shadow when the name is free, and removes the shadow. If someone else has made a Job of the name meanwhile, that
+// one stays.
+func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
+	job := recreatedOf(shadow)
+	var made *batchv1.Job
+	err := wait.PollUntilContextCancel(ctx, goneInterval, true, func(ctx context.Context) (bool, error) {
+		var err error
+		if made, err = o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager}); !apierrors.IsAlreadyExists(err) {
+			return err == nil, err
+		}
+		if made, err = o.jobs.Get(ctx, job.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		_, old, _ := recreatedBy(&shadow.ObjectMeta)
+		return err == nil && made.UID != old, err
+	})
+	if err != nil {
+		return nil, wrapJob("creating", job.Name, err)
+	}
+	if err := o.remove(ctx, shadow.Name, shadow.UID); err != nil {
+		return nil, err
+	}
+	if made.Annotations[annotationRevision] != job.Annotations[annotationRevision] {
+		return nil, notOurs(job.Name)
+	}
+	return made, nil
+}
+
+// restore ends what a shadow was left behind of. If the Job was not deleted yet, the change is acted on again.
+func (o recreatedJobs) restore(ctx context.Context, name string) (runtime.Object, error) {
+	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, wrapJob("reading", name, err)
+	}
+	of, uid, is := recreatedBy(&shadow.ObjectMeta)
+	if !is {
+		return nil, notOurs(name)
+	}
+	job, err := o.jobs.Get(ctx, of, metav1.GetOptions{})
+	switch {
+	case err == nil && (job.UID != uid || job.DeletionTimestamp == nil):
+		return job, o.remove(ctx, name, shadow.UID)
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, wrapJob("reading", of, err)
+	}
+	return o.create(ctx, shadow)
+}

@@ -1,0 +1,131 @@
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+)
+
+// annotationInstantiate is how kubectl marks a Job that was started by hand from a CronJob.
+const annotationInstantiate = "cronjob.kubernetes.io/instantiate"
+
+// StartedCronJob returns the kind CronJob for those who have a job started at once. The template stays as it is.
+func StartedCronJob() Kind {
+	k := cronJobs
+	k.strategy = starting
+	k.client = func(c Clients, namespace string) Objects {
+		return startedCronJobs{cronJobs.client(c, namespace), c.Typed.BatchV1().CronJobs(namespace), c.Typed.BatchV1().Jobs(namespace)}
+	}
+	k.read = func(obj runtime.Object) (parts, bool) {
+		p, ok := cronJobs.read(obj)
+		if cronJob, is := obj.(*batchv1.CronJob); ok && is {
+			p.suspended = cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
+			p.progress.Message = "a job was started with the new content"
+		}
+		return p, ok
+	}
+	return k
+}
+
+// starting has pods started anew without a change of the pod template, unless someone has suspended the workload. The annotations are on the
+// workload itself.
+var starting = strategy{
+	change: func(w *Workload, _ string, m mark) []operation {
+		return append([]operation{test("/spec/suspend", false)}, annotate("/metadata/annotations", w.stored.metaTraced, m)...)
+	},
+	revision: func(p parts) string { return p.meta.Annotations[annotationRevision] },
+}
+
+// startedCronJobs are CronJobs of which a patch that rolls starts a Job.
+type startedCronJobs struct {
+	Objects
+	cronJobs clientbatchv1.CronJobInterface
+	jobs     clientbatchv1.JobInterface
+}
+
+// Patch starts the Job before the record says so. If the patch is sent again because nobody knows what became of it, there is the Job already.
+func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	if p.Revision == "" {
+		return o.Objects.Patch(ctx, name, p)
+	}
+	// No Job is started for a patch that would not be applied.
+	cronJob, err := o.cronJobs.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, err
+	}
+	if cronJob.Annotations[annotationRevision] != p.Revision {
+		return cronJob, nil
+	}
+	if err := o.start(ctx, cronJob); err != nil {
+		return nil, err
+	}
+	return o.Objects.Patch(ctx, name, p)
+}
+
+// start starts the Job of the revision that a CronJob has, unless that was done.
+func (o startedCronJobs) start(ctx context.Context, cronJob *batchv1.CronJob) error {
+	job := jobOf(cronJob)
+	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
+	if !apierrors.IsAlreadyExists(err) {
+		return wrapJob("creating", job.Name, err)
+	}
+	found, getErr := o.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if getErr != nil {
+		return wrapJob("reading", job.Name, getErr)
+	}
+	if metav1.IsControlledBy(found, cronJob) && found.Annotations[annotationRevision] == job.Annotations[annotationRevision] {
+		return nil
+	}
+	return wrapJob("creating", job.Name, err)
+}
+
+// wrapJob says what was done with a Job when an error happened, if one did.
+func wrapJob(doing, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s job %s: %w", doing, name, err)
+	}
+	return nil
+}
+
+// jobOf returns the Job that a CronJob has at its revision, as kubectl would start it by hand.
+func jobOf(cronJob *batchv1.CronJob) *batchv1.Job {
+	template := cronJob.Spec.JobTemplate.DeepCopy()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: startedName(cronJob), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
+			// As kubectl does, it does not block the deletion of the CronJob: that may take another permission.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: cronJobs.APIVersion, Kind: cronJobs.Title, Name: cronJob.Name, UID: cronJob.UID, Controller: new(true),
+			}},
+		},
+		Spec: template.Spec,
+	}
+	copyMark(&job.ObjectMeta, cronJob.Annotations)
+	copyMark(&job.Spec.Template.ObjectMeta, cronJob.Annotations)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, annotationInstantiate, "manual")
+	return job
+}
+
+// copyMark copies what annotations say about a roll.
+func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
+	for _, name := range []string{annotationRevision, AnnotationCause, AnnotationTraceparent} {
+		delete(meta.Annotations, name)
+		if text, ok := annotations[name]; ok {
+			metav1.SetMetaDataAnnotation(meta, name, text)
+		}
+	}
+}
+
+// startedName returns the name of the Job that a CronJob has at its revision: the same for everyone who starts it. That of a CronJob has at most
+// 52 characters, and that of a Job 63.
+func startedName(cronJob *batchv1.CronJob) string {
+	sum := sha256.Sum256([]byte(string(cronJob.UID) + "/" + cronJob.Annotations[annotationRevision]))
+	return cronJob.Name + "-" + hex.EncodeToString(sum[:5])
+}

@@ -1,0 +1,128 @@
+package workload
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reportCronJob is a CronJob as it is after a roll.
+func reportCronJob() *batchv1.CronJob {
+	return &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "report", Namespace: "shop", UID: "u", ResourceVersion: "7",
+			Annotations: map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db", "team": "shop"},
+		},
+		Spec: batchv1.CronJobSpec{
+			Suspend: new(false),
+			JobTemplate: batchv1.JobTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "report"}, Annotations: map[string]string{"note": "nightly"}},
+				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationTraceparent: "old"}},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}},
+				}},
+			},
+		},
+	}
+}
+
+func TestAJobIsStartedAsByHand(t *testing.T) {
+	cronJob := reportCronJob()
+	before := cronJob.DeepCopy()
+	job := jobOf(cronJob)
+	want := metav1.ObjectMeta{
+		Name: job.Name, Namespace: "shop", Labels: map[string]string{"app": "report"},
+		Annotations: map[string]string{
+			"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", AnnotationCause: "secret/db",
+		},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "report", UID: "u", Controller: new(true)}},
+	}
+	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+	ofPods := map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db"}
+	if diff := cmp.Diff(ofPods, job.Spec.Template.Annotations); diff != "" {
+		t.Errorf("annotations of the pods (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, cronJob); diff != "" {
+		t.Errorf("the CronJob was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestTheNameOfAJobIsThatOfOneRollOfOneCronJob(t *testing.T) {
+	name := startedName(reportCronJob())
+	tests := []struct {
+		name   string
+		change func(*batchv1.CronJob)
+		same   bool
+	}{
+		{"the same roll", func(*batchv1.CronJob) {}, true},
+		{"what else is written on the CronJob", func(c *batchv1.CronJob) { c.ResourceVersion, c.Labels = "8", map[string]string{"a": "b"} }, true},
+		{"another roll", func(c *batchv1.CronJob) { c.Annotations[annotationRevision] = "r2" }, false},
+		{"a CronJob that was made anew", func(c *batchv1.CronJob) { c.UID = "v" }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cronJob := reportCronJob()
+			test.change(cronJob)
+			if got := startedName(cronJob); (got == name) != test.same {
+				t.Errorf("got %s after %s, want the same: %t", got, name, test.same)
+			}
+		})
+	}
+	longest := reportCronJob()
+	longest.Name = strings.Repeat("n", 52)
+	if got := startedName(longest); len(got) != 63 {
+		t.Errorf("%s has %d characters, want 63", got, len(got))
+	}
+}
+
+func TestACronJobOfWhichJobsAreStartedKeepsItsTemplate(t *testing.T) {
+	cronJob := reportCronJob()
+	cronJob.Annotations = rollOn("auto")
+	w, ok := Read(StartedCronJob(), cronJob, Reading{})
+	if !ok || w.Suspended || w.Revision != "" {
+		t.Fatalf("read %t, suspended %t, revision %q", ok, w.Suspended, w.Revision)
+	}
+	patch, err := StartedCronJob().Patch(w, Write{
+		Rolls: true, Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "1", UID: "u"}}, Cause: "secret/db",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operations []operation
+	if err := json.Unmarshal(patch.Body, &operations); err != nil {
+		t.Fatal(err)
+	}
+	set, tested := map[string]any{}, map[string]any{}
+	for _, o := range operations {
+		if o.Op == "add" {
+			set[o.Path] = o.Value
+		} else {
+			tested[o.Path] = o.Value
+		}
+	}
+	const annotations = "/metadata/annotations/keyturn.dev~1"
+	if set[annotations+"revision"] != patch.Revision || set[annotations+"cause"] != "secret/db" || set[annotations+"rolled"] == nil || len(set) != 3 {
+		t.Errorf("it writes %v, want the record, the revision and the cause on the CronJob", set)
+	}
+	if tested["/spec/suspend"] != false {
+		t.Errorf("it tests %v, want that the CronJob is not suspended", tested)
+	}
+}
+
+func TestASuspendedCronJobIsReadAsOne(t *testing.T) {
+	cronJob := reportCronJob()
+	cronJob.Spec.Suspend = new(true)
+	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || !w.Suspended {
+		t.Errorf("read %t, want it suspended", ok)
+	}
+	if w, ok := Read(cronJobs, cronJob, Reading{}); !ok || w.Suspended {
+		t.Errorf("read %t, want the template of one changed that is suspended", ok)
+	}
+}

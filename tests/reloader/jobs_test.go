@@ -1,0 +1,88 @@
+package reloader
+
+import (
+	"context"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// runJobs creates a CronJob whose time never comes and a Job, which both read a Secret, and returns the UID of the Job.
+func (r *rig) runJobs(secret string) string {
+	r.Helper()
+	template := programs.PodTemplate(map[string]string{"app": "jobs"})
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	programs.ReadSecret(&template, secret)
+	jobs := r.client.BatchV1()
+	_, err := jobs.CronJobs(r.namespace).Create(r.Context(), &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "report", Annotations: auto()},
+		Spec:       batchv1.CronJobSpec{Schedule: "0 0 31 2 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	job, err := jobs.Jobs(r.namespace).Create(r.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "import", Annotations: auto()}, Spec: batchv1.JobSpec{Template: template},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return string(job.UID)
+}
+
+// jobs returns how many Jobs of the CronJob were started, and the UID of the other Job, empty if it is not there.
+func (r *rig) jobs() (started int, uid string) {
+	r.Helper()
+	list, err := r.client.BatchV1().Jobs(r.namespace).List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, job := range list.Items {
+		switch {
+		case metav1.GetControllerOf(&job) != nil:
+			started++
+		case job.Name == "import":
+			uid = string(job.UID)
+		}
+	}
+	return started, uid
+}
+
+func TestJobsAreStartedAndMadeAnewUnlessTheyAreIgnored(t *testing.T) {
+	for _, test := range []struct {
+		name, ignored     string
+		starts, recreates bool
+	}{
+		{"by default", "", true, true},
+		{"ignoring Jobs", "jobs", true, false},
+		{"ignoring CronJobs", "cronjobs", false, true},
+		{"ignoring both", "jobs,cronjobs", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t)
+			r.secret("db", map[string]string{"password": "one"})
+			before := r.runJobs("db")
+			r.start("--ignored-workload-types", test.ignored)
+			r.secret("sentinel", map[string]string{"value": "0"})
+			r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+			r.secret("db", map[string]string{"password": "two"})
+			testkit.Await(r.T, "what is not ignored has the change", func(context.Context) bool {
+				started, uid := r.jobs()
+				return (started == 1 || !test.starts) && (uid != "" && uid != before || !test.recreates)
+			})
+			r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "last"}) })
+			started, uid := r.jobs()
+			if starts := started == 1; starts != test.starts || started > 1 {
+				t.Errorf("Jobs that were started: got %d, want one: %t", started, test.starts)
+			}
+			if recreates := uid != before; recreates != test.recreates {
+				t.Errorf("the Job was made anew: got %t, want %t", recreates, test.recreates)
+			}
+		})
+	}
+}
