@@ -108,7 +108,7 @@ func withoutComponents(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for _, name := range []string{
 		watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores",
-		watcherAccount + "-secret-provider-classes", actuatorAccount + "-argo-rollouts",
+		watcherAccount + "-secret-provider-classes", actuatorAccount + "-argo-rollouts", actuatorAccount + "-jobs",
 	} {
 		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

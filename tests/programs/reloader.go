@@ -32,6 +32,12 @@ subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
+metadata: {name: reloader-actuator-jobs}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-actuator-jobs}
+subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
 metadata: {name: reloader-watcher-namespaces}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-watcher-namespaces}
 subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
@@ -54,7 +60,10 @@ func NewReloader(ctx context.Context, cp *testbed.ControlPlane, deploy string, r
 	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
 		return nil, err
 	}
-	manifests := []string{filepath.Join(deploy, "base/rbac.yaml"), filepath.Join(deploy, "components/namespace-selector/rbac.yaml")}
+	manifests := []string{
+		filepath.Join(deploy, "base/rbac.yaml"), filepath.Join(deploy, "components/namespace-selector/rbac.yaml"),
+		filepath.Join(deploy, "components/jobs/rbac.yaml"),
+	}
 	if err := cp.ApplyKinds(ctx, testbed.RBACKinds(), manifests...); err != nil {
 		return nil, err
 	}
