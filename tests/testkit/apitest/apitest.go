@@ -23,6 +23,7 @@ var kinds = map[string]struct{ version, kind string }{
 	"/apis/apps/v1/statefulsets": {"apps/v1", "StatefulSet"},
 	"/apis/apps/v1/daemonsets":   {"apps/v1", "DaemonSet"},
 	"/apis/batch/v1/cronjobs":    {"batch/v1", "CronJob"},
+	"/apis/batch/v1/jobs":        {"batch/v1", "Job"},
 }
 
 // Start starts the server, which ends with the test, and returns the path of a kubeconfig for it.
