@@ -3,6 +3,7 @@ package reloader
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -36,6 +37,8 @@ type Flags struct {
 	MetricsAddr string
 	// NotifyConfig is the file of chat channels and webhooks. Empty: none.
 	NotifyConfig string
+	// Settle is the debounce, which Reloader has none of. Zero rolls at once.
+	Settle time.Duration
 }
 
 // annotationFlags are the flags that change the keys of annotations, with their defaults.
@@ -58,6 +61,7 @@ func NewFlags() *Flags {
 		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
 		PprofAddr: ":6060", Annotations: map[string]*string{},
 		Cluster: "default", StateDir: filepath.Join(os.TempDir(), "keyturn-reloader"), MetricsAddr: ":9090",
+		Settle: time.Second,
 	}
 	for _, a := range annotationFlags {
 		f.Annotations[a.name] = new(string)
@@ -116,6 +120,8 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", f.MetricsAddr, "`address` that serves /metrics, /live, /livez and /readyz")
 	flags.StringVar(&f.NotifyConfig, "notify-config", f.NotifyConfig,
 		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
+	flags.DurationVar(&f.Settle, "settle", f.Settle,
+		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
 	if dir := flags.Lookup("state-dir"); f.StateDir == filepath.Join(os.TempDir(), "keyturn-reloader") {
 		// The reference is the same on every machine.
 		dir.DefValue = "keyturn-reloader in $TMPDIR, or else /tmp"

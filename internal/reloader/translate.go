@@ -119,6 +119,10 @@ func (p *problems) setKinds(r *program.Reloader, ignored []string, mounted bool)
 func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	actuate := &r.Actuator.Actuate
 	actuate.Reloader, actuate.ReloaderMetrics, actuate.RollAll = true, true, f.AutoReloadAll
+	if f.Settle < 0 {
+		p.refuse("--settle", f.Settle.String(), "0 or more")
+	}
+	actuate.Settle, actuate.SettleMax = f.Settle, max(f.Settle, actuate.SettleMax)
 	actuate.ArgoRollouts = p.truth("--is-Argo-Rollouts", f.IsArgoRollouts)
 	actuate.RollOnCreate, actuate.RollOnDelete = plan.CreateNever, p.truth("--reload-on-delete", f.ReloadOnDelete)
 	if p.truth("--reload-on-create", f.ReloadOnCreate) {

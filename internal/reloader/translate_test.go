@@ -3,6 +3,7 @@ package reloader
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -48,6 +49,7 @@ type settings struct {
 	Webhook, Strategy           string
 	State, Key, Notify, Kube    string
 	Notes                       []string
+	Settle, SettleMax           time.Duration
 }
 
 func settingsOf(r *program.Reloader) settings {
@@ -61,6 +63,7 @@ func settingsOf(r *program.Reloader) settings {
 		Pprof: r.PprofAddr, Metrics: r.Process.MetricsAddr, Cluster: r.Process.Cluster, Webhook: r.Actuator.Call.URL,
 		Strategy: r.Actuator.Actuate.ReloaderStrategy,
 		State:    r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
+		Settle: r.Actuator.Actuate.Settle, SettleMax: r.Actuator.Actuate.SettleMax,
 	}
 	for _, note := range r.Notes {
 		s.Notes = append(s.Notes, note.Setting)
@@ -178,6 +181,13 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			[]string{"--reload-strategy=env-vars"},
 			func(s *settings) { s.Strategy = "env-vars" },
 		},
+		{"--settle 0", Environment{}, []string{"--settle=0"}, func(s *settings) { s.Settle = 0 }},
+		{
+			"--settle longer than it is by default at most",
+			Environment{},
+			[]string{"--settle=1m"},
+			func(s *settings) { s.Settle, s.SettleMax = time.Minute, time.Minute },
+		},
 		{
 			"our own flags",
 			Environment{},
@@ -197,7 +207,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			}
 			want := settings{
 				Create: plan.CreateNever, Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
-				Strategy: "annotations", Starts: true, Recreates: true,
+				Strategy: "annotations", Starts: true, Recreates: true, Settle: time.Second, SettleMax: 10 * time.Second,
 			}
 			tt.want(&want)
 			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {
@@ -244,6 +254,7 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 			[]string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
 			`--auto-annotation and secret-annotation: both are "a/b"`,
 		},
+		{"a debounce", Environment{}, []string{"--settle=-1s"}, `--settle: "-1s", want 0 or more`},
 		{"no directory", Environment{}, []string{"--state-dir="}, "--state-dir: is empty, want a directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,6 +312,7 @@ func TestTheFlagsAreThoseOfReloader(t *testing.T) {
 	got := map[string]string{}
 	own := map[string]bool{
 		"cluster": true, "kubeconfig": true, "state-dir": true, "fingerprint-key-file": true, "metrics-addr": true, "notify-config": true,
+		"settle": true,
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if !own[flag.Name] {
