@@ -56,7 +56,7 @@ e2e: $(GOTESTSUM)
 	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
 	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
 
-#? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-write docs/benchmarks.md")
+#? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:
 	$(say) 'bench: measuring the programs against a bare watch and patch'
 	@go run ./tests/bench $(BENCH_FLAGS)

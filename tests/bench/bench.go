@@ -83,6 +83,13 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	collector := startCollector()
 	defer collector.Close()
 	contenders := []contender{floor, keyturn}
+	if s.reloader {
+		reloaders, err := newReloaders(ctx, b.cp, keyturn, dir)
+		if err != nil {
+			return nil, err
+		}
+		contenders = append(contenders, reloaders...)
+	}
 	if s.selected.MatchString(traced) {
 		contenders = append(contenders, keyturn.traced(collector.URL))
 	}
@@ -90,7 +97,7 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 		return nil, err
 	}
 	if s.selected.MatchString(memory) {
-		if err := b.measureMemory(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
+		if err := b.memories(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
 			return nil, fmt.Errorf("measuring the memory: %w", err)
 		}
 	}

@@ -19,6 +19,9 @@ const (
 	contenderKeyturn = "keyturn"
 	// contenderTraced is Keyturn with every span exported.
 	contenderTraced = "traced keyturn"
+	// contenderMode is Keyturn in Reloader's mode, and contenderCommand is the command reloader.
+	contenderMode    = "reloader's mode"
+	contenderCommand = "command reloader"
 	// contenderLabel, on a Secret, says whose it is.
 	contenderLabel = "bench.example.com/contender"
 )

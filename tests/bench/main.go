@@ -38,6 +38,8 @@ type settings struct {
 	// rounds is how often each of the two is started and measured.
 	rounds int
 	strict bool
+	// reloader also measures what takes Reloader's place.
+	reloader bool
 	// keep is the folder of the control plane and of the programs' logs and stores. Empty: a temporary one.
 	keep string
 }
@@ -79,6 +81,7 @@ func parse(args []string) (settings, error) {
 	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory", selected)
 	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
 	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
+	flags.BoolVar(&s.reloader, "reloader", false, "also measure Reloader's mode and the command reloader, in the same rounds")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
 	flags.StringVar(&s.keep, "keep", "", "keep logs and stores in this `folder`")
 	if err := flags.Parse(args); err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -14,12 +16,14 @@ const (
 	residentFirst = "resident after the first look"
 	resident      = "resident"
 	residentBusy  = "resident after changes"
-	idleWatcher   = "idle watcher"
-	idleActuator  = "idle actuator"
-	// These are appended to the name of a size: that of one program alone.
+	idle          = "idle"
+	// These are appended to the name of what is measured: that of one program alone.
 	ofWatcher  = " of the watcher"
 	ofActuator = " of the actuator"
 )
+
+// ofProgram is what is appended to a name for a program, by what the program is called.
+var ofProgram = map[string]string{"watcher": ofWatcher, "actuator": ofActuator}
 
 const (
 	// rest is how long the programs are idle before their memory is measured: longer than NATS keeps buffers, and longer than the
@@ -29,52 +33,78 @@ const (
 	idleTime = 20 * time.Second
 )
 
-// measureMemory starts the programs in a cluster with many large Secrets: first with an empty stream, so that each Secret is
-// published and read, and then with the stream that has them, as after any restart.
-func (b *bench) measureMemory(ctx context.Context, dir string) error {
+// memories measures the memory of everything that is measured, one after the other, each with a stream of its own in dir.
+func (b *bench) memories(ctx context.Context, dir string) error {
 	b.say("making %d Secrets of %d bytes that nobody reads", b.cluster.bystanders, bystanderSize)
 	if err := b.cluster.addBystanders(ctx); err != nil {
 		return err
 	}
-	k, err := newKeyturn(ctx, b.cp, dir)
+	k, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "keyturn"))
 	if err != nil {
 		return err
 	}
-	defer k.stop()
+	contenders := []contender{k}
+	if b.settings.reloader {
+		mode, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "mode"))
+		if err != nil {
+			return err
+		}
+		fresh, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "command"))
+		if err != nil {
+			return err
+		}
+		command, err := newCommand(ctx, b.cp, filepath.Join(dir, "command"), fresh)
+		if err != nil {
+			return err
+		}
+		contenders = append(contenders, mode.reloaderMode(), command)
+	}
+	for _, c := range contenders {
+		if err := b.measureMemory(ctx, c); err != nil {
+			return fmt.Errorf("of %s: %w", c.name(), err)
+		}
+	}
+	return nil
+}
+
+// measureMemory starts a contender in a cluster with many large Secrets: first with an empty stream, so that each Secret is published and
+// read, and then with the stream that has them, as after any restart.
+func (b *bench) measureMemory(ctx context.Context, c contender) error {
+	defer c.stop()
 	now := func(m process.Memory) int64 { return m.RSS }
-	b.say("starting the programs among them, with an empty stream")
+	b.say("starting %s among them, with an empty stream", c.name())
 	started := time.Now()
-	if err := b.startCalm(ctx, k); err != nil {
+	if err := b.startCalm(ctx, c); err != nil {
 		return err
 	}
-	b.results.add(firstLook, k, time.Since(started).Seconds())
-	if err := b.addMemory(k, peak, func(m process.Memory) int64 { return m.Peak }); err != nil {
-		return err
-	}
-	if err := sleep(ctx, rest); err != nil {
-		return err
-	}
-	if err := b.addMemory(k, residentFirst, now); err != nil {
-		return err
-	}
-	k.stop()
-	b.say("starting them again")
-	if err := b.startCalm(ctx, k); err != nil {
+	b.results.add(firstLook, c, time.Since(started).Seconds())
+	if err := b.addMemory(c, peak, func(m process.Memory) int64 { return m.Peak }); err != nil {
 		return err
 	}
 	if err := sleep(ctx, rest); err != nil {
 		return err
 	}
-	if err := b.addMemory(k, resident, now); err != nil {
+	if err := b.addMemory(c, residentFirst, now); err != nil {
 		return err
 	}
-	if err := b.idle(ctx, k); err != nil {
+	c.stop()
+	b.say("starting it again")
+	if err := b.startCalm(ctx, c); err != nil {
 		return err
 	}
-	if _, err := b.burst(ctx, k, "burst among bystanders", 300); err != nil {
+	if err := sleep(ctx, rest); err != nil {
 		return err
 	}
-	return b.addMemory(k, residentBusy, now)
+	if err := b.addMemory(c, resident, now); err != nil {
+		return err
+	}
+	if err := b.idle(ctx, c); err != nil {
+		return err
+	}
+	if _, err := b.burst(ctx, c, "burst among bystanders", 300); err != nil {
+		return err
+	}
+	return b.addMemory(c, residentBusy, now)
 }
 
 func (b *bench) startCalm(ctx context.Context, c contender) error {
@@ -89,44 +119,48 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	return calm(ctx, c.processes())
 }
 
-// addMemory adds a size of both programs together, and of each. The requests and limits of the pods are derived from these.
-func (b *bench) addMemory(k *keyturn, name string, size func(process.Memory) int64) error {
-	watcher, err := k.watcher.Memory()
-	if err != nil {
-		return err
-	}
-	actuator, err := k.actuator.Memory()
-	if err != nil {
-		return err
-	}
+// addMemory adds a size of all processes together, and of each if there are two. The requests and limits of the pods are derived from these.
+func (b *bench) addMemory(c contender, name string, size func(process.Memory) int64) error {
 	const mb = 1e6
-	b.results.add(name, k, float64(size(watcher)+size(actuator))/mb)
-	b.results.add(name+ofWatcher, k, float64(size(watcher))/mb)
-	b.results.add(name+ofActuator, k, float64(size(actuator))/mb)
-	b.say("  %s: watcher %.0f MB, actuator %.0f MB", name, float64(size(watcher))/mb, float64(size(actuator))/mb)
-	return nil
-}
-
-// idle adds the processor time that each of the programs uses in a second, in milliseconds.
-func (b *bench) idle(ctx context.Context, k *keyturn) error {
-	programs := map[string][]*process.Process{idleWatcher: {k.watcher.Process}, idleActuator: {k.actuator.Process}}
-	before := make(map[string]time.Duration)
-	var err error
-	for name, processes := range programs {
-		if before[name], err = usage(processes); err != nil {
-			return err
-		}
-	}
-	b.say("watching them do nothing for %s", idleTime)
-	if err := sleep(ctx, idleTime); err != nil {
-		return err
-	}
-	for name, processes := range programs {
-		after, err := usage(processes)
+	total := 0.0
+	for _, p := range c.processes() {
+		used, err := p.Memory()
 		if err != nil {
 			return err
 		}
-		b.results.add(name, k, milliseconds(after-before[name])/idleTime.Seconds())
+		part := float64(size(used)) / mb
+		total += part
+		if of, known := ofProgram[p.Name()]; known {
+			b.results.add(name+of, c, part)
+		}
+		b.say("  %s: %s %.0f MB", name, p.Name(), part)
 	}
+	b.results.add(name, c, total)
+	return nil
+}
+
+// idle adds the processor time that all processes use in a second, in milliseconds, and each if there are two.
+func (b *bench) idle(ctx context.Context, c contender) error {
+	before, err := used(c.processes())
+	if err != nil {
+		return err
+	}
+	b.say("watching it do nothing for %s", idleTime)
+	if err := sleep(ctx, idleTime); err != nil {
+		return err
+	}
+	after, err := used(c.processes())
+	if err != nil {
+		return err
+	}
+	total := 0.0
+	for i, p := range c.processes() {
+		rate := milliseconds(after[i]-before[i]) / idleTime.Seconds()
+		total += rate
+		if of, known := ofProgram[p.Name()]; known {
+			b.results.add(idle+of, c, rate)
+		}
+	}
+	b.results.add(idle, c, total)
 	return nil
 }

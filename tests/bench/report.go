@@ -21,7 +21,8 @@ type report struct {
 
 // missed reports whether a target was missed.
 func (r *report) missed() bool {
-	return slices.ContainsFunc(r.lines(), func(l line) bool { return l.verdict == missed })
+	return slices.ContainsFunc(r.lines(), func(l line) bool { return l.verdict == missed }) ||
+		slices.ContainsFunc(r.modeLines(), func(l modeLine) bool { return l.verdict == missed })
 }
 
 // print writes the report for a terminal.
@@ -30,6 +31,14 @@ func (r *report) print(w io.Writer) {
 	fmt.Fprintln(table, "MEASUREMENT\tFLOOR\tKEYTURN\tRATIO\tTARGET\t")
 	for _, l := range r.lines() {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict)
+	}
+	if lines := r.modeLines(); len(lines) > 0 {
+		fmt.Fprintln(table, "\nRATIO\tKEYTURN\tMODE\tMODE\tCOMMAND\tCOMMAND\tTARGET\t")
+		fmt.Fprintln(table, "\t/FLOOR\t/FLOOR\t/KEYTURN\t/FLOOR\t/KEYTURN\t\t")
+		for _, l := range lines {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				l.what, l.keyturn, l.mode, l.modeToKeyturn, l.command, l.commandToKeyturn, l.target, l.verdict)
+		}
 	}
 	fmt.Fprintln(table)
 	for _, f := range r.facts {
@@ -68,6 +77,7 @@ func (r *report) writeFile(path string) error {
 // page is the data of the template.
 type page struct {
 	Lines                                    []pageLine
+	ModeLines                                []pageModeLine
 	Facts                                    []pageFact
 	Rounds, Samples, Shared, Bursts, WarmUps int
 	Deployments, Namespaces, PerNamespace    int
@@ -76,6 +86,8 @@ type page struct {
 }
 
 type pageLine struct{ What, Floor, Keyturn, Ratio, Target, Verdict string }
+
+type pageModeLine struct{ What, Keyturn, Mode, ModeToKeyturn, Command, CommandToKeyturn, Target, Verdict string }
 
 type pageFact struct{ Name, Value string }
 
@@ -88,6 +100,11 @@ func (r *report) page() page {
 	}
 	for _, l := range r.lines() {
 		p.Lines = append(p.Lines, pageLine{l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict})
+	}
+	for _, l := range r.modeLines() {
+		p.ModeLines = append(p.ModeLines, pageModeLine{
+			l.what, l.keyturn, l.mode, l.modeToKeyturn, l.command, l.commandToKeyturn, l.target, l.verdict,
+		})
 	}
 	for _, f := range r.facts {
 		p.Facts = append(p.Facts, pageFact{f.name, f.value})

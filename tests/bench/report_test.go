@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func reportOf(t *testing.T, samples results) *report {
@@ -74,8 +75,53 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+func TestVerdictsOfWhatTakesReloadersPlace(t *testing.T) {
+	samples := func(keyturn, mode, command float64) map[string][]float64 {
+		return map[string][]float64{contenderFloor: {10}, contenderKeyturn: {keyturn}, contenderMode: {mode}, contenderCommand: {command}}
+	}
+	for _, tt := range []struct {
+		name    string
+		samples results
+		want    []modeLine
+	}{
+		{name: "nothing was measured of them", samples: results{burst300: both(100, 100)}},
+		{
+			name: "rates as low as they may be", samples: results{burst300: samples(12, 10, 10)},
+			want: []modeLine{{keyturn: "1.20", mode: "1.00", command: "1.00", modeToKeyturn: "0.83", commandToKeyturn: "0.83", verdict: met}},
+		},
+		{
+			name: "a lower rate of the mode", samples: results{burst300: samples(12, 9.8, 12)},
+			want: []modeLine{{keyturn: "1.20", mode: "0.98", command: "1.20", modeToKeyturn: "0.82", commandToKeyturn: "1.00", verdict: missed}},
+		},
+		{
+			name: "a longer time of the command", samples: results{shared: samples(10, 12, 12.1)},
+			want: []modeLine{{keyturn: "1.00", mode: "1.20", command: "1.21", modeToKeyturn: "1.20", commandToKeyturn: "1.21", verdict: missed}},
+		},
+		{
+			name: "what the floor has none of", samples: results{idle: {contenderKeyturn: {4}, contenderMode: {4}, contenderCommand: {2}}},
+			want: []modeLine{{modeToKeyturn: "1.00", commandToKeyturn: "0.50", verdict: met}},
+		},
+		{
+			name: "more Kubernetes Events", samples: results{kubeEvents: samples(1, 2, 2)},
+			want: []modeLine{{keyturn: "0.10", mode: "0.20", command: "0.20", modeToKeyturn: "2.00", commandToKeyturn: "2.00"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reportOf(t, tt.samples)
+			got := r.modeLines()
+			ignored := cmpopts.IgnoreFields(modeLine{}, "what", "target")
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(modeLine{}), ignored, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+			if want := len(tt.want) > 0 && tt.want[0].verdict == missed; r.missed() != want {
+				t.Errorf("missed is %v, want %v", r.missed(), want)
+			}
+		})
+	}
+}
+
 func TestReportHasALineForEachMeasurement(t *testing.T) {
-	r := reportOf(t, results{latency: both(2, 3), peak: {contenderKeyturn: {150}}})
+	r := reportOf(t, results{latency: both(2, 3), peak: {contenderKeyturn: {150}, contenderCommand: {226}}})
 	path := filepath.Join(t.TempDir(), "benchmarks.md")
 	if err := r.writeFile(path); err != nil {
 		t.Fatal(err)
@@ -87,7 +133,7 @@ func TestReportHasALineForEachMeasurement(t *testing.T) {
 	var printed strings.Builder
 	r.print(&printed)
 	for name, text := range map[string]string{"the page": string(page), "the terminal": printed.String()} {
-		for _, want := range []string{"1.50", "at most 3×", "150 MB", "below 200 MB", "Cores"} {
+		for _, want := range []string{"1.50", "at most 3×", "150 MB", "1.51", "below 200 MB", "Cores", "at most 1.2× Keyturn"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s has no %q:\n%s", name, want, text)
 			}

@@ -178,14 +178,23 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // usage is the processor time that processes have used so far.
 func usage(processes []*process.Process) (total time.Duration, err error) {
-	for _, p := range processes {
-		used, err := p.CPU()
-		if err != nil {
-			return 0, err
-		}
-		total += used
+	times, err := used(processes)
+	for _, t := range times {
+		total += t
 	}
-	return total, nil
+	return total, err
+}
+
+// used is the processor time that each of the processes has used so far.
+func used(processes []*process.Process) ([]time.Duration, error) {
+	times := make([]time.Duration, len(processes))
+	for i, p := range processes {
+		var err error
+		if times[i], err = p.CPU(); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
 }
 
 // calm waits until processes are idle, because their start is not measured.

@@ -46,8 +46,8 @@ func (r *report) lines() []line {
 		r.info(peak+ofWatcher, r.among("Peak memory of the watcher"), "%.0f MB"),
 		r.info(peak+ofActuator, r.among("Peak memory of the actuator with NATS"), "%.0f MB"),
 		r.info(firstLook, r.among("Time until all are published and read at the first start"), "%.1f s"),
-		r.info(idleWatcher, "Idle watcher, CPU time per second", "%.1f ms"),
-		r.info(idleActuator, "Idle actuator with NATS, CPU time per second", "%.1f ms"),
+		r.info(idle+ofWatcher, "Idle watcher, CPU time per second", "%.1f ms"),
+		r.info(idle+ofActuator, "Idle actuator with NATS, CPU time per second", "%.1f ms"),
 	}
 	var measured []line
 	for _, l := range lines {
@@ -81,6 +81,9 @@ func (r *report) info(name, what, format string) line {
 	return l
 }
 
+// mostSamples is the part of the samples that a line of quantiles is about.
+const mostSamples = 0.9
+
 // quantiles is a line of what nine of ten samples are below.
 func (r *report) quantiles(name, what, format string) line {
 	l := line{what: what}
@@ -88,9 +91,8 @@ func (r *report) quantiles(name, what, format string) line {
 	if len(floor) == 0 || len(keyturn) == 0 {
 		return l
 	}
-	const part = 0.9
-	l.floor, l.keyturn = fmt.Sprintf(format, quantile(floor, part)), fmt.Sprintf(format, quantile(keyturn, part))
-	l.ratio = fmt.Sprintf("%.2f", quantile(keyturn, part)/quantile(floor, part))
+	l.floor, l.keyturn = fmt.Sprintf(format, quantile(floor, mostSamples)), fmt.Sprintf(format, quantile(keyturn, mostSamples))
+	l.ratio = fmt.Sprintf("%.2f", quantile(keyturn, mostSamples)/quantile(floor, mostSamples))
 	return l
 }
 

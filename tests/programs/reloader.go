@@ -56,6 +56,11 @@ func NewReloader(ctx context.Context, cp *testbed.ControlPlane, deploy string, r
 	if err != nil {
 		return nil, err
 	}
+	return NewReloaderFrom(ctx, cp, deploy, binary)
+}
+
+// NewReloaderFrom is [NewReloader] with a binary that is there.
+func NewReloaderFrom(ctx context.Context, cp *testbed.ControlPlane, deploy, binary string) (*Reloader, error) {
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + SystemNamespace + "\n"
 	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
 		return nil, err

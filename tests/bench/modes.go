@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// atWorst is how much worse what takes Reloader's place may be than Keyturn as it is.
+const atWorst = 1.2
+
+// modeLine is a line of the table about what takes Reloader's place. All figures are ratios of medians: to the floor, and to Keyturn.
+type modeLine struct {
+	what string
+	// keyturn, mode and command are to the floor.
+	keyturn, mode, command string
+	// modeToKeyturn and commandToKeyturn are to Keyturn.
+	modeToKeyturn, commandToKeyturn string
+	target, verdict                 string
+}
+
+// modeLines are the lines of everything that was measured of them. A Kubernetes Event more for each roll is what the mode is for, so there
+// is no target for these.
+func (r *report) modeLines() []modeLine {
+	nine := func(values []float64) float64 { return quantile(values, mostSamples) }
+	lines := []modeLine{
+		r.modeLine(latency, "One change: Secret written to template patched", median, higherIsWorse),
+		r.modeLine(latency, "The same, 90th percentile", nine, higherIsWorse),
+		r.modeLine(burst300, r.changes(300), median, lowerIsWorse),
+		r.modeLine(burst1000, r.changes(1000), median, lowerIsWorse),
+		r.modeLine(shared, fmt.Sprintf("One Secret of %d Deployments: written to last template patched", r.cluster.perSpace), median, higherIsWorse),
+		r.modeLine(requests, "API requests per rolled workload", median, higherIsWorse),
+		r.modeLine(kubeEvents, "Kubernetes Events per rolled workload, during the measurement", median, noneIsWorse),
+		r.modeLine(burst1000+untilPatched, "CPU time per change, of 1,000, until all are patched", median, higherIsWorse),
+		r.modeLine(burst1000+untilQuiet, "The same, until the controllers have finished and all outcomes are published", median, higherIsWorse),
+		r.modeLine(resident, r.among("Resident memory"), median, higherIsWorse),
+		r.modeLine(peak, r.among("Peak memory while they are listed and published"), median, higherIsWorse),
+		r.modeLine(residentFirst, r.among("Resident memory after that, before a restart"), median, higherIsWorse),
+		r.modeLine(residentBusy, r.among("Resident memory right after 300 changes"), median, higherIsWorse),
+		r.modeLine(firstLook, r.among("Time until all are published and read at the first start"), median, higherIsWorse),
+		r.modeLine(idle, "Idle, CPU time per second", median, higherIsWorse),
+	}
+	return slices.DeleteFunc(lines, func(l modeLine) bool { return l.modeToKeyturn == "" && l.commandToKeyturn == "" })
+}
+
+// direction says which ratio to Keyturn is worse.
+type direction int
+
+const (
+	higherIsWorse direction = iota
+	lowerIsWorse
+	noneIsWorse
+)
+
+// misses reports whether a ratio to Keyturn is too far from it.
+func (d direction) misses(ratio float64) bool {
+	return d == higherIsWorse && ratio > atWorst || d == lowerIsWorse && ratio < 1/atWorst
+}
+
+// target is the target in words, empty for none.
+func (d direction) target() string {
+	switch d {
+	case higherIsWorse:
+		return fmt.Sprintf("at most %g× Keyturn", atWorst)
+	case lowerIsWorse:
+		return fmt.Sprintf("at least %.2f× Keyturn", 1/atWorst)
+	case noneIsWorse:
+	}
+	return ""
+}
+
+// modeLine compares what of tells of the samples of each.
+func (r *report) modeLine(name, what string, of func([]float64) float64, d direction) modeLine {
+	ratioOf := func(contender, base string) (ratio float64, text string) {
+		below := of(r.results.of(name, base))
+		if below == 0 || len(r.results.of(name, contender)) == 0 {
+			return 0, ""
+		}
+		ratio = of(r.results.of(name, contender)) / below
+		return ratio, fmt.Sprintf("%.2f", ratio)
+	}
+	l := modeLine{what: what, target: d.target()}
+	_, l.keyturn = ratioOf(contenderKeyturn, contenderFloor)
+	_, l.mode = ratioOf(contenderMode, contenderFloor)
+	_, l.command = ratioOf(contenderCommand, contenderFloor)
+	var mode, command float64
+	mode, l.modeToKeyturn = ratioOf(contenderMode, contenderKeyturn)
+	command, l.commandToKeyturn = ratioOf(contenderCommand, contenderKeyturn)
+	if l.target != "" {
+		l.verdict = verdict((l.modeToKeyturn == "" || !d.misses(mode)) && (l.commandToKeyturn == "" || !d.misses(command)))
+	}
+	return l
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+// reloaderBinary is the command as "make build" makes it.
+const reloaderBinary = "bin/reloader"
+
+// newReloaders returns what takes Reloader's place: the mode of both programs, and the command. They continue on the streams of Keyturn in
+// dir, so that what it did is no change to them.
+func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn, dir string) ([]contender, error) {
+	command, err := newCommand(ctx, cp, dir, k)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{k.reloaderMode(), command}, nil
+}
+
+// reloaderMode is the same installation as the chart has it in Reloader's mode, with the strategy that writes the marker.
+func (k *keyturn) reloaderMode() *keyturn {
+	return &keyturn{called: contenderMode, programs: k.programs.With(
+		"KEYTURN_RELOADER=true", "KEYTURN_RELOADER_STRATEGY=annotations", "KEYTURN_RELOADER_METRICS=true", "KEYTURN_ROLL_ON_CREATE=never",
+	)}
+}
+
+// command is the command reloader with its defaults, one of which is the strategy that writes variables.
+type command struct {
+	reloader *programs.Reloader
+	cluster  string
+	dir      string
+	program  *programs.Program
+}
+
+// newCommand makes the command with the keys and the streams of an installation in dir, where they are called as in its own folder.
+func newCommand(ctx context.Context, cp *testbed.ControlPlane, dir string, k *keyturn) (*command, error) {
+	reloader, err := programs.NewReloaderFrom(ctx, cp, "deploy", reloaderBinary)
+	if err != nil {
+		return nil, err
+	}
+	return &command{reloader: reloader, cluster: k.programs.Cluster(), dir: dir}, nil
+}
+
+func (c *command) name() string { return contenderCommand }
+
+func (c *command) owner() string { return contenderKeyturn }
+
+func (c *command) users() []string {
+	return []string{testbed.ServiceAccountUser(programs.SystemNamespace, "reloader")}
+}
+
+func (c *command) processes() []*process.Process { return []*process.Process{c.program.Process} }
+
+func (c *command) start(ctx context.Context) error {
+	var err error
+	c.program, err = c.reloader.Start(c.dir, []string{
+		"--cluster", c.cluster, "--state-dir", c.dir, "--log-level", "info", "--settle", "0s",
+		"--resource-label-selector", contenderLabel + "!=" + contenderFloor,
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return c.program.Ready(ctx)
+}
+
+func (c *command) stop() {
+	if c.program != nil {
+		// Unfinished work is on the stream: how it ends does not matter.
+		_ = c.program.Stop(stopGrace)
+	}
+}
