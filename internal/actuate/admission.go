@@ -13,6 +13,7 @@ type admission struct {
 	canaries *canaries
 	waves    *waves
 	limits   *limits
+	reloads  *reloads
 	now      func() time.Time
 }
 
@@ -42,10 +43,14 @@ func (o obstacle) sentence(w *workload.Workload) string {
 	return text
 }
 
-// obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out.
-func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision) obstacle {
+// obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out, and since is when the
+// first of their changes came.
+func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since time.Time) obstacle {
 	if end, paused := w.Pause.End(a.now()); paused {
 		return obstacle{reason: plan.Pausing, end: end}
+	}
+	if end, waits := a.reloads.end(w.ID.Namespace, since); waits {
+		return obstacle{reason: plan.ReloaderFirst, end: end}
 	}
 	for i := range doing {
 		if peer := a.peers.stop(w, &doing[i]); peer != nil {

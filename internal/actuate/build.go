@@ -68,6 +68,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]openPause),
 	}
+	reloads := &reloads{index: s.index, now: now, by: make(map[string]reload)}
 	shadows := &shadows{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, metrics: s.metrics, log: s.log, now: now,
 		left: make(map[workload.Key]time.Time),
@@ -77,16 +78,17 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
-		waves:  &waves{index: s.index, unfinished: unfinished},
-		now:    now,
-		limits: &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
+		waves:   &waves{index: s.index, unfinished: unfinished},
+		limits:  &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
+		reloads: reloads,
+		now:     now,
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		concluder: concluder, syncer: syncer,
+		reloads: reloads, concluder: concluder, syncer: syncer,
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,

@@ -50,7 +50,7 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 			l := loopOf(t, testOptions(), failed, held[0], held[1], held[2])
 			l.rollouts.peers.add(failed.Key())
 			obstacle := func(w *workload.Workload) plan.Reason {
-				return l.dispatcher.admission.obstacle(w, decisionsOf(w, pendingOf(w, changeOf(nil)))).reason
+				return l.dispatcher.admission.obstacle(w, decisionsOf(w, pendingOf(w, changeOf(nil))), written).reason
 			}
 			start := func(w *workload.Workload) {
 				l.dispatcher.admission.canaries.start(w, decisionsOf(w, pendingOf(w, changeOf(nil))))

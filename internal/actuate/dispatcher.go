@@ -131,7 +131,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 	why := obstacle{reason: v.waits}
 	if v.rolls {
-		why = d.admission.obstacle(w, v.doing)
+		why = d.admission.obstacle(w, v.doing, p.first)
 	}
 	if why.reason != plan.None && why.reason == p.reported && len(v.leaving) == 0 {
 		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
@@ -202,7 +202,7 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 		return
 	}
 	for _, c := range p.changes {
-		c.gathered = true
+		c.gathered = c.gathered || why.reason == plan.Pausing
 	}
 	d.gathering.holdUntil(p, why.reason, why.end)
 }

@@ -39,6 +39,7 @@ type loop struct {
 	rollouts   *rollouts
 	recorder   *recorder
 	pauses     *pauses
+	reloads    *reloads
 	shadows    *shadows
 	concluder  *concluder
 	syncer     *forcesync.Syncer
@@ -56,6 +57,7 @@ func (l *loop) run(ctx context.Context) {
 	l.intake.resume(l.recaller.ask)
 	l.recorder.resume()
 	l.pauses.resume()
+	l.reloads.resume()
 	l.shadows.resume()
 	l.takeSnapshot()
 	l.work(ctx)
@@ -125,6 +127,7 @@ func (l *loop) review(ctx context.Context) {
 		l.rollouts.review(ctx, key)
 		l.recorder.review(key)
 		l.pauses.review(key)
+		l.reloads.review(key)
 		l.shadows.review(key)
 	}
 	for link := range links {

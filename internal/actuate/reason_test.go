@@ -133,6 +133,10 @@ func reasonCases() []reasonCase {
 				}
 			},
 		},
+		{reason: plan.ReloaderFirst, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
+			l.reloads.last = written.Add(DefaultOptions().SettleMax) // when it is decided
+			l.reloads.by["shop"] = reload{written, l.reloads.last}
+		}},
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},

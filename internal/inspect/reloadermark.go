@@ -10,10 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// reloaderManager is Reloader's field manager.
-const reloaderManager = "Reloader"
 
 // annotationReloadedFrom is where Reloader notes what it last rolled a workload for, and variablePrefix begins the names of the variables that
 // it writes instead by default.
@@ -36,7 +34,7 @@ type reloaderMark struct {
 func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderMark {
 	var mark reloaderMark
 	for _, entry := range meta.ManagedFields {
-		if entry.Manager == reloaderManager && entry.Time != nil && entry.Time.After(mark.at) {
+		if entry.Manager == workload.ReloaderManager && entry.Time != nil && entry.Time.After(mark.at) {
 			mark.at = entry.Time.Time
 		}
 	}

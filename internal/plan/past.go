@@ -22,18 +22,34 @@ func (q *question) isDated() bool {
 	return q.past.Written != nil || q.seen.changedAt == q.now.ResourceVersion || q.now.Source.Kind == events.KindOpenBao
 }
 
-// isBornAfter reports whether the workload was certainly created after the change. The newest write is never before it.
-func (q *question) isBornAfter() bool {
+// writtenBy returns a time by which the change was written, zero if none is known. The newest write is never before it.
+func (q *question) writtenBy() time.Time {
 	at := q.now.WrittenAt
 	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
 		at = earlier
 	}
+	return at
+}
+
+// isBornAfter reports whether the workload was certainly created after the change.
+func (q *question) isBornAfter() bool {
+	at := q.writtenBy()
 	return !at.IsZero() && q.w.Created.After(at.Add(clockMargin))
 }
 
 // isTemplateNewer reports whether the pod template was changed after what the pods read, as their resourceVersions say.
 func (q *question) isTemplateNewer() bool {
+	if q.w.TemplateVersion == "" {
+		return q.isReloaded()
+	}
 	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
+}
+
+// isReloaded reports whether Reloader has rolled the workload after the change, as far as its field manager tells: to the second, in which it
+// usually does. That is all that is known of a template that was not seen being written.
+func (q *question) isReloaded() bool {
+	at := q.writtenBy()
+	return !at.IsZero() && !q.w.Reloaded.Before(at)
 }
 
 // isContradicted reports whether the times of the two writes contradict their resourceVersions, as they may where workloads and sources are

@@ -47,6 +47,42 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 	})
 }
 
+// The time of a field manager's write is known to the second. It is asked for only where the template was not seen being written.
+func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
+	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
+	older := changeOf(func(c *events.Change) { c.ResourceVersion = "120" }) // A later event, which tells of nothing that the pods read.
+	tests := []struct {
+		name     string
+		version  string
+		reloaded time.Time
+		pods     int32
+		now      events.Change
+		past     Past
+		want     Reason
+	}{
+		{"after the change", "", written.Add(time.Second), 0, changeOf(nil), Past{}, PodsNewer},
+		{"in the same second", "", written, 0, changeOf(nil), Past{}, PodsNewer},
+		{"and its pods start", "", written, 3, changeOf(nil), Past{}, PodsStarting},
+		{"before the change", "", written.Add(-time.Second), 0, changeOf(nil), Past{}, Changed},
+		{"never", "", time.Time{}, 0, changeOf(nil), Past{}, Changed},
+		{"after the change, whose time the history knows", "", written.Add(-time.Minute), 0, older, Past{Written: map[string]time.Time{
+			"100": written.Add(-time.Minute),
+		}}, PodsNewer},
+		{"after a change of which nobody knows when it was written", "", written, 0, changeOf(func(c *events.Change) { c.WrittenAt = time.Time{} }), Past{}, Changed},
+		{"at another time than the template, which is older, was seen being written", "50", written.Add(time.Hour), 0, changeOf(nil), Past{}, Changed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", whole, func(w *workload.Workload) {
+				w.TemplateVersion, w.Reloaded, w.Progress.Pods = test.version, test.reloaded, test.pods
+			})
+			if got := (Policy{}).Decide(w, test.now, test.past).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
 	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
 	before := changeOf(func(c *events.Change) { c.ResourceVersion = "90" })

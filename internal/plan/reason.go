@@ -73,6 +73,7 @@ const (
 	CanaryFirst
 	LowerWave
 	Pausing
+	ReloaderFirst
 	DryRun
 	Suspended
 	NamespaceTerminating
@@ -139,8 +140,11 @@ var verdicts = map[Reason]verdict{
 	CanaryFirst: {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
 	LowerWave:   {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
 	Pausing:     {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
-	Suspended:   {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
-	DryRun:      {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
+	ReloaderFirst: {
+		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
+	},
+	Suspended: {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
+	DryRun:    {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
 	NamespaceTerminating: {
 		"namespace-terminating", Skip, nobody, "the namespace is being deleted, so nothing in it is rolled",
 	},

@@ -15,21 +15,31 @@ type containers struct {
 	readers map[useKey]int
 	// variables are where the variables of Reloader are.
 	variables map[string]place
+	// marker is the text of Reloader's marker. Nil: there is none.
+	marker any
 }
 
 // container is one of the containers.
 type container struct {
 	name string
-	// variables says that it has a list of environment variables.
+	// variables says that it has a list of environment variables, and first has the name of the first of them. Nil: it has none.
 	variables bool
+	first     any
 }
 
-// place is where a variable is: in which container, and where among its variables.
-type place struct{ container, variable int }
+// place is where a variable is: in which container, and where among its variables. Value is what it says, nil if that is nothing.
+type place struct {
+	container, variable int
+	value               any
+}
 
 // containersOf reads the containers of a pod template.
-func containersOf(spec *corev1.PodSpec) *containers {
+func containersOf(template *corev1.PodTemplateSpec) *containers {
 	c := &containers{readers: make(map[useKey]int), variables: make(map[string]place)}
+	if text, ok := template.Annotations[annotationReloadedFrom]; ok {
+		c.marker = text
+	}
+	spec := &template.Spec
 	for i := range spec.Containers {
 		c.add(i, &spec.Containers[i])
 	}
@@ -50,13 +60,21 @@ func containersOf(spec *corev1.PodSpec) *containers {
 }
 
 func (c *containers) add(i int, spec *corev1.Container) {
-	c.list = append(c.list, container{name: spec.Name, variables: spec.Env != nil})
+	added := container{name: spec.Name, variables: spec.Env != nil}
 	for j := range spec.Env {
 		name := spec.Env[j].Name
+		if j == 0 {
+			added.first = name
+		}
 		if _, known := c.variables[name]; !known && isReloaderVariable(name) {
-			c.variables[name] = place{i, j}
+			at := place{container: i, variable: j}
+			if value := spec.Env[j].Value; value != "" {
+				at.value = value
+			}
+			c.variables[name] = at
 		}
 	}
+	c.list = append(c.list, added)
 }
 
 // reads notes that a container reads sources, of those that no other is known to read.

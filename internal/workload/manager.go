@@ -6,9 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// isOwn and isAnyone choose the field managers whose writes count.
-func isOwn(manager string) bool { return manager == FieldManager }
-func isAnyone(string) bool      { return true }
+// ReloaderManager is the field manager of Stakater's Reloader. All that it writes on a workload replaces its pods, or resumes it after that.
+const ReloaderManager = "Reloader"
+
+// isOwn, isReloader and isAnyone choose the field managers whose writes count.
+func isOwn(manager string) bool      { return manager == FieldManager }
+func isReloader(manager string) bool { return manager == ReloaderManager }
+func isAnyone(string) bool           { return true }
 
 // newestWrite returns the time of the newest write of an object by some field managers that is not of a subresource, zero if it is not known.
 func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {

@@ -14,10 +14,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationReloadedFrom, on the pod template, is Reloader's marker of what it last rolled a workload for. What it says is never read.
+// annotationReloadedFrom, on the pod template, is Reloader's marker of what it last rolled a workload for. What it says is only compared with
+// what it said before.
 const annotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
-// variablePrefix starts the names of the variables that Reloader writes. What they say is never read.
+// variablePrefix starts the names of the variables that Reloader writes. What they say is only compared with what they said before.
 const variablePrefix = "STAKATER_"
 
 // reloaderWords are the words by which Reloader's marker and its variables call the kinds of sources that it knows.
@@ -45,17 +46,31 @@ type reloadedFrom struct {
 }
 
 // marks returns what a roll writes on the pod template at a path besides Keyturn's own annotations, for whoever looks for what Reloader writes:
-// its marker, or its variables. It is nothing without --reloader, or for changes of sources that Reloader does not know. The object of
-// annotations must exist.
+// its marker, or its variables, unless Reloader itself has rolled the workload for one of the changes since it was read. It is nothing without
+// --reloader, or for changes of sources that Reloader does not know. The object of annotations must exist.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.stored.containers
 	switch {
 	case has == nil || len(known) == 0:
 		return nil, nil
-	case w.stored.byVariable:
-		return has.set(template+"/spec/containers", known, record), nil
 	}
+	marker, containers := template+"/metadata/annotations/"+pointer(annotationReloadedFrom), template+"/spec/containers"
+	places := has.places(known)
+	operations := append([]operation{test(marker, has.marker)}, has.unchanged(containers, places)...)
+	if w.stored.byVariable {
+		return append(operations, has.set(containers, places, record)...), nil
+	}
+	text, err := w.reloadedFrom(known, record)
+	if err != nil {
+		return nil, err
+	}
+	return append(operations, add(marker, text)), nil
+}
+
+// reloadedFrom returns the text of the marker of a roll.
+func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (string, error) {
+	has := w.stored.containers
 	// Reloader rolls for each change of its own. The marker is that of the last one.
 	newest := known[len(known)-1]
 	marker := reloadedFrom{
@@ -67,9 +82,9 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 	}
 	text, err := json.Marshal(marker)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s of %s: %w", annotationReloadedFrom, w.ID, err)
+		return "", fmt.Errorf("encoding %s of %s: %w", annotationReloadedFrom, w.ID, err)
 	}
-	return []operation{add(template+"/metadata/annotations/"+pointer(annotationReloadedFrom), string(text))}, nil
+	return string(text), nil
 }
 
 // reader returns the container that reads a source, else the first.
@@ -77,34 +92,54 @@ func (c *containers) reader(source events.Source) int {
 	return c.readers[useKey{source.Kind, source.Name}]
 }
 
-// set returns what sets the variables of changes, in the containers at a path.
-func (c *containers) set(path string, changes []Change, record map[string]RolledFor) []operation {
-	if len(c.list) == 0 {
-		return nil
-	}
+// places returns where the variables of changes are, or are to be, by their names.
+func (c *containers) places(changes []Change) map[string]place {
 	places := make(map[string]place)
 	for _, change := range changes {
 		name := variableOf(change.Source.Kind, change.Source.Name)
-		if _, named := places[name]; !named {
+		if _, named := places[name]; !named && len(c.list) > 0 {
 			places[name] = c.placeOf(name, change.Source)
 		}
 	}
+	return places
+}
+
+// unchanged returns the tests that variables are as they were read, in the containers at a path. Reloader puts a new one in front of the others.
+func (c *containers) unchanged(path string, places map[string]place) []operation {
 	var operations []operation
-	begun := make(map[int]bool)
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		at := places[name]
 		in := path + "/" + strconv.Itoa(at.container)
 		// The index counts only if the container at it is still the same.
 		operations = append(operations, test(in+"/name", c.list[at.container].name))
+		switch has := c.list[at.container]; {
+		case at.variable >= 0:
+			there := in + "/env/" + strconv.Itoa(at.variable)
+			operations = append(operations, test(there+"/name", name), test(there+"/value", at.value))
+		case has.first != nil:
+			operations = append(operations, test(in+"/env/0/name", has.first))
+		case !has.variables:
+			operations = append(operations, test(in+"/env", nil))
+		}
+	}
+	return operations
+}
+
+// set returns what sets variables in the containers at a path.
+func (c *containers) set(path string, places map[string]place, record map[string]RolledFor) []operation {
+	var operations []operation
+	begun := make(map[int]bool)
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		at := places[name]
+		in := path + "/" + strconv.Itoa(at.container)
 		variable := map[string]string{"name": name, "value": valueOf(name, record)}
 		if at.variable >= 0 {
-			there := in + "/env/" + strconv.Itoa(at.variable)
-			operations = append(operations, test(there+"/name", name), replace(there, variable))
+			operations = append(operations, replace(in+"/env/"+strconv.Itoa(at.variable), variable))
 			continue
 		}
 		if !c.list[at.container].variables && !begun[at.container] {
 			begun[at.container] = true
-			operations = append(operations, test(in+"/env", nil), add(in+"/env", []any{}))
+			operations = append(operations, add(in+"/env", []any{}))
 		}
 		operations = append(operations, add(in+"/env/-", variable))
 	}
@@ -116,7 +151,7 @@ func (c *containers) placeOf(name string, source events.Source) place {
 	if at, ok := c.variables[name]; ok {
 		return at
 	}
-	return place{c.reader(source), -1}
+	return place{container: c.reader(source), variable: -1}
 }
 
 // variableOf returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.

@@ -78,6 +78,57 @@ func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestARollIsRefusedThatReloaderHasMadeMeanwhile(t *testing.T) {
+	variable := func(value string) func(*corev1.PodTemplateSpec) {
+		return func(template *corev1.PodTemplateSpec) {
+			c := &template.Spec.Containers[0]
+			c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "STAKATER_DB_SECRET" })
+			c.Env = slices.Insert(c.Env, 0, corev1.EnvVar{Name: "STAKATER_DB_SECRET", Value: value})
+		}
+	}
+	marker := func(text string) func(*corev1.PodTemplateSpec) {
+		return func(template *corev1.PodTemplateSpec) {
+			template.Annotations = map[string]string{annotationReloadedFrom: text}
+		}
+	}
+	nothing := func(*corev1.PodTemplateSpec) {}
+	tests := []struct {
+		name             string
+		before, reloaded func(*corev1.PodTemplateSpec)
+		applied          bool
+	}{
+		{"its first variable", nothing, variable("b"), false},
+		{"another value of its variable", variable("a"), variable("b"), false},
+		{"a value in place of none", variable(""), variable("b"), false},
+		{"its first marker", nothing, marker("b"), false},
+		{"another marker", marker("a"), marker("b"), false},
+		{"a variable beside its marker", marker("a"), variable("b"), false},
+		{"nothing at all", nothing, nothing, true},
+		{"nothing beside its variable", variable("a"), nothing, true},
+		{"nothing beside an empty variable", variable(""), nothing, true},
+		{"nothing beside its marker", marker("a"), nothing, true},
+	}
+	for _, tt := range tests {
+		for strategy, reading := range map[string]Reading{"annotations": {Reloader: true}, "env-vars": {Reloader: true, Variables: true}} {
+			t.Run(tt.name+", with "+strategy, func(t *testing.T) {
+				object := withPods(nil)
+				tt.before(&object.Spec.Template)
+				w, _ := Read(deployments, object.DeepCopy(), reading)
+				p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.reloaded(&object.Spec.Template)
+				client := fake.NewClientset(object)
+				_, err = deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
+				if (err == nil) != tt.applied {
+					t.Errorf("the patch is applied: %t, want %t: %v", err == nil, tt.applied, err)
+				}
+			})
+		}
+	}
+}
+
 // reloaded has a template as Reloader leaves it.
 func reloaded(d *appsv1.Deployment, hash string) *appsv1.Deployment {
 	d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: `{"type":"SECRET","name":"db","hash":"` + hash + `"}`}

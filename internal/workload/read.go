@@ -54,6 +54,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
 	}
+	if reading.Reloader {
+		w.Reloaded = newestWrite(meta, isReloader)
+	}
 	if reading.Reloader && k.Name == deployments.Name {
 		w.readPause(reading.keys(), meta.Annotations)
 	}

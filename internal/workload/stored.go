@@ -20,7 +20,7 @@ type stored struct {
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
 	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0, byVariable: reading.Variables}
 	if reading.Reloader {
-		s.containers = containersOf(&template.Spec)
+		s.containers = containersOf(template)
 	}
 	_, s.metaTraced = meta.Annotations[AnnotationTraceparent]
 	_, s.traced = template.Annotations[AnnotationTraceparent]

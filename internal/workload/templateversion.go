@@ -42,7 +42,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion, earlier.TemplateWritten})
 	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
 	switch {
-	case known >= 0:
+	case known >= 0 && !(exact && w.isByReloader()):
 		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
 		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:
@@ -50,6 +50,10 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	}
 	return w
 }
+
+// isByReloader reports whether Reloader wrote the workload last. Where the content of a source comes back, its variable does, and so does the
+// template of before. Pods that are left of that have read the same content.
+func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && isReloader(w.Manager) }
 
 // remember returns the templates with one more, which becomes the newest. It does not change the list, which other states share.
 func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -51,6 +52,32 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 			t.Errorf("%d are remembered, want %d", len(w.templates), maxTemplates)
 		}
 	})
+}
+
+// Reloader sets a variable to a hash of the content. Where that comes back, the template of before does.
+func TestATemplateThatReloaderGoesBackToIsNew(t *testing.T) {
+	read := func(version, value, manager string) *Workload {
+		d := webDeployment(version, nil)
+		d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "STAKATER_DB_SECRET", Value: value}}
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Time: &metav1.Time{Time: written}}}
+		w, _ := Read(deployments, d, Reading{Reloader: true})
+		return w
+	}
+	for _, test := range []struct{ name, manager, want string }{
+		{"Reloader", ReloaderManager, "12"}, {"someone else", "kubectl-rollout", "9"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			first := read("9", "a", ReloaderManager).After(nil, true)
+			second := read("11", "b", ReloaderManager).After(first, true)
+			if third := read("12", "a", test.manager).After(second, true); third.TemplateVersion != test.want {
+				t.Errorf("got %q, want %q", third.TemplateVersion, test.want)
+			}
+		})
+	}
+	plain, _ := Read(deployments, webDeployment("9", nil), Reading{Reloader: true})
+	if marked := read("9", "a", ReloaderManager); !marked.Reloaded.Equal(written) || !plain.Reloaded.IsZero() {
+		t.Errorf("rolled by Reloader at %s, want %s, and never if it was not: %s", marked.Reloaded, written, plain.Reloaded)
+	}
 }
 
 func TestATemplateIsWrittenWithItsVersion(t *testing.T) {

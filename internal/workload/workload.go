@@ -78,6 +78,9 @@ type Workload struct {
 	// Written is the time of the newest write by the API server's clock, to the second, but for those of subresources such as the status.
 	// Zero: it is not known.
 	Written time.Time
+	// Reloaded is the time of Reloader's newest write by the API server's clock, to the second. Zero: it is not known, or Reading.Reloader is
+	// false.
+	Reloaded time.Time
 	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in
 	// every state seen since. Empty: it has none now.
 	ServingSince string

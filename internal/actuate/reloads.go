@@ -1,0 +1,68 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// reloadPause is how long Reloader must have rolled nothing until it is taken to have rolled what it rolls. Its rolls for one change are 0.2
+	// seconds apart, and the times of its writes are known to the second.
+	reloadPause = 5 * time.Second
+	// reloadsMost is how long a change waits at most for that.
+	reloadsMost = time.Minute
+	// reloadMemory is how long a namespace counts as one of Reloader's after it has rolled something there.
+	reloadMemory = 10 * time.Minute
+)
+
+// reloads knows where Reloader rolls workloads, beside this actuator. It is left to roll first: what it has rolled, the plan recognizes, and
+// Reloader itself does not look at what others have rolled. Without --reloader nothing is known of its rolls, and nobody waits.
+type reloads struct {
+	index *index
+	now   func() time.Time
+	// last is when the newest of them was seen, and by has the newest of each namespace.
+	last time.Time
+	by   map[string]reload
+}
+
+// reload is when Reloader wrote a workload by the API server's clock, to the second, and when that was seen. It was not if it is older than
+// the term of the leader.
+type reload struct{ written, seen time.Time }
+
+// resume looks at all workloads, so that what Reloader did before is not taken for news.
+func (r *reloads) resume() {
+	for _, w := range r.index.all() {
+		r.see(w, time.Time{})
+	}
+}
+
+// review looks at a workload that has changed or gone.
+func (r *reloads) review(key workload.Key) {
+	if w := r.index.get(key); w != nil && r.see(w, r.now()) {
+		r.last = r.now()
+	}
+}
+
+// see reports whether Reloader has written a workload since the last one of its namespace.
+func (r *reloads) see(w *workload.Workload, at time.Time) bool {
+	if !w.Reloaded.After(r.by[w.ID.Namespace].written) {
+		return false
+	}
+	r.by[w.ID.Namespace] = reload{w.Reloaded, at}
+	return true
+}
+
+// end returns until when workloads of a namespace are left to Reloader, and whether that is still to come, for changes that wait since a time.
+// Reloader works on one change after the other, in whatever namespace they are.
+func (r *reloads) end(namespace string, since time.Time) (time.Time, bool) {
+	now, seen := r.now(), r.by[namespace].seen
+	if seen.IsZero() || now.Sub(seen) > reloadMemory {
+		return time.Time{}, false
+	}
+	end := r.last.Add(reloadPause)
+	if latest := since.Add(reloadsMost); end.After(latest) {
+		end = latest
+	}
+	return end, now.Before(end)
+}

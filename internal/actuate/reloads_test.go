@@ -1,0 +1,102 @@
+package actuate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// reloadedAt is a workload that Reloader has written.
+func reloadedAt(t *testing.T, name, version string, at time.Time) *workload.Workload {
+	t.Helper()
+	return workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) { w.Version, w.Reloaded = version, at }))
+}
+
+func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
+	now := written
+	other := reloadedAt(t, "other", "50", written)
+	other.ID.Namespace = "other"
+	x := indexOf(reloadedAt(t, "web", "50", written), other)
+	r := &reloads{index: x, now: func() time.Time { return now }, by: make(map[string]reload)}
+	r.resume()
+	wait := func(namespace string, since time.Time) time.Duration {
+		end, waits := r.end(namespace, since)
+		if !waits {
+			return 0
+		}
+		return end.Sub(now)
+	}
+	want := func(what, namespace string, since time.Time, want time.Duration) {
+		t.Helper()
+		if got := wait(namespace, since); got != want {
+			t.Errorf("%s: it waits for %s, want %s", what, got, want)
+		}
+	}
+	roll := func(namespace, name, version string) {
+		w := reloadedAt(t, name, version, now)
+		w.ID.Namespace = namespace
+		x.observe(w, true)
+		r.review(w.Key())
+	}
+	want("what Reloader did before is no news", "shop", now, 0)
+	now = now.Add(time.Second)
+	roll("shop", "web", "60")
+	want("Reloader has rolled another", "shop", now, reloadPause)
+	want("it has rolled nothing in the namespace", "other", now, 0)
+	now = now.Add(2 * time.Second)
+	r.review(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"})
+	want("someone else has written it", "shop", now, reloadPause-2*time.Second)
+	now = now.Add(time.Minute)
+	want("it has rolled nothing for long", "shop", now, 0)
+	roll("other", "db", "70")
+	want("it works in another namespace first", "shop", now, reloadPause)
+	want("the change has waited for long", "shop", now.Add(-reloadsMost+time.Second), time.Second)
+	want("the change has waited too long", "shop", now.Add(-reloadsMost), 0)
+	now = now.Add(reloadMemory)
+	roll("other", "db", "80")
+	want("it has long rolled nothing in the namespace", "shop", now, 0)
+	r.review(workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"})
+}
+
+func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// version is the resourceVersion of Reloader's roll of the workload, empty if it makes none.
+		version string
+		rolls   bool
+	}{
+		{"Reloader rolls it", "101", false},
+		{"Reloader does not", "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now, options := written, testOptions()
+			options.Now = func() time.Time { return now }
+			web, peer := reloadedAt(t, "web", "50", written.Add(-time.Hour)), reloadedAt(t, "peer", "51", written.Add(-time.Hour))
+			l := loopOf(t, options, web, peer)
+			l.reloads.resume()
+			l.dispatcher.index.observe(reloadedAt(t, "peer", "102", written), true)
+			l.reloads.review(peer.Key())
+			p := l.gathering.pend(web, changeOf(nil))
+			l.gathering.schedule(p, now)
+			l.dispatcher.dispatch(t.Context())
+			if p.held != plan.ReloaderFirst || !p.due.Equal(now.Add(reloadPause)) {
+				t.Fatalf("it is held for %s until %s", p.held, p.due)
+			}
+			if test.version != "" {
+				rolled := reloadedAt(t, "web", test.version, written)
+				rolled.TemplateVersion = test.version
+				l.dispatcher.index.observe(rolled, true)
+			}
+			now = p.due
+			decided := l.dispatcher.decide(p, l.dispatcher.index.get(web.Key()))
+			if decided.rolls != test.rolls {
+				t.Errorf("it is rolled: %t, want %t: %+v", decided.rolls, test.rolls, decided.doing)
+			}
+			if why := l.dispatcher.admission.obstacle(web, decided.doing, p.first); why.reason != plan.None {
+				t.Errorf("it is still held for %s", why.reason)
+			}
+		})
+	}
+}
