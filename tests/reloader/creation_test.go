@@ -10,8 +10,8 @@ import (
 func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 	named := map[string]string{"secret.reloader.stakater.com/reload": "later"}
 	readsNothing := func(*corev1.PodTemplateSpec) {}
-	remove := func(r *rig) {
-		if err := r.client.CoreV1().Secrets(r.namespace).Delete(r.Context(), "later", metav1.DeleteOptions{}); err != nil {
+	remove := func(r *rig, name string) {
+		if err := r.client.CoreV1().Secrets(r.namespace).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -21,13 +21,23 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 		r.start()
 		r.leaves("web", func() { r.secret("later", map[string]string{"password": "one"}) })
 		r.rolls("web", func() { r.secret("later", map[string]string{"password": "two"}) })
-		r.leaves("web", func() { remove(r) })
+		r.leaves("web", func() { remove(r, "later") })
 	})
 	t.Run("with the flags they do", func(t *testing.T) {
 		r := newRig(t)
+		r.secret("earlier", map[string]string{"password": "one"})
 		r.deploy("web", named, readsNothing)
+		r.deploy("never-rolled", map[string]string{"secret.reloader.stakater.com/reload": "earlier"}, readsNothing)
 		r.start("--reload-on-create=true", "--reload-on-delete=true")
 		r.rolls("web", func() { r.secret("later", map[string]string{"password": "one"}) })
-		r.rolls("web", func() { remove(r) })
+		created := r.variables("web")["main/STAKATER_LATER_SECRET"]
+		r.rolls("web", func() { remove(r, "later") })
+		if deleted := r.variables("web")["main/STAKATER_LATER_SECRET"]; len(created) != 40 || len(deleted) != 40 || deleted == created {
+			t.Errorf("the variable was %q, and is %q", created, deleted)
+		}
+		r.rolls("never-rolled", func() { remove(r, "earlier") })
+		if found := r.variables("never-rolled"); len(found["main/STAKATER_EARLIER_SECRET"]) != 40 {
+			t.Errorf("the variables are %v", found)
+		}
 	})
 }
