@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -176,51 +174,6 @@ func TestWhatReloaderLeftRollsNothingAndIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnEditOfTheTemplateDuringARollIsNotLost(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "1ms", "--settle-max", "1ms", "--reloader", "--reloader-strategy", "env-vars"}})
-	r.write(events.KindSecret, "db", map[string]string{"a": "one"})
-	r.create(workload{kind: "deployment", name: "web", on: "secret/db", read: func(pod *corev1.PodSpec) {
-		further(&pod.Containers, "reader", readingAll("db"))
-	}})
-	r.placeFence()
-	r.start()
-	const rounds = 30
-	for i := range rounds {
-		r.set(events.KindSecret, "db", "a", strconv.Itoa(i))
-		// Each edit moves the containers and their variables, while the patch for the change is made.
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			d := r.deployment("web")
-			pod := &d.Spec.Template.Spec
-			slices.Reverse(pod.Containers)
-			for c := range pod.Containers {
-				pod.Containers[c].Env = append([]corev1.EnvVar{{Name: "ROUND", Value: strconv.Itoa(i)}},
-					slices.DeleteFunc(pod.Containers[c].Env, func(v corev1.EnvVar) bool { return v.Name == "ROUND" })...)
-			}
-			_, err := r.client.AppsV1().Deployments(r.namespace).Update(r.Context(), d, metav1.UpdateOptions{})
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.passFence()
-	r.set(events.KindSecret, "db", "a", "last")
-	version := r.source(events.KindSecret, "db").GetResourceVersion()
-	r.eventually("the last change is recorded", func(context.Context) bool {
-		return strings.Contains(r.deployment("web").Annotations["keyturn.dev/rolled"], "@"+version+"/")
-	})
-	template := &r.deployment("web").Spec.Template
-	found := reloaderVariables(template)
-	if len(found) != 1 || len(found["reader/STAKATER_DB_SECRET"]) != 40 {
-		t.Errorf("the variables are %v", found)
-	}
-	for _, c := range template.Spec.Containers {
-		if i := slices.IndexFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "ROUND" }); i < 0 || c.Env[i].Value != strconv.Itoa(rounds-1) {
-			t.Errorf("container %s has %v", c.Name, c.Env)
-		}
-	}
-}
-
 func TestARevertIsSeenBesideWhatReloaderWrites(t *testing.T) {
 	for _, strategy := range []string{"annotations", "env-vars"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -250,11 +203,6 @@ func TestARevertIsSeenBesideWhatReloaderWrites(t *testing.T) {
 			}
 		})
 	}
-}
-
-// readingAll makes a container read all keys of a Secret.
-func readingAll(secret string) func(*corev1.Container) {
-	return func(c *corev1.Container) { c.EnvFrom = append(c.EnvFrom, envFrom(events.KindSecret, secret, nil)) }
 }
 
 func TestOtherKeysOfAnnotationsRollNothingAndThenCount(t *testing.T) {
