@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 // mountRig has the kinds of the Secrets Store CSI driver. It writes what the driver would: no driver runs.
@@ -42,27 +41,14 @@ func (m *mountRig) resource(plural string) dynamic.ResourceInterface {
 	return m.custom.Resource(schema.GroupVersionResource{Group: "secrets-store.csi.x-k8s.io", Version: "v1", Resource: plural}).Namespace(m.namespace)
 }
 
-func (m *mountRig) put(client dynamic.ResourceInterface, manifest string) {
-	m.Helper()
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		m.Fatal(err)
-	}
-	if _, err := client.Create(m.Context(), object, metav1.CreateOptions{}); err != nil {
-		m.Fatal(err)
-	}
-}
-
 func (m *mountRig) class(name, annotations string) {
 	m.Helper()
-	m.put(m.resource("secretproviderclasses"), fmt.Sprintf(`
-apiVersion: secrets-store.csi.x-k8s.io/v1
-kind: SecretProviderClass
-metadata: {name: %s, annotations: %s}
-spec: {provider: vault, parameters: {roleName: shop}}`, name, annotations))
+	if err := plane.ApplyYAML(m.Context(), strings.NewReader(manifests.SecretProviderClass(m.namespace, name, annotations))); err != nil {
+		m.Fatal(err)
+	}
 }
 
-// mount starts a pod, and is what the driver then does. The status has an owner that exists, or it would be collected as garbage.
+// mount starts a pod, and is what the driver then does.
 func (m *mountRig) mount(pod, class, version string) {
 	m.Helper()
 	template := programs.PodTemplate(nil)
@@ -72,25 +58,17 @@ func (m *mountRig) mount(pod, class, version string) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	m.put(m.resource("secretproviderclasspodstatuses"), fmt.Sprintf(`
-apiVersion: secrets-store.csi.x-k8s.io/v1
-kind: SecretProviderClassPodStatus
-metadata:
-  name: %[1]s-%[3]s-%[2]s
-  labels: {internal.secrets-store.csi.k8s.io/node-name: node-0}
-  ownerReferences: [{apiVersion: v1, kind: Pod, name: %[1]s, uid: %[5]s}]
-status:
-  podName: %[1]s
-  secretProviderClassName: %[2]s
-  mounted: true
-  targetPath: /var/lib/kubelet/pods/%[5]s/volumes/kubernetes.io~csi/secrets/mount
-  objects: [{id: password, version: %[4]s}, {id: user, version: "1"}]`, pod, class, m.namespace, version, owner.UID))
+	status := manifests.PodStatus{Namespace: m.namespace, Pod: pod, Class: class, UID: string(owner.UID), Version: version}
+	if err := plane.ApplyYAML(m.Context(), strings.NewReader(status.YAML())); err != nil {
+		m.Fatal(err)
+	}
 }
 
 // rotate is what the driver does when it finds another version in the store.
 func (m *mountRig) rotate(pod, class, version string) {
 	m.Helper()
-	client, name := m.resource("secretproviderclasspodstatuses"), pod+"-"+m.namespace+"-"+class
+	client := m.resource("secretproviderclasspodstatuses")
+	name := manifests.PodStatus{Namespace: m.namespace, Pod: pod, Class: class}.Name()
 	status, err := client.Get(m.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		m.Fatal(err)

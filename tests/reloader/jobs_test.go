@@ -12,12 +12,12 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// runJobs creates a CronJob whose time never comes and a Job, which both read a Secret, and returns the UID of the Job.
-func (r *rig) runJobs(secret string) string {
+// runJobs creates a CronJob whose time never comes and a Job, which both read what read adds to their templates, and returns the UID of the Job.
+func (r *rig) runJobs(read func(template *corev1.PodTemplateSpec)) string {
 	r.Helper()
 	template := programs.PodTemplate(map[string]string{"app": "jobs"})
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	programs.ReadSecret(&template, secret)
+	read(&template)
 	jobs := r.client.BatchV1()
 	_, err := jobs.CronJobs(r.namespace).Create(r.Context(), &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "report", Annotations: auto()},
@@ -66,7 +66,7 @@ func TestJobsAreStartedAndMadeAnewUnlessTheyAreIgnored(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t)
 			r.secret("db", map[string]string{"password": "one"})
-			before := r.runJobs("db")
+			before := r.runJobs(func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
 			r.start("--ignored-workload-types", test.ignored)
 			r.secret("sentinel", map[string]string{"value": "0"})
 			r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })

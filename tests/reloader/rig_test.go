@@ -144,6 +144,12 @@ func (r *rig) rolls(name string, change func()) {
 	r.Helper()
 	before := r.writes(name)
 	change()
+	r.awaitRoll(name, before)
+}
+
+// awaitRoll fails the test unless the template of a Deployment is written once more than before within the limit.
+func (r *rig) awaitRoll(name string, before int64) {
+	r.Helper()
 	began := time.Now()
 	for tick := time.NewTicker(50 * time.Millisecond); r.writes(name) == before; <-tick.C {
 		if time.Since(began) > rollLimit {

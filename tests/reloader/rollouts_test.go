@@ -31,7 +31,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-
 subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
 `
 
-func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
+// serveRollouts has the API server serve Rollouts, and lets the command roll them.
+func serveRollouts(t *testing.T) {
+	t.Helper()
 	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +43,10 @@ func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
 	if err := plane.ApplyYAML(t.Context(), strings.NewReader(rolloutsBinding)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
+	serveRollouts(t)
 	r := newRig(t)
 	cases := rolloutCases()
 	for i, c := range cases {

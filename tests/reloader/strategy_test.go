@@ -13,8 +13,12 @@ import (
 // variables are the variables of a Deployment's containers that are called as those of Reloader, by "<container>/<name>".
 func (r *rig) variables(name string) map[string]string {
 	r.Helper()
+	return variablesOf(r.deployment(name).Spec.Template.Spec.Containers)
+}
+
+func variablesOf(containers []corev1.Container) map[string]string {
 	found := make(map[string]string)
-	for _, c := range r.deployment(name).Spec.Template.Spec.Containers {
+	for _, c := range containers {
 		for _, v := range c.Env {
 			if strings.HasPrefix(v.Name, "STAKATER_") {
 				found[c.Name+"/"+v.Name] = v.Value
@@ -27,8 +31,14 @@ func (r *rig) variables(name string) map[string]string {
 // marked returns the type and the name of the source that the marker of a Deployment names, as "SECRET db", empty if there is none.
 func (r *rig) marked(name string) string {
 	r.Helper()
+	return r.markedBy(r.deployment(name).Spec.Template.Annotations)
+}
+
+// markedBy is marked of a pod template with annotations.
+func (r *rig) markedBy(annotations map[string]string) string {
+	r.Helper()
 	var marker struct{ Type, Name, Hash string }
-	text := r.deployment(name).Spec.Template.Annotations["reloader.stakater.com/last-reloaded-from"]
+	text := annotations["reloader.stakater.com/last-reloaded-from"]
 	if text == "" {
 		return ""
 	}

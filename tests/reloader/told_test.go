@@ -62,6 +62,7 @@ func TestAWebhookIsCalledInsteadOfARoll(t *testing.T) {
 	}
 	r.secret("db", map[string]string{"password": "three"})
 	r.receives(bodies)
+	<-time.After(quiet)
 	if now := r.writes("web"); now != before {
 		t.Errorf("web was rolled %d times, want none", now-before)
 	}

@@ -1,4 +1,4 @@
-// Package manifests makes the YAML of the objects that External Secrets and cert-manager work on. Every value is known to the test and
+// Package manifests makes the YAML of the objects that External Secrets, cert-manager and the Secrets Store CSI driver work on. Every value is known to the test and
 // needs no quoting.
 package manifests
 

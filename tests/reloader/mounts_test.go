@@ -1,0 +1,155 @@
+package reloader
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/manifests"
+)
+
+// classesBinding gives the account of the command the right to see what the Secrets Store CSI driver mounts.
+const classesBinding = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reloader-secret-provider-classes}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-watcher-secret-provider-classes}
+subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
+`
+
+// serveClasses has the API server serve the kinds of the Secrets Store CSI driver, and lets the command see them.
+func serveClasses(t *testing.T) {
+	t.Helper()
+	if err := plane.ApplyKindsOf(t.Context(), build.SecretsStore); err != nil {
+		t.Fatal(err)
+	}
+	component := "../../deploy/components/secret-provider-classes/watcher.yaml"
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), component); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(classesBinding)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mounts has the pods of a template mount a SecretProviderClass.
+func mounts(template *corev1.PodTemplateSpec, class string) {
+	yes := true
+	template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "secrets", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+		Driver: "secrets-store.csi.k8s.io", ReadOnly: &yes, VolumeAttributes: map[string]string{"secretProviderClass": class},
+	}}})
+	main := &template.Spec.Containers[0]
+	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: "secrets", MountPath: "/secrets"})
+}
+
+// driver is what the driver does for one pod. No driver runs.
+type driver struct {
+	*rig
+	status manifests.PodStatus
+}
+
+// mount starts a pod into which the first version is mounted.
+func (r *rig) mount(pod, class string) *driver {
+	r.Helper()
+	template := programs.PodTemplate(nil)
+	owner, err := r.client.CoreV1().Pods(r.namespace).Create(r.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: template.Spec,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	d := &driver{rig: r, status: manifests.PodStatus{Namespace: r.namespace, Pod: pod, Class: class, UID: string(owner.UID)}}
+	d.rotate("VERSION-1")
+	return d
+}
+
+// rotate mounts another version.
+func (d *driver) rotate(version string) {
+	d.Helper()
+	d.status.Version = version
+	if err := plane.ApplyYAML(d.Context(), strings.NewReader(d.status.YAML())); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
+	serveRollouts(t)
+	serveClasses(t)
+	for _, strategy := range []string{"annotations", "env-vars"} {
+		t.Run(strategy, func(t *testing.T) {
+			r := newRig(t)
+			for _, class := range []string{"db", "unread"} {
+				if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests.SecretProviderClass(r.namespace, class, "{}"))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mountsDB := func(template *corev1.PodTemplateSpec) { mounts(template, "db") }
+			excluded := auto()
+			excluded["secretproviderclasses.exclude.reloader.stakater.com/reload"] = "db"
+			r.deploy("web", auto(), mountsDB)
+			r.deploy("typed", map[string]string{"secretproviderclass.reloader.stakater.com/auto": "true"}, mountsDB)
+			r.deploy("named", map[string]string{"secretproviderclass.reloader.stakater.com/reload": "db"}, func(*corev1.PodTemplateSpec) {})
+			r.deploy("excluded", excluded, mountsDB)
+			r.rollout("canary", rolloutCase{annotations: auto(), read: func(template *corev1.PodTemplateSpec, _ string) { mountsDB(template) }})
+			job := r.runJobs(mountsDB)
+			pod, unread := r.mount("pod", "db"), r.mount("unread", "unread")
+			r.start("--enable-csi-integration", "--is-Argo-Rollouts", "true", "--reload-strategy", strategy)
+			excludedBefore := r.writes("excluded")
+
+			r.rolls("named", func() { pod.rotate("VERSION-2") })
+			r.rolls("web", func() { pod.rotate("VERSION-3") })
+			r.rolls("typed", func() { pod.rotate("VERSION-4") })
+			check := func(what string, template *corev1.PodTemplateSpec) {
+				t.Helper()
+				marked, variable := "SECRETPROVIDERCLASS db", ""
+				if strategy == "env-vars" {
+					marked, variable = "", "main/STAKATER_DB_SECRETPROVIDERCLASS"
+				}
+				found := variablesOf(template.Spec.Containers)
+				if got := r.markedBy(template.Annotations); got != marked || len(found[variable]) != 40 && variable != "" || variable == "" && len(found) > 0 {
+					t.Errorf("%s: the marker is %q, want %q; the variables are %v, want %s", what, got, marked, found, variable)
+				}
+			}
+			for _, name := range []string{"web", "typed", "named"} {
+				check(name, &r.deployment(name).Spec.Template)
+			}
+			testkit.Await(t, "the Rollout and the Job have the change", func(ctx context.Context) bool {
+				canary, err := r.rollouts().Get(ctx, "canary", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, uid := r.jobs()
+				return canary.GetGeneration() > 1 && uid != "" && uid != job
+			})
+			canary, err := r.rollouts().Get(t.Context(), "canary", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			template := &corev1.PodTemplateSpec{}
+			content, _, _ := unstructured.NestedMap(canary.Object, "spec", "template")
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, template); err != nil {
+				t.Fatal(err)
+			}
+			check("canary", template)
+			r.leaves("web", func() {
+				r.mount("another", "db")
+				unread.rotate("VERSION-2")
+			})
+			if now := r.writes("excluded"); now != excludedBefore {
+				t.Errorf("excluded was rolled %d times, want none", now-excludedBefore)
+			}
+			if strings.Contains(r.program.Output(), "VERSION-") {
+				t.Error("the log has a version")
+			}
+		})
+	}
+}
