@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Probes answers the probes of a kubelet from named checks. Its methods are safe for concurrent use.
@@ -48,28 +49,54 @@ func (h *Probes) Handler(alsoLive ...string) http.Handler {
 	return mux
 }
 
+// OnceReady serves a handler from the first time on that every readiness check passes. Before that it answers as /readyz does.
+func (h *Probes) OnceReady(handler http.Handler) http.Handler {
+	var was atomic.Bool
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !was.Load() {
+			status, lines := h.run(&h.readiness)
+			if status != http.StatusOK {
+				answer(w, status, lines)
+				return
+			}
+			was.Store(true)
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // probe returns the handler for one list of checks.
 func (h *Probes) probe(list *[]check) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		// Lists only grow, so the slice read under the lock stays valid and the checks run without it.
-		h.mu.Lock()
-		checks := *list
-		h.mu.Unlock()
-
-		status := http.StatusOK
-		var lines strings.Builder
-		for _, check := range checks {
-			if err := check.run(); err != nil {
-				status = http.StatusServiceUnavailable
-				lines.WriteString("[-]" + check.name + ": " + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n")
-				continue
-			}
-			lines.WriteString("[+]" + check.name + " ok\n")
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(status)
-		// An error means that the client has gone.
-		_, _ = w.Write([]byte(lines.String()))
+		status, lines := h.run(list)
+		answer(w, status, lines)
 	}
+}
+
+// run runs one list of checks, and returns the status and the lines of the answer.
+func (h *Probes) run(list *[]check) (status int, lines string) {
+	// Lists only grow, so the slice read under the lock stays valid and the checks run without it.
+	h.mu.Lock()
+	checks := *list
+	h.mu.Unlock()
+
+	status = http.StatusOK
+	var text strings.Builder
+	for _, check := range checks {
+		if err := check.run(); err != nil {
+			status = http.StatusServiceUnavailable
+			text.WriteString("[-]" + check.name + ": " + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n")
+			continue
+		}
+		text.WriteString("[+]" + check.name + " ok\n")
+	}
+	return status, text.String()
+}
+
+func answer(w http.ResponseWriter, status int, lines string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// An error means that the client has gone.
+	_, _ = w.Write([]byte(lines))
 }

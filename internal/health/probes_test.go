@@ -82,3 +82,28 @@ func TestProbesTakeChecksWhileItAnswers(t *testing.T) {
 	}
 	<-added
 }
+
+func TestAHandlerAnswersFromTheTimeItIsReady(t *testing.T) {
+	var health Probes
+	ready := errors.New("syncing")
+	health.AddReadiness("sources", func() error { return ready })
+	health.AddLiveness("loop", func() error { return errors.New("stuck") })
+	handler := health.OnceReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	for _, step := range []struct {
+		name string
+		now  error
+		code int
+		body string
+	}{
+		{"before it is ready", errors.New("syncing"), http.StatusServiceUnavailable, "[-]sources: syncing\n"},
+		{"when it is ready", nil, http.StatusTeapot, ""},
+		{"when it is not ready any more", errors.New("not connected"), http.StatusTeapot, ""},
+	} {
+		ready = step.now
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		if response.Code != step.code || response.Body.String() != step.body {
+			t.Errorf("%s: got %d %q, want %d %q", step.name, response.Code, response.Body, step.code, step.body)
+		}
+	}
+}

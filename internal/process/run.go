@@ -33,7 +33,8 @@ type Program struct {
 	// Parts are what the program does, side by side. They are prepared, connected and identified in this order, and share all the rest. When
 	// one of them ends, all do.
 	Parts []Part
-	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Options.HealthAddr is then not used.
+	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served once the program was
+	// ready. Options.HealthAddr is then not used.
 	OneServer bool
 	// Servers are served beside metrics and health. Default none.
 	Servers []Server

@@ -88,7 +88,8 @@ func (r *Runtime) listen(ctx context.Context, p Program) error {
 	}
 	if p.OneServer {
 		mux := http.NewServeMux()
-		mux.Handle("/metrics", r.observed.Metrics)
+		// Reloader's chart has this path as its readiness probe.
+		mux.Handle("/metrics", r.Health.OnceReady(r.observed.Metrics))
 		mux.Handle("/", r.Health.Handler("/live"))
 		servers = []Server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
 	}

@@ -54,6 +54,17 @@ func (r *rig) start(args ...string) {
 // startWith starts the command with an environment and flags, and waits until it is ready.
 func (r *rig) startWith(env []string, args ...string) {
 	r.Helper()
+	r.launch(env, args...)
+	ctx, cancel := context.WithTimeout(r.Context(), testkit.Patience)
+	defer cancel()
+	if err := r.program.Ready(ctx); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// launch starts the command with an environment and flags.
+func (r *rig) launch(env []string, args ...string) {
+	r.Helper()
 	program, err := command.Start(r.dir, args, append([]string{"GORACE=atexit_sleep_ms=0"}, env...))
 	if err != nil {
 		r.Fatal(err)
@@ -66,11 +77,6 @@ func (r *rig) startWith(env []string, args ...string) {
 			r.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
 		}
 	})
-	ctx, cancel := context.WithTimeout(r.Context(), testkit.Patience)
-	defer cancel()
-	if err := program.Ready(ctx); err != nil {
-		r.Fatal(err)
-	}
 }
 
 // stop ends the command as a kubelet does.
