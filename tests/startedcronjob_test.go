@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,5 +121,99 @@ func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
 	})
 	if got := r.cronJob("report").Generation; got != generation {
 		t.Errorf("generation of the CronJob: got %d, want %d as before, because only a Job is started", got, generation)
+	}
+}
+
+// denyRecords has admission deny what is written on a CronJob, but not what is only tried.
+func (r *rig) denyRecords(cronJob string) (allow func()) {
+	r.Helper()
+	rule := admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"cronjobs"}}
+	return r.deny(rule, "has(request.dryRun) && request.dryRun", []string{cronJob}, func(ctx context.Context) error {
+		_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(ctx, cronJob, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{})
+		return err
+	})
+}
+
+func TestAJobThatWasStartedByAnActuatorThatWasKilledIsFound(t *testing.T) {
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.schedule("report", "db", false)
+	r.start()
+	allow := r.denyRecords("report")
+	r.secret("db", map[string]string{"password": "two"})
+	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("report")) > 0 })
+	r.actuator.Kill()
+	version := "@" + r.source(events.KindSecret, "db").GetResourceVersion() + "/"
+	if strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version) {
+		t.Fatal("the change is recorded, want the actuator killed before")
+	}
+	allow()
+	r.startActuator()
+	r.eventually("the change is recorded", func(context.Context) bool {
+		return strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version)
+	})
+	r.outcomeOf("report", events.VerbCompleted)
+	if got := len(r.started("report")); got != 1 {
+		t.Errorf("Jobs: got %d, want the one that was there", got)
+	}
+}
+
+// mayGetCronJobs is what the actuator needs where it may not patch them.
+const mayGetCronJobs = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: cronjobs, namespace: NAMESPACE}
+rules: [{apiGroups: [batch], resources: [cronjobs], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: cronjobs, namespace: NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: cronjobs}
+subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-system}]
+`
+
+func TestAChangeThatCannotBeRecordedStartsOneJob(t *testing.T) {
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--reloader", "--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.schedule("report", "db", false)
+	// As Reloader's role has it.
+	r.without(actuatorAccount, "cronjobs", "patch")
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(mayGetCronJobs, "NAMESPACE", r.namespace))); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("report", events.VerbCompleted)
+	jobs := r.started("report")
+	if len(jobs) != 1 {
+		t.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
+	}
+	// As a time to live has it, or the limit of a CronJob's history.
+	background := metav1.DeletePropagationBackground
+	err := r.client.BatchV1().Jobs(r.namespace).Delete(t.Context(), jobs[0].Name, metav1.DeleteOptions{PropagationPolicy: &background})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skips := func() int {
+		count := 0
+		for _, o := range r.outcomes() {
+			if o.Workload.Name == "report" && o.Verb == events.VerbSkipped && o.Reason == "already-rolled" {
+				count++
+			}
+		}
+		return count
+	}
+	deliverAgain := func() {
+		before := skips()
+		r.publish(r.lastMessage("db"))
+		r.eventually("the change is skipped", func(context.Context) bool { return skips() > before })
+	}
+	deliverAgain()
+	r.actuator.Kill()
+	r.startActuator()
+	deliverAgain()
+	if got := len(r.started("report")); got != 0 {
+		t.Errorf("Jobs for a change that was delivered again: got %d, want none", got)
 	}
 }

@@ -43,6 +43,7 @@ func newCompareCommand(a *program.Actuator) *cobra.Command {
 	flags.StringVarP(&options.Namespace, "namespace", "n", "", "only workloads in this `namespace`; empty means all")
 	flags.StringVar(&options.Since, "since", "24h",
 		"start of the comparison: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
+	flags.BoolVar(&options.Jobs, "recreate-jobs", false, "also compare Jobs, for an actuator with --recreate-jobs")
 	r.streams.AddStreamFlag(flags)
 	return cmd
 }

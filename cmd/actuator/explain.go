@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/annotations"
@@ -28,6 +30,9 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Reading.Keys, err = annotations.Parse(keys); err != nil {
 				return err
 			}
+			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
+				return fmt.Errorf("--ignore-workload-kinds: %w", err)
+			}
 			client, err := a.Process.Kube.Client()
 			if err != nil {
 				return err
@@ -53,6 +58,11 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
+	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,
+		"explain the decisions of an actuator with --ignore-workload-kinds")
+	flags.BoolVar(&a.Actuate.ArgoRollouts, "argo-rollouts", false, "explain the decisions of an actuator with --argo-rollouts")
+	flags.BoolVar(&a.Actuate.StartCronJobs, "start-cronjobs", false, "explain the decisions of an actuator with --start-cronjobs")
+	flags.BoolVar(&a.Actuate.RecreateJobs, "recreate-jobs", false, "explain the decisions of an actuator with --recreate-jobs")
 	r.addTraceURL(flags)
 	r.streams.AddStreamFlag(flags)
 	return cmd

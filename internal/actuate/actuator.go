@@ -42,7 +42,7 @@ func New(options Options) (*Actuator, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := options.kinds()
+	kinds, err := options.Kinds()
 	if err != nil {
 		return nil, fmt.Errorf("--ignore-workload-kinds: %w", err)
 	}

@@ -101,7 +101,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		completion: &completion{
 			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 			concluder: concluder,
-			teller:    teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+			teller:    teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
 		},
 	}
 }

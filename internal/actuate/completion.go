@@ -26,6 +26,9 @@ type completion struct {
 	metrics   *metrics
 	log       *slog.Logger
 	now       func() time.Time
+
+	// unrecorded has the kinds of which it was said that nothing can be recorded on them.
+	unrecorded map[string]bool
 }
 
 // finish takes the result of a patch.
@@ -33,6 +36,10 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.patcher.finished(r)
 	c.gathering.patched(r.workload.Key(), c.now())
+	if kind := r.kind; result.unrecorded != nil && !c.unrecorded[kind.Name] {
+		c.unrecorded[kind.Name] = true
+		c.log.WarnContext(ctx, "no permission to patch; nothing is recorded on the workloads", "resource", kind.Resource, "err", result.unrecorded)
+	}
 	switch {
 	case r.corrects != nil:
 		c.rollouts.reverts.finish(ctx, result)

@@ -165,6 +165,30 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 	x.replace(earlier, w, templated, earlier.Version)
 }
 
+// keep takes the state of a workload that a patch would have made that there is no permission for. What the patch would have written counts from then
+// on, as if it were there.
+func (x *index) keep(patched *workload.Workload) {
+	x.mu.Lock()
+	earlier := x.workloads[patched.Key()]
+	if earlier == nil || earlier.ID.UID != patched.ID.UID {
+		x.mu.Unlock()
+		return
+	}
+	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
+}
+
+// keepStart takes the last outcome of a workload. If it says that a Job was started that the workload says nothing of, that counts as if it did.
+func (x *index) keepStart(last events.Outcome) {
+	x.mu.Lock()
+	if earlier := x.workloads[workload.KeyOf(last.Workload)]; earlier != nil {
+		if keeping, ok := earlier.KeepingStart(last); ok {
+			x.replace(earlier, keeping, false, earlier.Version)
+			return
+		}
+	}
+	x.mu.Unlock()
+}
+
 // replace makes w the state of a workload, and unlocks.
 func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)

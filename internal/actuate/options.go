@@ -152,11 +152,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // clients returns the clients of workloads.
 func (o *Options) clients() workload.Clients {
-	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic}
+	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
 }
 
-// kinds returns the kinds of workloads that are rolled.
-func (o *Options) kinds() (workload.Kinds, error) {
+// Kinds returns the kinds of workloads that are rolled.
+func (o *Options) Kinds() (workload.Kinds, error) {
 	all, ignored := append(workload.BuiltIn(), workload.ArgoRollout()), o.IgnoreWorkloadKinds
 	if !o.ArgoRollouts {
 		ignored = append(slices.Clone(ignored), workload.ArgoRollout().Name)
@@ -206,7 +206,7 @@ func (o *Options) Validate() error {
 	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
 		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
 	}
-	if _, err := o.kinds(); err != nil {
+	if _, err := o.Kinds(); err != nil {
 		problems = append(problems, fmt.Errorf("--ignore-workload-kinds: %w", err))
 	}
 	if o.RolloutTimeout <= 0 {

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -36,7 +37,9 @@ type patchResult struct {
 	after *workload.Workload
 	// started is the outcome of a patch that rolls.
 	started events.Outcome
-	err     error
+	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
+	unrecorded error
+	err        error
 }
 
 func newPatcher(clients workload.Clients, index *index, workers int, tracer trace.Tracer, now func() time.Time) *patcher {
@@ -119,6 +122,10 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		return patchResult{roll: r, err: errTerminating}
 	}
 	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
+	result := patchResult{roll: r}
+	if errors.Is(err, workload.ErrUnrecorded) {
+		result.unrecorded, err = err, nil
+	}
 	if err != nil {
 		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of
 		// what it knows by then.
@@ -132,8 +139,12 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	if r.rolls && after.Revision != r.patch.Revision {
 		return patchResult{roll: r, err: p.unroll(callCtx, r, after)}
 	}
-	p.index.answer(after, r.rolls)
-	result := patchResult{roll: r, after: after}
+	if result.unrecorded != nil {
+		p.index.keep(after)
+	} else {
+		p.index.answer(after, r.rolls)
+	}
+	result.after = after
 	if r.rolls {
 		result.started = startedOutcome(r.started, after, p.now())
 	}

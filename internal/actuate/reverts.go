@@ -56,7 +56,7 @@ func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[strin
 		return
 	}
 	v.open[key] = &correction{
-		uid: w.ID.UID, revision: w.Revision, changes: changesOf(reverted), before: before, span: span, backoff: kube.PatchBackoff(),
+		uid: w.ID.UID, revision: w.Revision, changes: workload.ChangesOf(reverted), before: before, span: span, backoff: kube.PatchBackoff(),
 	}
 }
 
@@ -69,7 +69,7 @@ func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 	if w == nil || w.ID.UID != last.Workload.UID || w.Revision == last.Revision || w.AtRecord() {
 		return
 	}
-	for source, change := range changesOf(last) {
+	for source, change := range workload.ChangesOf(last) {
 		if w.Rolled[source].SameChange(change) {
 			v.add(trace.SpanFromContext(ctx), last, nil)
 			return
@@ -175,7 +175,7 @@ func revertedMessage(w *workload.Workload, started events.Outcome, delays [plan.
 		by += fmt.Sprintf(", perhaps the field manager %q,", w.Manager)
 	}
 	count := 0
-	for source, change := range changesOf(started) {
+	for source, change := range workload.ChangesOf(started) {
 		count = max(count, w.Reverts(source, change))
 	}
 	next := "it is not rolled again for this change"

@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -54,20 +53,10 @@ func (r *rollout) isReverted(w *workload.Workload) bool {
 
 // isRecorded reports whether the record of a workload still says that it was rolled.
 func (r *rollout) isRecorded(w *workload.Workload) bool {
-	for source, change := range changesOf(r.started) {
+	for source, change := range workload.ChangesOf(r.started) {
 		if last := w.Rolled[source]; !last.SameChange(change) && !workload.Newer(last.Version, change.Version) {
 			return false
 		}
 	}
 	return true
-}
-
-// changesOf returns the changes that an outcome is about, as a record has them.
-func changesOf(outcome events.Outcome) map[string]workload.RolledFor {
-	changes := make(map[string]workload.RolledFor, len(outcome.Sources))
-	for _, s := range outcome.Sources {
-		uid, _, _ := strings.Cut(s.Event, "/")
-		changes[s.Source] = workload.RolledFor{Fingerprint: s.Fingerprint, Version: s.ResourceVersion, UID: uid}
-	}
-	return changes
 }

@@ -70,6 +70,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	}
 	o.peers.resume()
 	complete := stream.outcomes(ctx, func(outcome events.Outcome) {
+		o.index.keepStart(outcome)
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(ctx, outcome)

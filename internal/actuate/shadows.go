@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -44,7 +45,8 @@ func (s *shadows) review(key workload.Key) {
 		return
 	}
 	if _, known := s.left[key]; !known {
-		s.left[key] = s.now()
+		// An actuator that does not lead any more may be making the workload anew for as long as one patch takes, and relies on what it kept.
+		s.left[key] = w.Created.Add(kube.PatchTimeout)
 	}
 }
 

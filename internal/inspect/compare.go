@@ -28,6 +28,8 @@ type CompareOptions struct {
 	Namespaces []string
 	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty compares all that the stream keeps.
 	Since string
+	// Jobs says that the actuator makes Jobs anew.
+	Jobs bool
 	// Clients read the workloads.
 	Clients workload.Clients
 }
@@ -35,6 +37,7 @@ type CompareOptions struct {
 // Comparison is what Keyturn would have rolled, beside what Reloader has. Make one with NewComparison.
 type Comparison struct {
 	query      events.HistoryQuery
+	kinds      workload.Kinds
 	clients    workload.Clients
 	namespaces []string
 }
@@ -50,7 +53,11 @@ func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
 	if options.Namespace != "" || len(namespaces) == 0 {
 		namespaces = []string{options.Namespace}
 	}
-	return &Comparison{query: query, clients: options.Clients, namespaces: namespaces}, nil
+	kinds := append(workload.BuiltIn(), workload.ArgoRollout())
+	if options.Jobs {
+		kinds = append(kinds, workload.Job())
+	}
+	return &Comparison{query: query, kinds: kinds, clients: options.Clients, namespaces: namespaces}, nil
 }
 
 // Write writes a line for each workload and source for which one of the two rolled, or would have, and how many there are.
@@ -60,7 +67,7 @@ func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Wr
 		return err
 	}
 	var rows []comparedRow
-	for _, kind := range append(workload.BuiltIn(), workload.ArgoRollout()) {
+	for _, kind := range c.kinds {
 		for _, namespace := range c.namespaces {
 			err := c.each(ctx, kind, namespace, func(w events.Workload, mark reloaderMark) {
 				rows = append(rows, decided.compare(w, mark, c.query.Since)...)

@@ -49,6 +49,8 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 		return events.Outcome{Verb: events.VerbSkipped, Reason: reason, Message: "said"}
 	}
 	cronJob := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	marked := reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0)
+	reloadedJob := &batchv1.Job{ObjectMeta: marked.ObjectMeta, Spec: batchv1.JobSpec{Template: marked.Spec.Template}}
 	tests := []struct {
 		name    string
 		object  runtime.Object
@@ -108,6 +110,11 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 			decided: []events.Outcome{{Verb: events.VerbSkipped, Reason: "dry-run", Workload: events.Workload{Kind: "cronjob"}}},
 			want:    "unclear  shop  cronjob/web  secret/db  dry-run; Reloader starts a Job, and leaves no mark on the CronJob",
 		},
+		{
+			name: "both, of a Job that Reloader has made anew", object: reloadedJob,
+			decided: []events.Outcome{{Verb: events.VerbSkipped, Reason: "dry-run", Workload: events.Workload{Kind: "job"}}},
+			want:    "both  shop  job/web  secret/db  dry-run",
+		},
 		{name: "neither", object: deploymentOf("web", nil), decided: []events.Outcome{decided("same-content")}},
 		{name: "neither, of a variable whose source has not changed", object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_TLS_SECRET"), "Reloader", 0)},
 		{name: "neither of late", object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", -48*time.Hour)},
@@ -156,7 +163,7 @@ func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, chang
 func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 	t.Helper()
 	rollouts := map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}
-	options := CompareOptions{Cluster: "demo", Since: historyNow.Add(-24 * time.Hour).Format(time.RFC3339), Clients: workload.Clients{
+	options := CompareOptions{Cluster: "demo", Jobs: true, Since: historyNow.Add(-24 * time.Hour).Format(time.RFC3339), Clients: workload.Clients{
 		Typed: fake.NewClientset(objects...), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), rollouts),
 	}}
 	comparison, err := NewComparison(options, historyNow)
@@ -188,7 +195,8 @@ func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
 	publishDecided(t, bus, events.Outcome{Verb: events.VerbSkipped, Reason: "dry-run"}, change, 0)
 	same := reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0)
 	differs := reloadedBy(withMarker(deploymentOf("zoo", nil), marksDB), "Reloader", 0)
-	comparison := Comparison{namespaces: []string{""}, query: events.HistoryQuery{Clusters: []string{"demo"}}, clients: workload.Clients{
+	query := events.HistoryQuery{Clusters: []string{"demo"}}
+	comparison := Comparison{kinds: workload.BuiltIn(), namespaces: []string{""}, query: query, clients: workload.Clients{
 		Typed: fake.NewClientset(same, differs), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}),
 	}}

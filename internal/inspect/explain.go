@@ -18,6 +18,8 @@ import (
 type ExplainOptions struct {
 	// Origins are the clusters whose changes the actuator acts on.
 	Origins events.Origins
+	// Kinds are those that the actuator rolls. Empty: all that it can.
+	Kinds workload.Kinds
 	// Clients read the workload.
 	Clients workload.Clients
 	// Reading is how the actuator reads workloads.
@@ -42,8 +44,12 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if len(w.Problems) > 0 {
 		fmt.Fprintln(out)
 	}
-	if err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w, options.TraceURL, out); err != nil {
+	last, err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w, options.TraceURL, out)
+	if err != nil {
 		return err
+	}
+	if told, ok := w.KeepingStart(last); ok {
+		w = told
 	}
 	if err := writeHeld(ctx, reader, options.Origins.Cluster, w.ID, out); err != nil {
 		return err
@@ -51,11 +57,24 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if w.IsPausedBySomeone() {
 		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
 	}
-	if w.OptIn.Empty() {
+	switch {
+	case options.ignores(w.ID.Kind):
+		fmt.Fprintf(out, "It is not rolled: the actuator leaves workloads of the kind %s alone.\n", w.ID.Kind)
+		return nil
+	case w.Deaf:
+		fmt.Fprintln(out, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps what another one is made of.")
+		return nil
+	case w.OptIn.Empty():
 		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
 		return nil
 	}
 	return writeSources(ctx, options, reader, w, out)
+}
+
+// ignores reports whether the actuator rolls no workloads of a kind.
+func (o *ExplainOptions) ignores(kind string) bool {
+	_, rolled := o.Kinds.Named(kind)
+	return len(o.Kinds) > 0 && !rolled
 }
 
 // readWorkload reads the workload from the API server.
@@ -65,6 +84,9 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	kind, known := kinds.Named(kindName)
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
+	}
+	if rolled, is := options.Kinds.Named(kindName); is {
+		kind = rolled // It may have its pods replaced in another way.
 	}
 	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
 	if apierrors.IsNotFound(err) {
@@ -77,7 +99,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	if !ok {
 		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
 	}
-	if w.Runs == (workload.Key{}) {
+	if w.Runs == (workload.Key{}) || options.ignores(kindName) {
 		return w, nil
 	}
 	// What it runs the pods of is rolled instead.

@@ -12,8 +12,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// writeLastOutcome writes the last outcome for a workload.
-func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string, w *workload.Workload, traceURL string, out io.Writer) error {
+// writeLastOutcome writes the last outcome for a workload, and returns it. It is empty if there is none that can be read.
+func writeLastOutcome(
+	ctx context.Context, reader *events.Reader, cluster string, w *workload.Workload, traceURL string, out io.Writer,
+) (events.Outcome, error) {
 	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {
 		text := "It was never rolled."
@@ -21,15 +23,15 @@ func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string
 			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."
 		}
 		fmt.Fprint(out, text, "\n\n")
-		return nil
+		return events.Outcome{}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the last outcome: %w", err)
+		return events.Outcome{}, fmt.Errorf("reading the last outcome: %w", err)
 	}
 	outcome, err := stored.Outcome()
 	if err != nil {
 		fmt.Fprintf(out, "Its last outcome cannot be read: %v\n\n", err)
-		return nil
+		return events.Outcome{}, nil
 	}
 	causes := make([]string, 0, len(outcome.Sources))
 	for _, source := range outcome.Sources {
@@ -50,5 +52,5 @@ func writeLastOutcome(ctx context.Context, reader *events.Reader, cluster string
 		fmt.Fprintf(out, "Trace: %s\n", link)
 	}
 	fmt.Fprintln(out)
-	return nil
+	return outcome, nil
 }

@@ -2,11 +2,13 @@ package kube
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -33,10 +35,15 @@ func HasChanged(err error) bool {
 	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Message == notApplied
 }
 
-// isMissingRight reports whether a message is the one of the authorizer about a verb with which patches, and what goes with them, are made.
-func isMissingRight(message string) bool {
-	return slices.ContainsFunc([]string{"patch", "get", "create", "delete"}, func(verb string) bool {
-		return strings.Contains(message, "cannot "+verb+" resource")
+// NotApplied returns the error of the API server for a JSON patch that it cannot apply.
+func NotApplied() error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
+}
+
+// IsMissingRight reports whether an error says that a permission is missing, for one of the verbs.
+func IsMissingRight(err error, verbs ...string) bool {
+	return apierrors.IsForbidden(err) && slices.ContainsFunc(verbs, func(verb string) bool {
+		return strings.Contains(err.Error(), "cannot "+verb+" resource")
 	})
 }
 
@@ -45,7 +52,7 @@ func isMissingRight(message string) bool {
 // its authorizer.
 func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
-		return !isMissingRight(err.Error())
+		return !IsMissingRight(err, "patch", "get", "create", "delete") // With these verbs patches, and what goes with them, are made.
 	}
 	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

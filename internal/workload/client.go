@@ -19,6 +19,8 @@ type Clients struct {
 	Typed kubernetes.Interface
 	// Dynamic is that of custom resources.
 	Dynamic dynamic.Interface
+	// Unrecorded has Jobs started and made anew also without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
+	Unrecorded bool
 }
 
 // Objects reads and patches the workloads of one kind in one namespace.
@@ -36,6 +38,8 @@ type Patch struct {
 	// Revision is what the patch writes on the pod template. Empty: the patch only records.
 	Revision string
 
+	// subject is a digest of the changes that a patch that rolls is for.
+	subject string
 	// restores is that of Kind.Restore. The patch writes nothing on the workload itself.
 	restores bool
 }

@@ -18,7 +18,7 @@ var jobs = Kind{
 	Example: &batchv1.Job{},
 	client: func(c Clients, namespace string) Objects {
 		client := c.Typed.BatchV1().Jobs(namespace)
-		return recreatedJobs{typed(client), client}
+		return recreatedJobs{typed(client), patches[batchv1.Job, *batchv1.Job]{client, c.Unrecorded}, client}
 	},
 	read: func(obj runtime.Object) (parts, bool) {
 		job, ok := obj.(*batchv1.Job)

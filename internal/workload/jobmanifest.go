@@ -12,12 +12,16 @@ import (
 // shadowSuffix ends the name of the Job that keeps the manifest of another one.
 const shadowSuffix = "-keyturn"
 
-// maxJobName is the longest name of a Job that can have pods.
-const maxJobName = 63
+// maxShadowName is the longest name of a shadow. That of a Job may have 63 characters, and that of an Indexed Job must have room for the number of its
+// last pod.
+const maxShadowName = 52
+
+// shadowManager is whose Job a shadow is: the Job controller starts no pods of it, even if someone takes back that it is suspended, as queues do.
+const shadowManager = "keyturn.dev/actuator"
 
 // shadowName returns the name of the Job that keeps the manifest of the one of a name.
 func shadowName(name string) string {
-	if len(name)+len(shadowSuffix) > maxJobName {
+	if len(name)+len(shadowSuffix) > maxShadowName {
 		sum := sha256.Sum256([]byte(name))
 		return "job-" + hex.EncodeToString(sum[:8]) + shadowSuffix
 	}
@@ -28,6 +32,9 @@ func shadowName(name string) string {
 func shadowOf(job *batchv1.Job) *batchv1.Job {
 	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}
 	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
+	if manager := shadow.Spec.ManagedBy; manager == nil || *manager == batchv1.JobControllerName {
+		shadow.Spec.ManagedBy = new(shadowManager)
+	}
 	metav1.SetMetaDataAnnotation(&shadow.ObjectMeta, annotationRecreates, job.Name+"/"+string(job.UID))
 	copyMark(&shadow.Spec.Template.ObjectMeta, job.Annotations)
 	return withoutSystem(shadow)
@@ -38,6 +45,9 @@ func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: manifestMeta(&shadow.ObjectMeta), Spec: *shadow.Spec.DeepCopy()}
 	job.Name, _, _ = recreatedBy(&shadow.ObjectMeta)
 	job.Spec.Suspend = new(false) // One that is suspended is not made anew.
+	if manager := job.Spec.ManagedBy; manager != nil && *manager == shadowManager {
+		job.Spec.ManagedBy = nil
+	}
 	delete(job.Annotations, annotationRecreates)
 	return withoutSystem(job)
 }

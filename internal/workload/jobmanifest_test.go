@@ -69,11 +69,35 @@ func TestASelectorOfTheAuthorIsKept(t *testing.T) {
 	}
 }
 
+func TestAShadowIsNobodysToStart(t *testing.T) {
+	controller, queue := batchv1.JobControllerName, "kueue.x-k8s.io/multikueue"
+	tests := []struct {
+		name                    string
+		manager, ofShadow, made *string
+	}{
+		{"of the Job controller", nil, new(shadowManager), nil},
+		{"of the Job controller, by name", &controller, new(shadowManager), nil},
+		{"of a queue", &queue, &queue, &queue},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			shadow := shadowOf(importJob(func(j *batchv1.Job) { j.Spec.ManagedBy = test.manager }))
+			if diff := cmp.Diff(test.ofShadow, shadow.Spec.ManagedBy); diff != "" {
+				t.Errorf("of the shadow (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.made, recreatedOf(shadow).Spec.ManagedBy); diff != "" {
+				t.Errorf("of the Job (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTheNameOfAShadowFitsAJob(t *testing.T) {
-	long := strings.Repeat("n", maxJobName)
-	for _, name := range []string{"import", long} {
-		if got := shadowName(name); len(got) > maxJobName || got == name {
-			t.Errorf("the shadow of %s is called %s, want another name of at most %d characters", name, got, maxJobName)
+	long := strings.Repeat("n", 63)
+	for _, name := range []string{"import", long[:45], long[:55], long} {
+		// That of an Indexed Job is the host name of its pods, with their number.
+		if got := shadowName(name) + "-2147483646"; len(got) > 63 || got == name {
+			t.Errorf("the last pod of the shadow of %s is called %s, want another name of at most 63 characters", name, got)
 		}
 	}
 	if shadowName(long) == shadowName(long[1:]) {

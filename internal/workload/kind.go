@@ -49,6 +49,8 @@ type parts struct {
 	restartAt string
 	// suspended says that no pods are started until someone takes that back. They then read what there is by then.
 	suspended bool
+	// starts says that a roll starts pods beside those that there are.
+	starts bool
 	// deaf says that what its annotations ask for does not count.
 	deaf bool
 	// standsFor is the workload whose manifest this one keeps. Zero: it keeps none.

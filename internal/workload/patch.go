@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -58,7 +60,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	}
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
-		p.Revision = revisionOf(record, reverted)
+		p.Revision, p.subject = revisionOf(record, reverted), write.subject()
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
 		for _, change := range write.Changes {
 			// Their order is that of resourceVersions, which those of secrets in stores are not of.
@@ -75,6 +77,16 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		return Patch{}, fmt.Errorf("encoding the patch of %s: %w", w.ID, err)
 	}
 	return p, nil
+}
+
+// subject returns a digest of the changes that a roll is for, whatever the record says of others.
+func (write Write) subject() string {
+	var about []string
+	for _, change := range write.Changes {
+		about = append(about, change.Source.String()+"="+write.Rolled[change.Source.String()].String())
+	}
+	slices.Sort(about)
+	return revisionOf(strings.Join(about, "\n"), "")
 }
 
 // revisionOf returns the revision of a roll that writes a record. It differs from the one before when a roll is repeated that was taken back.

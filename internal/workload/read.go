@@ -34,7 +34,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Written:    newestWrite(meta, isAnyone),
 
 		Suspended:      parts.suspended,
+		Deaf:           parts.deaf,
 		StandsFor:      parts.standsFor,
+		starts:         parts.starts,
 		restarts:       parts.restarts,
 		restartAt:      parts.restartAt,
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,8 @@ const goneInterval = 100 * time.Millisecond
 // before the old one is deleted until the new one exists: nothing is lost if the actuator is killed.
 type recreatedJobs struct {
 	Objects
-	jobs clientbatchv1.JobInterface
+	patches patches[batchv1.Job, *batchv1.Job]
+	jobs    clientbatchv1.JobInterface
 }
 
 // Patch makes a Job anew, or only writes its record.
@@ -30,12 +32,12 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	case p.restores:
 		return o.restore(ctx, name)
 	case p.Revision == "":
-		return o.Objects.Patch(ctx, name, p)
+		return o.patches.send(ctx, name, p)
 	}
-	// What the API server would make of it is the manifest, if the Job is as the patch says.
-	job, err := o.jobs.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}})
+	// What the API server would make of it is the manifest, if the Job is as the patch says. The new Job has the record without another patch.
+	job, err := o.patches.send(ctx, name, p, metav1.DryRunAll)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, ErrUnrecorded):
 		return nil, err
 	case !isRecreatable(&job.ObjectMeta):
 		return nil, notOurs(name)

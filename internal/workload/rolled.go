@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // The annotations that the actuator writes.
@@ -93,6 +95,16 @@ func parseRolled(annotation string) map[string]RolledFor {
 		}
 	}
 	return rolled
+}
+
+// ChangesOf returns the changes that an outcome is about, as a record has them.
+func ChangesOf(outcome events.Outcome) map[string]RolledFor {
+	changes := make(map[string]RolledFor, len(outcome.Sources))
+	for _, s := range outcome.Sources {
+		uid, _, _ := strings.Cut(s.Event, "/")
+		changes[s.Source] = RolledFor{Fingerprint: s.Fingerprint, Version: s.ResourceVersion, UID: uid}
+	}
+	return changes
 }
 
 // formatRolled returns the annotation. It is deterministic: encoding/json sorts the keys of a map.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // annotationInstantiate is how kubectl marks a Job that was started by hand from a CronJob.
@@ -21,11 +24,16 @@ func StartedCronJob() Kind {
 	k := cronJobs
 	k.strategy = starting
 	k.client = func(c Clients, namespace string) Objects {
-		return startedCronJobs{cronJobs.client(c, namespace), c.Typed.BatchV1().CronJobs(namespace), c.Typed.BatchV1().Jobs(namespace)}
+		batch := c.Typed.BatchV1()
+		return startedCronJobs{
+			cronJobs.client(c, namespace),
+			patches[batchv1.CronJob, *batchv1.CronJob]{batch.CronJobs(namespace), c.Unrecorded}, batch.Jobs(namespace),
+		}
 	}
 	k.read = func(obj runtime.Object) (parts, bool) {
 		p, ok := cronJobs.read(obj)
 		if cronJob, is := obj.(*batchv1.CronJob); ok && is {
+			p.starts, p.deaf = true, cronJob.DeletionTimestamp != nil
 			p.suspended = cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
 			p.progress.Message = "a job was started with the new content"
 		}
@@ -46,41 +54,47 @@ var starting = strategy{
 // startedCronJobs are CronJobs of which a patch that rolls starts a Job.
 type startedCronJobs struct {
 	Objects
-	cronJobs clientbatchv1.CronJobInterface
+	cronJobs patches[batchv1.CronJob, *batchv1.CronJob]
 	jobs     clientbatchv1.JobInterface
 }
 
 // Patch starts the Job before the record says so. If the patch is sent again because nobody knows what became of it, there is the Job already.
 func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	if p.Revision == "" {
-		return o.Objects.Patch(ctx, name, p)
+		return o.cronJobs.send(ctx, name, p)
 	}
 	// No Job is started for a patch that would not be applied.
-	cronJob, err := o.cronJobs.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}})
-	if err != nil {
+	cronJob, err := o.cronJobs.send(ctx, name, p, metav1.DryRunAll)
+	unrecorded := errors.Is(err, ErrUnrecorded)
+	switch {
+	case err != nil && !unrecorded:
 		return nil, err
+	case cronJob.Annotations[annotationRevision] != p.Revision:
+		return cronJob, err
 	}
-	if cronJob.Annotations[annotationRevision] != p.Revision {
-		return cronJob, nil
+	if startErr := o.start(ctx, jobOf(cronJob, p.subject), cronJob); startErr != nil {
+		return nil, startErr
 	}
-	if err := o.start(ctx, cronJob); err != nil {
-		return nil, err
+	if unrecorded {
+		return cronJob, err
 	}
-	return o.Objects.Patch(ctx, name, p)
+	return o.cronJobs.send(ctx, name, p)
 }
 
-// start starts the Job of the revision that a CronJob has, unless that was done.
-func (o startedCronJobs) start(ctx context.Context, cronJob *batchv1.CronJob) error {
-	job := jobOf(cronJob)
+// start starts a Job of a CronJob, unless that was done. Its name says what for.
+func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *batchv1.CronJob) error {
 	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
-	if !apierrors.IsAlreadyExists(err) {
+	switch {
+	case o.cronJobs.unrecorded && kube.IsMissingRight(err, "create"):
+		return fmt.Errorf("%w: %w", ErrUnstarted, err)
+	case !apierrors.IsAlreadyExists(err):
 		return wrapJob("creating", job.Name, err)
 	}
 	found, getErr := o.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	if getErr != nil {
 		return wrapJob("reading", job.Name, getErr)
 	}
-	if metav1.IsControlledBy(found, cronJob) && found.Annotations[annotationRevision] == job.Annotations[annotationRevision] {
+	if metav1.IsControlledBy(found, cronJob) {
 		return nil
 	}
 	return wrapJob("creating", job.Name, err)
@@ -94,12 +108,12 @@ func wrapJob(doing, name string, err error) error {
 	return nil
 }
 
-// jobOf returns the Job that a CronJob has at its revision, as kubectl would start it by hand.
-func jobOf(cronJob *batchv1.CronJob) *batchv1.Job {
+// jobOf returns the Job of a CronJob that is started for some changes, as kubectl would start it by hand.
+func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: startedName(cronJob), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
+			Name: startedName(cronJob, subject), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
 			// As kubectl does, it does not block the deletion of the CronJob: that may take another permission.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: cronJobs.APIVersion, Kind: cronJobs.Title, Name: cronJob.Name, UID: cronJob.UID, Controller: new(true),
@@ -123,9 +137,9 @@ func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	}
 }
 
-// startedName returns the name of the Job that a CronJob has at its revision: the same for everyone who starts it. That of a CronJob has at most
-// 52 characters, and that of a Job 63.
-func startedName(cronJob *batchv1.CronJob) string {
-	sum := sha256.Sum256([]byte(string(cronJob.UID) + "/" + cronJob.Annotations[annotationRevision]))
+// startedName returns the name of the Job of a CronJob that is started for some changes: the same for everyone who starts it, whatever the record of
+// the CronJob says by then. The name of a CronJob has at most 52 characters, and that of a Job 63.
+func startedName(cronJob *batchv1.CronJob, subject string) string {
+	sum := sha256.Sum256([]byte(string(cronJob.UID) + "/" + subject))
 	return cronJob.Name + "-" + hex.EncodeToString(sum[:5])
 }

@@ -34,7 +34,7 @@ func reportCronJob() *batchv1.CronJob {
 func TestAJobIsStartedAsByHand(t *testing.T) {
 	cronJob := reportCronJob()
 	before := cronJob.DeepCopy()
-	job := jobOf(cronJob)
+	job := jobOf(cronJob, "s")
 	want := metav1.ObjectMeta{
 		Name: job.Name, Namespace: "shop", Labels: map[string]string{"app": "report"},
 		Annotations: map[string]string{
@@ -55,29 +55,30 @@ func TestAJobIsStartedAsByHand(t *testing.T) {
 }
 
 func TestTheNameOfAJobIsThatOfOneRollOfOneCronJob(t *testing.T) {
-	name := startedName(reportCronJob())
+	name := startedName(reportCronJob(), "s")
 	tests := []struct {
-		name   string
-		change func(*batchv1.CronJob)
-		same   bool
+		name    string
+		change  func(*batchv1.CronJob)
+		subject string
+		same    bool
 	}{
-		{"the same roll", func(*batchv1.CronJob) {}, true},
-		{"what else is written on the CronJob", func(c *batchv1.CronJob) { c.ResourceVersion, c.Labels = "8", map[string]string{"a": "b"} }, true},
-		{"another roll", func(c *batchv1.CronJob) { c.Annotations[annotationRevision] = "r2" }, false},
-		{"a CronJob that was made anew", func(c *batchv1.CronJob) { c.UID = "v" }, false},
+		{"the same changes", func(*batchv1.CronJob) {}, "s", true},
+		{"another record", func(c *batchv1.CronJob) { c.Annotations[annotationRevision] = "r2" }, "s", true},
+		{"other changes", func(*batchv1.CronJob) {}, "t", false},
+		{"a CronJob that was made anew", func(c *batchv1.CronJob) { c.UID = "v" }, "s", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			cronJob := reportCronJob()
 			test.change(cronJob)
-			if got := startedName(cronJob); (got == name) != test.same {
+			if got := startedName(cronJob, test.subject); (got == name) != test.same {
 				t.Errorf("got %s after %s, want the same: %t", got, name, test.same)
 			}
 		})
 	}
 	longest := reportCronJob()
 	longest.Name = strings.Repeat("n", 52)
-	if got := startedName(longest); len(got) != 63 {
+	if got := startedName(longest, "s"); len(got) != 63 {
 		t.Errorf("%s has %d characters, want 63", got, len(got))
 	}
 }

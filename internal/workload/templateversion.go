@@ -29,6 +29,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 		}
 		return w
 	}
+	w.recallKept(earlier)
 	w.recallReverted(earlier)
 	w.templates = earlier.templates
 	if earlier.template == w.template {

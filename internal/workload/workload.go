@@ -35,8 +35,15 @@ type Workload struct {
 	// ManagerIsLast says that this write is not older than the actuator's own last one.
 	ManagerIsLast bool
 
+	// kept is what could not be written on it. Nil: nothing. Starts is that of parts.
+	kept   *kept
+	starts bool
+
 	// Suspended says that someone has suspended a workload whose pods are started at a roll: they read what there is once that is taken back.
 	Suspended bool
+
+	// Deaf says that nobody rolls it, whatever its annotations ask for: OptIn is empty.
+	Deaf bool
 
 	// StandsFor is the workload that is being made anew and whose manifest this one keeps. Zero: it is an ordinary one.
 	StandsFor Key

@@ -128,10 +128,11 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		{"metrics by namespace", "enableMetricsByNamespace: true", map[string]any{"KEYTURN_RELOADER_METRICS": "true"}},
 		{"new sources", "reloadOnCreate: true", map[string]any{"KEYTURN_ROLL_ON_CREATE": "always"}},
 		{"deletions, as a string", "reloadOnDelete: 'true'", map[string]any{"KEYTURN_ROLL_ON_DELETE": "true"}},
-		{"no CronJobs", "ignoreCronJobs: true", map[string]any{"KEYTURN_IGNORE_WORKLOAD_KINDS": "cronjobs"}},
+		{"no CronJobs", "ignoreCronJobs: true", map[string]any{"KEYTURN_IGNORE_WORKLOAD_KINDS": "cronjobs", "KEYTURN_START_CRONJOBS": nil}},
+		{"no Jobs, as a string", "ignoreJobs: 'true'", map[string]any{"KEYTURN_RECREATE_JOBS": nil}},
 		{"the strategy of annotations", "reloadStrategy: annotations", map[string]any{"KEYTURN_RELOADER_STRATEGY": "annotations"}},
 		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER_STRATEGY": "env-vars"}},
-		{"what is so anyway", "syncAfterRestart: true, ignoreJobs: true, readOnlyRootFileSystem: true", map[string]any{}},
+		{"what is so anyway", "syncAfterRestart: true, readOnlyRootFileSystem: true", map[string]any{}},
 	}
 	always := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
 	for _, test := range tests {
@@ -139,6 +140,7 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			t.Parallel()
 			want := maps.Clone(always)
 			maps.Copy(want, test.want)
+			maps.DeleteFunc(want, func(_ string, value any) bool { return value == nil })
 			got := rendered(t, "reloader: {"+test.values+"}")[settings]["data"]
 			if diff := cmp.Diff(any(want), got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,30 @@ func TestIgnoredCronJobsAreNotGranted(t *testing.T) {
 	}
 	if got := rights("reloaderMode: true"); !strings.Contains(got, "patch cronjobs.batch") {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestReloadersModeMayWhatItDoesWithJobs(t *testing.T) {
+	for values, want := range map[string]string{
+		"{}":                               "",
+		"reloaderMode: true":               "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
+		"reloader: {ignoreCronJobs: true}": "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
+		"reloader: {ignoreJobs: true}":     "[create jobs.batch get jobs.batch]",
+		"reloader: {ignoreCronJobs: true, ignoreJobs: true}": "",
+	} {
+		got := ""
+		if role := rendered(t, values)["ClusterRole <nil>/keyturn-actuator-jobs"]; role != nil {
+			rights, _ := role["rules"].([]string)
+			slices.Sort(rights)
+			got = fmt.Sprint(rights)
+		}
+		if got != want {
+			t.Errorf("with %s: got %s, want %s", values, got, want)
+		}
+	}
+	data, _ := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
+	if data["KEYTURN_START_CRONJOBS"] != "true" || data["KEYTURN_RECREATE_JOBS"] != "true" {
+		t.Errorf("got %v", data)
 	}
 }
 

@@ -43,24 +43,62 @@ func (r *rig) apply(manifests string) {
 	}
 }
 
+// startAsReloader starts the command with the permissions of Reloader.
+func (r *rig) startAsReloader() {
+	r.Helper()
+	r.apply(reloadersRole)
+	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, "theirs")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.start("--kubeconfig", kubeconfig)
+}
+
+// says fails the test unless the command has logged a text so often, and no error.
+func (r *rig) says(text string, times int) {
+	r.Helper()
+	if lines := strings.Count(r.program.Output(), text); lines != times {
+		r.Errorf("it said %d times %q, want %d", lines, text, times)
+	}
+	if strings.Contains(r.program.Output(), `"level":"ERROR"`) {
+		r.Error("it logged errors")
+	}
+}
+
 func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r := newRig(t)
-	r.apply(reloadersRole)
-	kubeconfig, err := plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "theirs")
-	if err != nil {
-		t.Fatal(err)
-	}
 	r.secret("db", map[string]string{"password": "one"})
-	r.start("--kubeconfig", kubeconfig)
+	r.startAsReloader()
 	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
-	if lines := strings.Count(r.program.Output(), "no permission to watch; listing instead"); lines != 5 {
-		t.Errorf("it said %d times that it may not watch, want once for each of the five kinds", lines)
+	r.says("no permission to watch; listing instead", 5) // once for each kind
+}
+
+func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
+	r := newRig(t)
+	r.secret("db", map[string]string{"password": "one"})
+	uid := r.runJobs("db")
+	r.startAsReloader()
+	r.secret("sentinel", map[string]string{"value": "0"})
+	r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+	for i, password := range []string{"two", "three"} {
+		before := uid
+		r.secret("db", map[string]string{"password": password})
+		testkit.Await(t, "a Job is started, and the other is made anew", func(context.Context) bool {
+			var started int
+			started, uid = r.jobs()
+			return started == i+1 && uid != "" && uid != before
+		})
 	}
-	if strings.Contains(r.program.Output(), `"level":"ERROR"`) {
-		t.Error("it logged errors")
+	r.says(`"resource":"cronjobs","err":"not recorded on the workload: `, 1)
+	r.stop()
+	r.startAsReloader()
+	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "last"}) })
+	if started, now := r.jobs(); started != 2 || now != uid {
+		t.Errorf("after a restart: %d Jobs were started, want 2; the other was made anew: %t", started, now != uid)
 	}
+	r.says("patch failed; retrying", 0)
 }
 
 func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {

@@ -50,7 +50,7 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 # Jobs: watch references, write records, and make a Job anew; start one of a CronJob, and see whether that was done before.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [list, watch, patch, get, create, delete]
+  verbs: {{ ternary "[list, watch, patch, get, create, delete]" "[get, create]" .recreateJobs }}
 {{- end }}
 
 {{- define "keyturn.namespacesRules" -}}

@@ -25,6 +25,7 @@ custom_annotations:
     {{ $name }}: {taken: env.KEYTURN_RELOADER_ANNOTATIONS}
     {{- end }}
 ignoreCronJobs: {taken: env.KEYTURN_IGNORE_WORKLOAD_KINDS}
+ignoreJobs: {taken: env.KEYTURN_RECREATE_JOBS}
 reloadOnCreate: {taken: env.KEYTURN_ROLL_ON_CREATE}
 reloadOnDelete: {taken: env.KEYTURN_ROLL_ON_DELETE}
 reloadStrategy: {taken: env.KEYTURN_RELOADER_STRATEGY}
@@ -33,7 +34,6 @@ isOpenshift: {taken: podSecurityContext without user and groups}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
-ignoreJobs: {moot: Jobs are only touched with jobs.enabled}
 readOnlyRootFileSystem: {moot: always on}
 pprofAddr: {moot: there is no pprof}
 podDisruptionBudget: {moot: one is created for several actuators or watchers}

@@ -5,7 +5,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $reloader := .Values.reloader -}}
 {{- include "keyturn.checkReloader" . -}}
 {{- $isTrue := dict -}}
-{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" "ignoreJobs" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
 {{- end -}}
 {{- $sources := .Values.sources -}}
@@ -32,6 +32,9 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
 ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
+{{- $jobs := or .Values.jobs.enabled (eq (include "keyturn.reloaderMode" .) "true") }}
+startCronJobs: {{ and $jobs (not $isTrue.ignoreCronJobs) }}
+recreateJobs: {{ and $jobs (not $isTrue.ignoreJobs) }}
 secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
@@ -70,7 +73,8 @@ The variables of both programs.
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
 {{- with $settings.ignoredKinds }}{{ $_ := set $env "KEYTURN_IGNORE_WORKLOAD_KINDS" (join "," .) }}{{ end -}}
 {{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
-{{- if .Values.jobs.enabled }}{{ $env = merge $env (dict "KEYTURN_START_CRONJOBS" "true" "KEYTURN_RECREATE_JOBS" "true") }}{{ end -}}
+{{- if $settings.startCronJobs }}{{ $_ := set $env "KEYTURN_START_CRONJOBS" "true" }}{{ end -}}
+{{- if $settings.recreateJobs }}{{ $_ := set $env "KEYTURN_RECREATE_JOBS" "true" }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
