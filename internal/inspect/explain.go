@@ -59,7 +59,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	}
 	switch {
 	case options.ignores(w.ID.Kind):
-		fmt.Fprintf(out, "It is not rolled: the actuator leaves workloads of the kind %s alone.\n", w.ID.Kind)
+		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)
 		return nil
 	case w.Deaf:
 		fmt.Fprintln(out, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps what another one is made of.")

@@ -54,7 +54,7 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 		{"a suspended CronJob of which Jobs are started", "cronjob/asleep", starting, "record: the workload is suspended"},
 		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip: the workload was rolled for this change"},
 		{"a Job", "job/import", append(workload.BuiltIn(), workload.Job()), rolls},
-		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: the actuator leaves workloads of the kind job alone."},
+		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: an actuator with these flags leaves workloads of the kind job"},
 		{"a Job of a CronJob", "job/nightly", append(workload.BuiltIn(), workload.Job()), "It is left alone, whatever it asks for"},
 	}
 	for _, test := range tests {

@@ -12,6 +12,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
+// jobsRule is what Reloader's chart leaves out of the Role with ignoreJobs.
+const jobsRule = "  - {apiGroups: [batch], resources: [jobs], verbs: [create, delete, list, get]}\n"
+
 // reloadersRole is what the Role of Reloader's chart allows by default. There is no permission to watch workloads.
 const reloadersRole = `
 apiVersion: v1
@@ -25,8 +28,7 @@ rules:
   - {apiGroups: [""], resources: [secrets, configmaps], verbs: [list, get, watch]}
   - {apiGroups: [apps], resources: [deployments, daemonsets, statefulsets], verbs: [list, get, update, patch]}
   - {apiGroups: [batch], resources: [cronjobs], verbs: [list, get]}
-  - {apiGroups: [batch], resources: [jobs], verbs: [create, delete, list, get]}
-  - {apiGroups: [""], resources: [events], verbs: [create, patch]}
+` + jobsRule + `  - {apiGroups: [""], resources: [events], verbs: [create, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -43,15 +45,15 @@ func (r *rig) apply(manifests string) {
 	}
 }
 
-// startAsReloader starts the command with the permissions of Reloader.
-func (r *rig) startAsReloader() {
+// startAsReloader starts the command with the permissions of Reloader, which are reloadersRole or a part of it.
+func (r *rig) startAsReloader(role string, args ...string) {
 	r.Helper()
-	r.apply(reloadersRole)
+	r.apply(role)
 	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, "theirs")
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.start("--kubeconfig", kubeconfig)
+	r.start(append([]string{"--kubeconfig", kubeconfig}, args...)...)
 }
 
 // says fails the test unless the command has logged a text so often, and no error.
@@ -68,7 +70,7 @@ func (r *rig) says(text string, times int) {
 func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	r.startAsReloader()
+	r.startAsReloader(reloadersRole)
 	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
@@ -79,7 +81,7 @@ func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	uid := r.runJobs("db")
-	r.startAsReloader()
+	r.startAsReloader(reloadersRole)
 	r.secret("sentinel", map[string]string{"value": "0"})
 	r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
 	for i, password := range []string{"two", "three"} {
@@ -93,7 +95,7 @@ func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
 	}
 	r.says(`"resource":"cronjobs","err":"not recorded on the workload: `, 1)
 	r.stop()
-	r.startAsReloader()
+	r.startAsReloader(reloadersRole)
 	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "last"}) })
 	if started, now := r.jobs(); started != 2 || now != uid {
 		t.Errorf("after a restart: %d Jobs were started, want 2; the other was made anew: %t", started, now != uid)
@@ -122,4 +124,20 @@ func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {
 		code, _, err := r.program.Get(ctx, "metrics", "/metrics")
 		return err == nil && code == http.StatusOK
 	})
+}
+
+func TestWithoutPermissionForJobsOnlyThoseOfCronJobsAreNotStarted(t *testing.T) {
+	r := newRig(t)
+	r.secret("db", map[string]string{"password": "one"})
+	before := r.runJobs("db")
+	r.startAsReloader(strings.Replace(reloadersRole, jobsRule, "", 1), "--ignored-workload-types", "jobs")
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
+	testkit.Await(t, "it says what is missing", func(context.Context) bool {
+		return strings.Contains(r.program.Output(), "no job is started: jobs.batch is forbidden")
+	})
+	if started, uid := r.jobs(); started != 0 || uid != before {
+		t.Errorf("got %d Jobs that were started, and the other made anew: %t, want neither", started, uid != before)
+	}
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
 }
