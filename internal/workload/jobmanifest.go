@@ -12,8 +12,8 @@ import (
 // shadowSuffix ends the name of the Job that keeps the manifest of another one.
 const shadowSuffix = "-keyturn"
 
-// maxShadowName is the longest name of a shadow. That of a Job may have 63 characters, and that of an Indexed Job must have room for the number of its
-// last pod.
+// maxShadowName is the longest name of a shadow. That of a Job may have 63 characters, and that of an Indexed Job must have room for the number of
+// its last pod.
 const maxShadowName = 52
 
 // shadowManager is whose Job a shadow is: the Job controller starts no pods of it, even if someone takes back that it is suspended, as queues do.

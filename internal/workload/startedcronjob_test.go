@@ -127,3 +127,15 @@ func TestASuspendedCronJobIsReadAsOne(t *testing.T) {
 		t.Errorf("read %t, want the template of one changed that is suspended", ok)
 	}
 }
+
+func TestNoJobOfACronJobThatIsBeingDeletedIsStarted(t *testing.T) {
+	now := metav1.Now()
+	cronJob := waitingCronJob()
+	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || w.OptIn.Empty() {
+		t.Fatalf("read %t, want that it asks for something", ok)
+	}
+	cronJob.DeletionTimestamp = &now
+	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || !w.Deaf || !w.OptIn.Empty() {
+		t.Errorf("read %t, want it left alone", ok)
+	}
+}
