@@ -67,6 +67,8 @@ func (r *rig) says(text string, times int) {
 	}
 }
 
+func readDB(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") }
+
 func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
@@ -80,7 +82,7 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	uid := r.runJobs("db")
+	uid := r.runJobs(readDB)
 	r.startAsReloader(reloadersRole)
 	r.secret("sentinel", map[string]string{"value": "0"})
 	r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
@@ -129,7 +131,7 @@ func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {
 func TestWithoutPermissionForJobsOnlyThoseOfCronJobsAreNotStarted(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	before := r.runJobs("db")
+	before := r.runJobs(readDB)
 	r.startAsReloader(strings.Replace(reloadersRole, jobsRule, "", 1), "--ignored-workload-types", "jobs")
 	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
