@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -157,4 +158,46 @@ func TestAnAlertGoesThroughItsProxyOnceForEachRollout(t *testing.T) {
 	if strings.Contains(r.log.String(), secretPath) {
 		t.Errorf("the log quotes the address: %s", r.log)
 	}
+}
+
+// FuzzAlertFrom checks that any environment gives an alert whose body is what its service takes, or an error that quotes no secret.
+func FuzzAlertFrom(f *testing.F) {
+	f.Add("slack", "https://x.example/", "west", "")
+	f.Add(" TEAMS ", "http://user:word@x.example:99/?a=b#", "*a*\n\"b", "http://user:word@proxy.example:3128/")
+	f.Add("gchat", "ftp://x.example/", "", ":")
+	f.Add("", "://", "\xff<script>", "proxy.example")
+	f.Add("raw", "http://[::1]:x/", "", "socks5://proxy.example/%zz")
+	f.Fuzz(func(t *testing.T, service, address, info, proxy string) {
+		if proxy != "" {
+			proxy += secretPath
+		}
+		environment := map[string]string{
+			"ALERT_ON_RELOAD": "true", "ALERT_SINK": service, "ALERT_WEBHOOK_URL": address + secretPath, "ALERT_ADDITIONAL_INFO": info,
+			"ALERT_WEBHOOK_PROXY": proxy,
+		}
+		a, err := AlertFrom(func(name string) string { return environment[name] })
+		var s *sink
+		if err == nil {
+			s, err = newAlertSink(a, nil)
+		}
+		if err != nil {
+			if strings.Contains(err.Error(), secretPath) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error is no line, or quotes a secret: %q", err)
+			}
+			return
+		}
+		body, err := s.body(outcome(events.VerbStarted, "shop", "r1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.poster.header.Get("Content-Type") == "text/plain" {
+			if strings.Contains(string(body), "*") {
+				t.Errorf("the text has asterisks: %q", body)
+			}
+			return
+		}
+		if !json.Valid(body) {
+			t.Errorf("the body is no JSON: %q", body)
+		}
+	})
 }

@@ -100,13 +100,18 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 		"status": {"secretProviderClassName": "db", "mounted": true, "objects": [{"id": "a", "version": "1"}]}}`))
 	f.Add([]byte(`{"metadata": {"name": 1, "annotations": {"a": 1}, "ownerReferences": [1]}, "status": {"objects": [null, {"id": 1}]}}`))
 	f.Add([]byte(`{"status": []}`))
+	f.Add([]byte(`{"metadata": {"name": "db", "namespace": "b", "generation": 1, "annotations": {"reloader.stakater.com/ignore": "true"}},
+		"spec": {"provider": "vault", "parameters": {"objects": "- a"}, "secretObjects": [{"secretName": "s"}]}}`))
+	f.Add([]byte(`{"metadata": {"name": "a-b-db", "namespace": "b", "ownerReferences": [{"kind": "Node"}, {"kind": "Pod", "uid": ""}]},
+		"status": {"podName": "a", "secretProviderClassName": "../db", "mounted": false,
+		"objects": [{"id": "a", "version": "1"}, {"id": "a", "version": "2"}, {"id": "", "version": ""}]}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		resource := &unstructured.Unstructured{}
 		if err := json.Unmarshal(content, &resource.Object); err != nil {
 			return
 		}
 		for _, kind := range []sourceKind{secretProviderClassSource, podStatusPart} {
-			reduced, err := kind.transform(keyringOf(1), annotations.Reloader{})(resource)
+			reduced, err := kind.transform(keyringOf(1), annotations.Default())(resource)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -138,4 +139,42 @@ func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzKeptManifest reads any Job as one to be made anew, and as one that keeps the manifest of another.
+func FuzzKeptManifest(f *testing.F) {
+	const pods = `"template":{"metadata":{"labels":{"app":"import","job-name":"import"}},"spec":{"containers":[{"name":"a"}]}}`
+	f.Add(`{"metadata":{"name":"import","namespace":"shop","uid":"u","labels":{"controller-uid":"u"},"finalizers":["a/b"]},"spec":{` + pods + `}}`)
+	f.Add(`{"metadata":{"name":"import-keyturn","annotations":{"keyturn.dev/recreates":"import/u"}},"spec":{"suspend":true,` + pods + `}}`)
+	f.Add(`{"metadata":{"name":"import","annotations":{"keyturn.dev/recreates":"import/u"}},"spec":{"manualSelector":true,"selector":{},` + pods + `}}`)
+	f.Add(`{"metadata":{"name":"a","annotations":{"keyturn.dev/recreates":"/"},"ownerReferences":[{"controller":true,"kind":"CronJob"}]}}`)
+	f.Add(`{"metadata":{"name":"` + strings.Repeat("a", 63) + `","annotations":{"keyturn.dev/recreates":"b/c/d","keyturn.dev/rolled":"{}"}}}`)
+	f.Fuzz(func(t *testing.T, manifest string) {
+		job := &batchv1.Job{}
+		if json.Unmarshal([]byte(manifest), job) != nil {
+			t.Skip("the API server gives Jobs")
+		}
+		before := job.DeepCopy()
+		if _, ok := Read(jobs, job, Reading{Reloader: true, All: true}); !ok {
+			t.Fatal("a Job is none")
+		}
+		shadow := shadowOf(job)
+		if shadow.Spec.Suspend == nil || !*shadow.Spec.Suspend || isRecreatable(&shadow.ObjectMeta) || len(shadow.Name) > maxShadowName ||
+			shadow.Spec.ManagedBy == nil || *shadow.Spec.ManagedBy == batchv1.JobControllerName {
+			t.Errorf("the shadow is %+v", shadow.ObjectMeta)
+		}
+		of, uid, is := recreatedBy(&shadow.ObjectMeta)
+		if valid := job.Name != "" && job.UID != "" && !strings.Contains(job.Name, "/"); valid && (!is || of != job.Name || uid != job.UID) {
+			t.Errorf("the shadow of %q %q is that of %q %q", job.Name, job.UID, of, uid)
+		}
+		for _, kept := range []*batchv1.Job{shadow, job} {
+			again := recreatedOf(kept)
+			if _, still := again.Annotations[annotationRecreates]; still || again.UID != "" || again.Spec.Suspend == nil || *again.Spec.Suspend {
+				t.Errorf("it is made anew as %+v", again.ObjectMeta)
+			}
+		}
+		if diff := cmp.Diff(before, job); diff != "" {
+			t.Errorf("the Job was changed (-before +after):\n%s", diff)
+		}
+	})
 }

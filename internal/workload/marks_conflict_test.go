@@ -192,6 +192,9 @@ func FuzzMarks(f *testing.F) {
 	f.Add("app", "STAKATER_DB_SECRET", `{"type":`, true)
 	f.Add("a/b~1", "STAKATER_FOO_BAR_SECRET", "\xff", false)
 	f.Add("", "READ", "", true)
+	f.Add("side", "STAKATER_DB_SECRETPROVIDERCLASS", `{"type":"SECRET","name":"db","namespace":"shop","hash":"h","containerRefs":["app"],"observedAt":1}`, false)
+	f.Add("app", "STAKATER__SECRET", `{"containerRefs":[null],"observedAt":1e99}`, true)
+	f.Add("proxy", "STAKATER_DB_SECRET", "", true)
 	f.Fuzz(func(t *testing.T, container, variable, text string, variables bool) {
 		d := withPods(func(s *corev1.PodSpec) {
 			s.Containers[1].Name = container

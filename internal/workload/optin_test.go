@@ -183,13 +183,15 @@ func TestOptInHasPatterns(t *testing.T) {
 }
 
 func FuzzParseOptIn(f *testing.F) {
-	f.Add("auto", "app-.*|b", "true", "noisy", true)
-	f.Add("secret/db#password, configmap/app-*,!configmap/noisy", "(", "false", "a b", false)
-	f.Add("none", `\Qa`, "", "", true)
-	f.Add("openbao:kv/shop/db,secret/,secret/a#", "((x{100}){10}){10}", "maybe", ",,", false)
-	f.Add("openbao:main:kv/shop/db,openbao:main:,openbao::a/b,openbao:kv:2/*#a:b", "", "", "", false)
-	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true)
-	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all bool) {
+	f.Add("auto", "app-.*|b", "true", "noisy", true, false)
+	f.Add("secret/db#password, configmap/app-*,!configmap/noisy", "(", "false", "a b", false, true)
+	f.Add("none", `\Qa`, "", "", true, true)
+	f.Add("openbao:kv/shop/db,secret/,secret/a#", "((x{100}){10}){10}", "maybe", ",,", false, false)
+	f.Add("openbao:main:kv/shop/db,openbao:main:,openbao::a/b,openbao:kv:2/*#a:b", "", "", "", false, false)
+	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true, false)
+	f.Add("secret/db#*", "foo|bar, a.b ,^c$,(?i)D", "1", "", false, true)
+	f.Add("", "a)|(b,"+strings.Repeat("(x{100})", 12), "", "canary.", true, true)
+	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all, strict bool) {
 		workload := map[string]string{
 			AnnotationRollOn:                               "secret/canary," + rollOn,
 			"secret.reloader.stakater.com/reload":          named + ",canary",
@@ -197,13 +199,14 @@ func FuzzParseOptIn(f *testing.F) {
 			"secrets.exclude.reloader.stakater.com/reload": exclude,
 		}
 		template := map[string]string{"configmap.reloader.stakater.com/reload": named, AnnotationRollOn: rollOn}
-		optIn, errs := parseOptIn(workload, template, Reading{All: all})
+		reading := Reading{All: all, Reloader: strict}
+		optIn, errs := parseOptIn(workload, template, reading)
 		for _, err := range errs {
 			if item, ok := errors.AsType[*itemError](err); !ok || item.annotation == "" || item.problem == "" || len(err.Error()) > 2000 {
 				t.Errorf("error %q is not a short line about one item", err)
 			}
 		}
-		again, _ := parseOptIn(workload, template, Reading{All: all})
+		again, _ := parseOptIn(workload, template, reading)
 		for _, text := range []string{"secret/canary", "configmap/canary", "configmap/app-a.b", "secret/x" + named} {
 			source := source(t, text)
 			for _, ref := range []*Reference{nil, reads(), reads("a", "password"), pulls()} {

@@ -162,3 +162,28 @@ func TestAPauseIsReadByTheKeysThatAreConfigured(t *testing.T) {
 		t.Errorf("without Reloader: got %v, want none", w.Pause)
 	}
 }
+
+func FuzzReadPause(f *testing.F) {
+	f.Add("5m", "2026-03-14T15:09:26Z")
+	f.Add("1h30m1.5s", "2026-03-14T15:09:30+02:00")
+	f.Add("-1s", "9999-12-31T23:59:59Z")
+	f.Add("2562047h47m16.854775807s", "0000-01-01T00:00:00Z")
+	f.Add("5", "yesterday")
+	f.Fuzz(func(t *testing.T, period, begun string) {
+		w := pausing(t, map[string]string{pausePeriodKey: period, pausedAtKey: begun})
+		if w.Pause.Period < 0 || (w.Pause.Period == 0) != (len(w.Problems) == 1) {
+			t.Errorf("a period of %s, with the problems %v", w.Pause.Period, w.Problems)
+		}
+		for _, now := range []time.Time{pausedAt, w.Pause.Begun, w.Pause.Begun.Add(-pauseTolerance), w.Pause.Begun.Add(w.Pause.Period)} {
+			end, paused := w.Pause.End(now)
+			if paused && (!end.After(now) || end.After(now.Add(w.Pause.Period).Add(pauseTolerance))) {
+				t.Errorf("at %s it is paused until %s, for a period of %s", now, end, w.Pause.Period)
+			}
+		}
+		for _, write := range []Write{{Rolls: true, PausedAt: pausedAt}, {EndsPause: true}} {
+			if _, err := deployments.Patch(w, write); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -186,4 +187,25 @@ func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzParseReverted(f *testing.F) {
+	f.Add(`{"secret/db":"2:0a1b2c3d4e5f@100/u"}`)
+	f.Add(`{"secret/db":"-1:t@1/u","configmap/app":"+3:@0/u#s","x":"9999999999999999999:t@1/u"}`)
+	f.Add(`{"secret/db":"1@1/u","secret/a":1}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		read := parseReverted(text)
+		for source, reverted := range read {
+			if reverted.Count <= 0 {
+				t.Errorf("%q was taken back %d times", source, reverted.Count)
+			}
+		}
+		written, err := (&Workload{}).revertedAfter(Write{Reverted: read})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(read, parseReverted(written), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("what was read is written otherwise (-read +written):\n%s", diff)
+		}
+	})
 }
