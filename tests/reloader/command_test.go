@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,4 +73,25 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheKubeconfigOfTheEnvironmentIsUsed(t *testing.T) {
+	r := newRig(t)
+	theirs, err := plane.ServiceAccountKubeconfig(t.Context(), programs.SystemNamespace, "reloader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The variable is a list, and the name of their file has what separates it.
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.startWith([]string{"KUBECONFIG=" + kubeconfig}, "--kubeconfig=", "--namespaces", r.namespace)
+	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 }
