@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -54,8 +55,14 @@ type argoRollout struct {
 	annotations string
 	// steps are those of its canary, in brackets. Empty means none.
 	steps string
+	// strategy, in braces, is in place of the canary. Empty: none.
+	strategy string
+	// more is how many replicas it has, and what else is in its spec. Empty: two.
+	more string
 	// workloadRef is the Deployment whose pod template it runs. Empty: it has one of its own, which reads the Secret.
 	workloadRef string
+	// scaleDown is that of its workloadRef. Empty: never.
+	scaleDown string
 }
 
 func (r *argoRig) createRollout(o argoRollout) {
@@ -63,21 +70,29 @@ func (r *argoRig) createRollout(o argoRollout) {
 	if o.steps == "" {
 		o.steps = "[]"
 	}
+	if o.strategy == "" {
+		o.strategy = "{canary: {maxSurge: 1, maxUnavailable: 0, steps: " + o.steps + "}}"
+	}
+	if o.more == "" {
+		o.more = "replicas: 2"
+	}
 	pods := fmt.Sprintf(`template:
     metadata: {labels: {app: %[1]s}}
     spec: {containers: [{name: main, image: "example.com/app:1", envFrom: [{secretRef: {name: %[2]s}}]}]}`, o.name, o.secret)
+	app := o.name
 	if o.workloadRef != "" {
-		pods = fmt.Sprintf(`workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %s}`, o.workloadRef)
+		app = o.workloadRef
+		pods = fmt.Sprintf(`workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %s, scaleDown: %s}`, o.workloadRef, cmp.Or(o.scaleDown, "never"))
 	}
 	err := plane.ApplyYAML(r.Context(), strings.NewReader(fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
 kind: Rollout
 metadata: {name: %s, namespace: %s, annotations: %s}
 spec:
-  replicas: 2
-  selector: {matchLabels: {app: %[1]s}}
-  strategy: {canary: {maxSurge: 1, maxUnavailable: 0, steps: %[4]s}}
-  %[5]s
-`, o.name, r.namespace, o.annotations, o.steps, pods)))
+  selector: {matchLabels: {app: %s}}
+  strategy: %s
+  %s
+  %s
+`, o.name, r.namespace, o.annotations, app, o.strategy, o.more, pods)))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -123,6 +138,14 @@ func (r *argoRig) setStatus(name, status string) {
 	r.Helper()
 	_, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
 	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// setSpec changes the spec of a Rollout, as a person does.
+func (r *argoRig) setSpec(name, spec string) {
+	r.Helper()
+	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{}); err != nil {
 		r.Fatal(err)
 	}
 }

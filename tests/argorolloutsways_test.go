@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +59,58 @@ func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
 		next := r.field("web", "spec", "restartAt")
 		return next > at && r.field("web", "status", "restartedAt") == next
 	})
+}
+
+func TestARestartIsRightWhateverTheClockOfTheWatcherSays(t *testing.T) {
+	r := newArgoRig(t, programs.Options{})
+	r.startController()
+	tests := []struct {
+		name  string
+		ahead time.Duration
+	}{
+		{"ahead", 10 * time.Minute},
+		{"behind", -10 * time.Minute},
+	}
+	for _, test := range tests {
+		r.secret(test.name, map[string]string{"password": "one"})
+		r.createRollout(argoRollout{
+			name: test.name, secret: test.name, annotations: `{keyturn.dev/roll-on: auto, reloader.stakater.com/rollout-strategy: restart}`,
+		})
+	}
+	for _, test := range tests {
+		r.awaitPhase(test.name, "Healthy")
+	}
+	r.startActuator()
+	for _, test := range tests {
+		r.sub("a clock that is "+test.name, func(sub *rig) {
+			in := &argoRig{sub, r.custom}
+			before := in.pods(test.name)
+			in.secret(test.name, map[string]string{"password": "two"})
+			in.publish(in.message(in.changed(test.name, time.Now().Add(test.ahead))))
+			in.outcomeOf(test.name, events.VerbCompleted)
+			after := in.pods(test.name)
+			if len(after) != 2 || slices.ContainsFunc(after, func(uid string) bool { return slices.Contains(before, uid) }) {
+				in.Errorf("pods: got %v, want two others than %v", after, before)
+			}
+		})
+	}
+}
+
+// changed is the event of a Secret as it is, as a watcher publishes it whose clock shows a time.
+func (r *argoRig) changed(secret string, now time.Time) events.Change {
+	r.Helper()
+	object, err := r.client.CoreV1().Secrets(r.namespace).Get(r.Context(), secret, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	change := r.forge(secret)
+	change.UID, change.ResourceVersion, change.ChangedAt = string(object.UID), object.ResourceVersion, object.ResourceVersion
+	change.Keys["password"] = events.Key{Fingerprint: change.Fingerprint, ChangedAt: object.ResourceVersion}
+	change.Time = now.UTC()
+	for _, entry := range object.ManagedFields {
+		change.WrittenAt = entry.Time.UTC()
+	}
+	return change
 }
 
 // pods returns the UIDs of the pods of a Rollout that are not on their way out.

@@ -64,17 +64,23 @@ func (f *following) has(key workload.Key, source events.Source) bool {
 	return r != nil && slices.ContainsFunc(r.started.Sources, func(s events.OutcomeSource) bool { return s.Source == source.String() })
 }
 
-// isUnfinished is has without rollouts that wait for people: those would hold up others for ever.
+// isUnfinished is has without rollouts that wait for people, or for a time: those would hold up others for as long.
 func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
 	w := f.index.get(key)
-	return f.has(key, source) && (w == nil || w.Progress.State != workload.Waiting)
+	return f.has(key, source) && (w == nil || !w.Progress.Waits(f.now()))
+}
+
+// isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held by that.
+func (f *following) isAborted(key workload.Key) bool {
+	w := f.index.get(key)
+	return w != nil && w.Aborted
 }
 
 // replacing counts the rollouts that replace pods.
 func (f *following) replacing() int {
 	n := 0
 	for key := range f.rollouts {
-		if w := f.index.get(key); w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Waiting {
+		if w := f.index.get(key); w != nil && w.Progress.Pods > 0 && !w.Progress.Waits(f.now()) {
 			n++
 		}
 	}

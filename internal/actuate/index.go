@@ -24,7 +24,7 @@ type index struct {
 	workloads map[workload.Key]*workload.Workload
 	bySource  map[events.Source]map[workload.Key]struct{}
 	// runners are the workloads that run the pods of another's template, by the key of that one.
-	runners map[workload.Key]workload.Key
+	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
 	// waves counts the workloads with a wave other than 0.
@@ -36,7 +36,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		reading: reading, changed: changed, linked: linked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
-		runners:   make(map[workload.Key]workload.Key),
+		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 	}
 }
@@ -220,7 +220,10 @@ func (x *index) add(w *workload.Workload) {
 	key := w.Key()
 	x.workloads[key] = w
 	if w.Runs != (workload.Key{}) {
-		x.runners[w.Runs] = key
+		if x.runners[w.Runs] == nil {
+			x.runners[w.Runs] = make(map[workload.Key]struct{})
+		}
+		x.runners[w.Runs][key] = struct{}{}
 	}
 	if w.Wave != 0 {
 		x.waves++
@@ -252,7 +255,8 @@ func (x *index) remove(w *workload.Workload) {
 	}
 	key := w.Key()
 	delete(x.workloads, key)
-	if x.runners[w.Runs] == key {
+	delete(x.runners[w.Runs], key)
+	if len(x.runners[w.Runs]) == 0 {
 		delete(x.runners, w.Runs)
 	}
 	if w.Wave != 0 {

@@ -3,6 +3,7 @@ package actuate
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -24,6 +25,10 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		{name: "no place is free", limit: 2, others: []workload.Progress{running, running}, pods: 3, want: plan.Limit},
 		{name: "a patch that is under way takes a place", limit: 2, others: []workload.Progress{running}, patched: true, pods: 3, want: plan.Limit},
 		{name: "a rollout without pods takes none", limit: 1, others: []workload.Progress{{State: workload.Progressing, Pods: 0}}, pods: 3, want: plan.None},
+		{
+			name: "nor does one that is restarted later", limit: 1,
+			others: []workload.Progress{{NotBefore: written.Add(100 * 365 * 24 * time.Hour), Pods: 3}}, pods: 3, want: plan.None,
+		},
 		{name: "nor does one that waits for a person", limit: 1, others: []workload.Progress{{State: workload.Waiting, Pods: 3}}, pods: 3, want: plan.None},
 		{name: "a workload without pods needs none", limit: 1, others: []workload.Progress{running}, pods: 0, want: plan.None},
 		{name: "there is no limit", limit: 0, others: []workload.Progress{running, running, running}, pods: 3, want: plan.None},

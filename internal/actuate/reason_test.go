@@ -101,6 +101,7 @@ func reasonCases() []reasonCase {
 		},
 		{reason: plan.Appeared, change: created, ref: func(r *workload.Reference) { r.Optional = true }},
 		{reason: plan.Changed},
+		{reason: plan.Aborted, workload: func(w *workload.Workload) { w.Aborted = true }},
 		{reason: plan.Suspended, workload: func(w *workload.Workload) { w.Suspended = true }},
 		{
 			reason: plan.Limit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,

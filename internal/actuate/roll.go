@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -81,12 +82,21 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		written.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
-			written.Changes = append(written.Changes, workload.Change{Source: c.change.Source, At: c.change.Time})
+			written.Changes = append(written.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
 		}
 	}
 	var err error
 	r.patch, err = k.Patch(w, written)
 	return r, err
+}
+
+// writtenAt returns when a change was written, by the API server's clock; zero if that is not known, as of a deletion, or of a path in a store,
+// which has a clock of its own.
+func writtenAt(change events.Change) time.Time {
+	if change.Verb == events.VerbDeleted || change.Source.Kind == events.KindOpenBao {
+		return time.Time{}
+	}
+	return change.WrittenAt
 }
 
 // newest returns the newest of the changes that roll.

@@ -22,8 +22,8 @@ type rollout struct {
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
 
-	// moved is when it was last seen to make progress, or to wait for people. Furthest is the most progress that was seen of a generation: a
-	// pod that crashes makes the same progress again and again.
+	// moved is when it was last seen to make progress, or to wait for people or for a time. Furthest is the most progress that was seen of a
+	// generation: a pod that crashes makes the same progress again and again.
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
@@ -37,7 +37,7 @@ func (r *rollout) context(ctx context.Context) context.Context {
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
-	if changed || p.State == workload.Waiting || p.Done > r.furthest.Done {
+	if changed || p.Waits(now) || p.Done > r.furthest.Done {
 		r.moved, r.furthest, r.generation = now, p, w.Generation
 	}
 }

@@ -24,6 +24,7 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 	}
 	progressing := func(done int32) workload.Progress { return workload.Progress{Pods: 30, Done: done} }
 	paused := workload.Progress{State: workload.Waiting, Pods: 30}
+	scheduled := workload.Progress{NotBefore: written.Add(16 * time.Minute), Pods: 30}
 	tests := []struct {
 		name  string
 		steps []step
@@ -32,6 +33,8 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 		{"it has been slow for long, and a pod was replaced a minute ago", []step{{0, progressing(0)}, {15 * time.Minute, progressing(28)}, {time.Minute, progressing(28)}}, false},
 		{"it is resumed after it was paused for long", []step{{0, paused}, {16 * time.Minute, paused}, {time.Second, progressing(0)}}, false},
 		{"it makes no progress after it is resumed", []step{{0, paused}, {time.Minute, progressing(0)}, {15 * time.Minute, progressing(0)}}, true},
+		{"it is restarted later", []step{{0, scheduled}, {16*time.Minute - time.Second, scheduled}, {14 * time.Minute, scheduled}}, false},
+		{"the restart makes no progress", []step{{0, scheduled}, {16*time.Minute - time.Second, scheduled}, {16 * time.Minute, scheduled}}, true},
 		{"it makes no progress", []step{{0, progressing(3)}, {15 * time.Minute, progressing(3)}}, true},
 		{"a pod crashes and comes up again", []step{{0, progressing(3)}, {10 * time.Minute, progressing(2)}, {5 * time.Minute, progressing(3)}}, true},
 		{"it was scaled", []step{{0, progressing(3)}, {15 * time.Minute, workload.Progress{Pods: 20, Done: 3}}}, false},

@@ -1,14 +1,24 @@
 package actuate
 
-import "github.com/keyturn/keyturn/internal/workload"
+import (
+	"slices"
+	"strings"
 
-// joined returns a workload with the state of the one that runs the pods of its template, if there is one. Call it with the lock.
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// joined returns a workload with the state of those that run the pods of its template, if there are any. Call it with the lock.
 func (x *index) joined(w *workload.Workload) *workload.Workload {
-	runner := x.workloads[x.runners[w.Key()]]
-	if runner == nil && !w.IsRun() {
+	keys := x.runners[w.Key()]
+	if len(keys) == 0 && !w.IsRun() {
 		return w
 	}
-	return w.RunBy(runner)
+	runners := make([]*workload.Workload, 0, len(keys))
+	for key := range keys {
+		runners = append(runners, x.workloads[key])
+	}
+	slices.SortFunc(runners, func(a, b *workload.Workload) int { return strings.Compare(a.ID.Name, b.ID.Name) })
+	return w.RunBy(runners...)
 }
 
 // rejoin has the workloads whose pods another one runs, or has run until now, take its new state. Each of the two states is nil if it is none.
@@ -27,7 +37,7 @@ func (x *index) rejoin(earlier, w *workload.Workload, since string) {
 	x.joinAnew(now, since)
 }
 
-// joinAnew has a workload take the state of the one that runs its pods, or its own if none does any more.
+// joinAnew has a workload take the state of those that run its pods, or its own if none does any more.
 func (x *index) joinAnew(key workload.Key, since string) {
 	x.mu.Lock()
 	w := x.workloads[key]

@@ -12,9 +12,14 @@ import (
 // runnerOf is a Rollout that runs the pods of a Deployment, at a resourceVersion.
 func runnerOf(t *testing.T, version, deployment, phase string) *workload.Workload {
 	t.Helper()
+	return runnerNamed(t, "edge", version, deployment, phase)
+}
+
+func runnerNamed(t *testing.T, name, version, deployment, phase string) *workload.Workload {
+	t.Helper()
 	w, ok := workload.Read(workload.ArgoRollout(), &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{
-			"name": "edge", "namespace": "shop", "uid": "uid-edge", "resourceVersion": version,
+			"name": name, "namespace": "shop", "uid": "uid-" + name, "resourceVersion": version,
 			"annotations": map[string]any{workload.AnnotationRollOn: "secret/db"},
 		},
 		"spec":   map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": deployment}},
@@ -26,8 +31,20 @@ func runnerOf(t *testing.T, version, deployment, phase string) *workload.Workloa
 	return w
 }
 
+// scaledDown is the Deployment web without pods of its own.
+func scaledDown(t *testing.T, version string) *workload.Workload {
+	t.Helper()
+	deployment := webDeployment(version, nil)
+	deployment.Spec.Replicas = new(int32)
+	w, ok := workload.Read(deployments, deployment, workload.Reading{})
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
+}
+
 func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
-	web, _ := workload.Read(deployments, webDeployment("10", nil), workload.Reading{})
+	web := scaledDown(t, "10")
 	key := web.Key()
 	changed := make(map[workload.Key]int)
 	for _, order := range []string{"the Deployment first", "the Rollout first"} {
@@ -57,8 +74,7 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 			if changed[key] == before {
 				t.Error("nobody looks at the Deployment when the Rollout has changed")
 			}
-			again, _ := workload.Read(deployments, webDeployment("22", nil), workload.Reading{})
-			x.observe(again, true)
+			x.observe(scaledDown(t, "22"), true)
 			wantOnly("when the Deployment has changed, too", workload.Failed, "["+fmt.Sprint(key)+"]")
 
 			x.observe(runnerOf(t, "23", "other", "Degraded"), true)
@@ -67,5 +83,35 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 			x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge")
 			wantOnly("when it is gone", web.Progress.State, "[]")
 		})
+	}
+}
+
+func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
+	web := scaledDown(t, "10")
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x.observe(web, false)
+	steps := []struct {
+		name string
+		do   func()
+		want workload.State
+		pods int32
+	}{
+		{"one that is complete", func() { x.observe(runnerNamed(t, "edge", "20", "web", "Healthy"), true) }, workload.Complete, 1},
+		{"another that is paused", func() { x.observe(runnerNamed(t, "inner", "21", "web", "Paused"), true) }, workload.Waiting, 2},
+		{"the first one fails", func() { x.observe(runnerNamed(t, "edge", "22", "web", "Degraded"), true) }, workload.Failed, 2},
+		{
+			"the first one goes, and the other still runs it",
+			func() { x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge") }, workload.Waiting, 1,
+		},
+		{"the other runs another", func() { x.observe(runnerNamed(t, "inner", "23", "other", "Paused"), true) }, web.Progress.State, 0},
+	}
+	for _, step := range steps {
+		step.do()
+		if p := x.get(web.Key()).Progress; p.State != step.want || p.Pods != step.pods {
+			t.Errorf("%s: got state %d with %d pods, want %d with %d", step.name, p.State, p.Pods, step.want, step.pods)
+		}
+		if found := x.dependents(db); step.pods > 0 && (len(found) != 1 || found[0].Key() != web.Key()) {
+			t.Errorf("%s: %d dependents, want the Deployment alone", step.name, len(found))
+		}
 	}
 }

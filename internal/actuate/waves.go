@@ -13,10 +13,11 @@ type waves struct {
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, being
-// patched, or being rolled out.
+// patched, or being rolled out. One whose rollout was aborted waits for people, who may take for ever.
 func unfinished(gathering *debounce, patcher *patcher, following *following) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
-		return gathering.has(key, source) && !gathering.gathers(key, source) || patcher.has(key, source) || following.isUnfinished(key, source)
+		waits := gathering.gathers(key, source) || following.isAborted(key)
+		return gathering.has(key, source) && !waits || patcher.has(key, source) || following.isUnfinished(key, source)
 	}
 }
 

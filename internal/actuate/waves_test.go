@@ -33,6 +33,18 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b.following.rollouts[peer.Key()] = &rollout{started: started}
 			peer.Progress.State = workload.Waiting
 		}, plan.None},
+		{"nor for those that are restarted later", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.following.rollouts[peer.Key()] = &rollout{started: started}
+			peer.Progress.NotBefore = written.Add(100 * 365 * 24 * time.Hour)
+		}, plan.None},
+		{"but for those whose restart has begun", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.following.rollouts[peer.Key()] = &rollout{started: started}
+			peer.Progress.NotBefore = written.Add(-time.Hour)
+		}, plan.LowerWave},
+		{"nor for those that were aborted", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil))
+			peer.Aborted = true
+		}, plan.None},
 		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
 		}, plan.None},

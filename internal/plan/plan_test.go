@@ -65,6 +65,22 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 			},
 			want: KeysNotConsumed,
 		},
+		{name: "its own rollout was aborted", rollOn: "auto", ref: whole, state: func(w *workload.Workload) { w.Aborted = true }, want: Aborted},
+		{
+			name: "the same, of a template that is newer than the change", rollOn: "auto", ref: whole,
+			state: func(w *workload.Workload) {
+				w.Aborted, w.TemplateVersion, w.Progress = true, "200", workload.Progress{State: workload.Failed, Pods: 3}
+			},
+			want: Aborted,
+		},
+		{
+			name: "the same, and the workload was rolled for the change", rollOn: "auto", ref: whole,
+			state: func(w *workload.Workload) {
+				rolledFor("b", "100", "uid")(w)
+				w.Aborted = true
+			},
+			want: AlreadyRolled,
+		},
 		{name: "nothing asks for the source", rollOn: "configmaps", ref: whole, want: NotOptedIn},
 		{name: "the source is not referenced", rollOn: "auto", want: NotOptedIn},
 		{name: "the source is named and not referenced", rollOn: "secret/db", want: Changed},

@@ -49,8 +49,12 @@ func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decis
 	decision.Keys = q.seen.changed
 	decision.Record = q.record()
 	decision.Reason = q.reason()
-	if decision.Reason.Action() == Roll && w.Suspended {
+	rolls := decision.Reason.Action() == Roll
+	switch {
+	case rolls && w.Suspended:
 		decision.Reason = Suspended
+	case w.Aborted && (rolls || decision.Reason == PodsStarting):
+		decision.Reason = Aborted
 	}
 	decision.Contradicted = q.isContradicted()
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()

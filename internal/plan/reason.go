@@ -76,6 +76,7 @@ const (
 	ReloaderFirst
 	DryRun
 	Suspended
+	Aborted
 	NamespaceTerminating
 	WorkloadGone
 )
@@ -144,7 +145,11 @@ var verdicts = map[Reason]verdict{
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},
 	Suspended: {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
-	DryRun:    {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
+	Aborted: {
+		"rollout-aborted", Hold, people, "its own rollout was aborted, and a new pod template would override that; it rolls once someone has retried, " +
+			"promoted or undone it",
+	},
+	DryRun: {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
 	NamespaceTerminating: {
 		"namespace-terminating", Skip, nobody, "the namespace is being deleted, so nothing in it is rolled",
 	},

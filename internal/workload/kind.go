@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,9 +46,14 @@ type parts struct {
 	runs     Key
 	observes int64
 	// restarts says that pods are replaced without a change of the template, and restartAt is what the last such restart wrote, empty if there
-	// was none.
+	// was none. Touched is the time of the newest write of anyone, also of the status, by the API server's clock, to the second.
 	restarts  bool
 	restartAt string
+	touched   time.Time
+	// aborted says that the rollout of the template was aborted, by a person or an analysis, which a change of the template would override.
+	// Unaborted are tests by which such a change fails if that has happened since.
+	aborted   bool
+	unaborted []operation
 	// suspended says that no pods are started until someone takes that back. They then read what there is by then.
 	suspended bool
 	// starts says that a roll starts pods beside those that there are.

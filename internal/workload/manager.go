@@ -26,6 +26,17 @@ func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Tim
 	return newest
 }
 
+// newestTouch is newestWrite for anyone, with the writes of subresources.
+func newestTouch(meta *metav1.ObjectMeta) time.Time {
+	var newest time.Time
+	for i := range meta.ManagedFields {
+		if at := meta.ManagedFields[i].Time; at != nil && at.After(newest) {
+			newest = at.Time
+		}
+	}
+	return newest
+}
+
 // lastManager returns the field manager, such as "kubectl-rollout", of the newest write of an object by someone other than the actuator and
 // not of a subresource, such as the status. Empty: it is not known. IsLast reports whether the actuator wrote nothing after that.
 func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {

@@ -31,8 +31,10 @@ var reloaderWords = map[events.Kind]string{
 // Change is a change that a roll is for.
 type Change struct {
 	Source events.Source
-	// At is when it was seen.
+	// At is when it was seen, by the clock of who saw it.
 	At time.Time
+	// Written is when it was written, by the API server's clock, to the second. Zero: it is not known.
+	Written time.Time
 }
 
 // reloadedFrom is the marker, with the fields that Reloader's has.

@@ -64,8 +64,8 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
 		for _, change := range write.Changes {
 			// Their order is that of resourceVersions, which those of secrets in stores are not of.
-			if change.At.After(m.at) {
-				m.at = change.At
+			if at := change.readFrom(); at.After(m.readFrom) {
+				m.readFrom = at
 			}
 		}
 		if m.others, err = w.marks(k.template, write, rolled); err != nil {

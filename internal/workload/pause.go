@@ -31,7 +31,7 @@ func (p Pause) End(now time.Time) (time.Time, bool) {
 
 // IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever did it decides when the rollout goes on.
 func (w *Workload) IsPausedBySomeone() bool {
-	return w.ID.Kind == deployments.Name && w.Progress.State == Waiting
+	return w.ID.Kind == deployments.Name && w.Progress.State == Waiting && !w.IsRun()
 }
 
 // readPause reads the annotations of a Deployment. A beginning that is no time, as after an edit by hand, counts as none.

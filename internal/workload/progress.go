@@ -1,6 +1,9 @@
 package workload
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // State is how far a rollout is.
 type State int
@@ -25,10 +28,17 @@ type Progress struct {
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because someone may end the rollout half way, as with a canary.
 	Partial bool
+	// NotBefore is when the next pod is replaced at the earliest. Zero: there is no such time.
+	NotBefore time.Time
 	// Pods is how many pods the workload is to have. A rollout of none needs no slot among the rollouts in progress.
 	Pods int32
 	// Done grows while pods are replaced and become ready. Two states can be compared if they are of one generation and have the same Pods.
 	Done int32
+}
+
+// Waits reports whether nothing happens until people have the workload's controller go on, or until a time that they have given.
+func (p Progress) Waits(now time.Time) bool {
+	return p.State == Waiting || p.State == Progressing && now.Before(p.NotBefore)
 }
 
 // IsReplacingPods reports whether pods of an earlier template may be left, and nobody has to do anything for them to be replaced, or they may be
@@ -45,6 +55,24 @@ func (p Progress) is(state State, message string) Progress {
 	p.State, p.Message = state, message
 	return p
 }
+
+// with returns how far two rollouts of one template are, of pods that different controllers replace: as far as the one that is behind. A failure
+// is behind everything, and waiting is ahead of progress, which has a deadline.
+func (p Progress) with(other Progress) Progress {
+	behind := p
+	if stateOrder[other.State] > stateOrder[p.State] || other.State == p.State && other.Aborted {
+		behind = other
+	}
+	behind.Partial = p.Partial || other.Partial
+	behind.Pods, behind.Done = p.Pods+other.Pods, p.Done+other.Done
+	if p.Done == nothingDone || other.Done == nothingDone {
+		behind.Done = nothingDone
+	}
+	return behind
+}
+
+// stateOrder is how far behind a state is.
+var stateOrder = map[State]int{Complete: 0, Waiting: 1, Progressing: 2, Failed: 3}
 
 // unobserved is the progress before the controller has observed the newest generation.
 func (p Progress) unobserved() Progress {

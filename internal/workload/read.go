@@ -37,8 +37,11 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Deaf:           parts.deaf,
 		StandsFor:      parts.standsFor,
 		starts:         parts.starts,
+		Aborted:        parts.aborted,
 		restarts:       parts.restarts,
 		restartAt:      parts.restartAt,
+		touched:        parts.touched,
+		unaborted:      parts.unaborted,
 		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
 	}
 	w.Manager, w.ManagerIsLast = lastManager(meta)

@@ -23,24 +23,38 @@ func restarting(t *testing.T, annotations, restartAt, status string) *Workload {
 	return w
 }
 
-func TestARolloutIsRestartedAtTheTimeOfTheChange(t *testing.T) {
-	change := time.Date(2026, 3, 4, 5, 6, 7, 800, time.UTC)
+func TestARolloutIsRestartedByTheClockOfTheAPIServer(t *testing.T) {
+	seen := time.Date(2026, 3, 4, 5, 6, 7, 800, time.UTC)
+	at := func(at time.Time) Change { return Change{Source: db, At: at} }
+	wrote := func(at time.Time) Change {
+		return Change{Source: db, At: at, Written: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	}
 	tests := []struct {
-		name, held string
-		change     time.Time
-		want       string
+		name, held, touched string
+		change              Change
+		want                string
 	}{
-		{"a pod of the same second may be older than the change", "", change, "2026-03-04T05:06:08Z"},
-		{"a change at a full second", "", change.Truncate(time.Second), "2026-03-04T05:06:07Z"},
-		{"an earlier restart", "2026-03-04T05:06:07Z", change, "2026-03-04T05:06:08Z"},
-		{"a restart of the same second", "2026-03-04T05:06:08Z", change, "2026-03-04T05:06:09Z"},
-		{"a later restart, which is not called off", "2026-03-05T07:00:00+02:00", change, "2026-03-05T05:00:01Z"},
+		{"a pod of the same second may be older than the change", "", "", wrote(seen), "2026-03-04T05:06:08Z"},
+		{"the clock of who saw the change is ahead", "", "", wrote(seen.Add(time.Hour)), "2026-03-04T05:06:08Z"},
+		{"the clock of who saw the change is behind", "", "", wrote(seen.Add(-time.Hour)), "2026-03-04T05:06:08Z"},
+		{"the Rollout was written later, and so maybe pods started", "", "2026-03-04T05:09:00Z", wrote(seen), "2026-03-04T05:09:01Z"},
+		{"the Rollout was written earlier", "", "2026-03-04T05:00:00Z", wrote(seen), "2026-03-04T05:06:08Z"},
+		{"nobody knows when the API server wrote the change", "", "2026-03-04T05:00:00Z", at(seen), "2026-03-04T05:06:08Z"},
+		{"nor is the clock of who saw it right", "", "2026-03-04T05:09:00Z", at(seen), "2026-03-04T05:09:01Z"},
+		{"a change that was seen at a full second", "", "", at(seen.Truncate(time.Second)), "2026-03-04T05:06:07Z"},
+		{"an earlier restart", "2026-03-04T05:06:07Z", "", wrote(seen), "2026-03-04T05:06:08Z"},
+		{"a restart of the same second", "2026-03-04T05:06:08Z", "", wrote(seen), "2026-03-04T05:06:09Z"},
+		{"a later restart, which is not called off", "2026-03-05T07:00:00+02:00", "", wrote(seen), "2026-03-05T05:00:01Z"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := restarting(t, "", test.held, `{}`)
+			if test.touched != "" {
+				w = restarting(t, `},"managedFields":[{"manager":"a","time":"2026-03-04T04:00:00Z"},{"manager":"b","subresource":"status","time":"`+
+					test.touched+`"}],"labels":{`, test.held, `{}`)
+			}
 			write := Write{
-				Rolls: true, Changes: []Change{{Source: db, At: test.change}}, Cause: "secret/db",
+				Rolls: true, Changes: []Change{test.change}, Cause: "secret/db",
 				Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}},
 			}
 			patch, err := ArgoRollout().Patch(w, write)
@@ -93,6 +107,25 @@ func TestTheProgressOfARestartIsHowFarTheControllerHasCome(t *testing.T) {
 				t.Errorf("got state %d (%s), want %d", got.State, got.Message, test.want)
 			}
 		})
+	}
+}
+
+func TestARestartThatIsScheduledIsWaitedFor(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 8, 0, time.UTC)
+	const healthy = `{"observedGeneration":"1","phase":"Progressing","updatedReplicas":1,"availableReplicas":1}`
+	p := restarting(t, "", at.Format(time.RFC3339), healthy).Progress
+	if !p.Waits(at.Add(-time.Second)) || p.Waits(at) {
+		t.Errorf("a second before, and at the time: it waits: %t, %t, want only before", p.Waits(at.Add(-time.Second)), p.Waits(at))
+	}
+	touched := `},"managedFields":[{"manager":"actuator","time":"2026-03-04T05:06:07Z"}],"labels":{`
+	if p = restarting(t, touched, at.Format(time.RFC3339), healthy).Progress; p.Waits(at.Add(-time.Hour)) {
+		t.Error("a restart for a change, which comes a second after it was written, is waited for where the clock is behind")
+	}
+	if p = restarting(t, touched, at.Add(time.Hour).Format(time.RFC3339), healthy).Progress; !p.Waits(at) {
+		t.Error("a restart that comes an hour after it was written is not waited for")
+	}
+	if p = restarting(t, "", "", healthy).Progress; p.Waits(time.Time{}) {
+		t.Error("without a restart it waits for one")
 	}
 }
 

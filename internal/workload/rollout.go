@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,11 @@ var argoRollouts = Kind{
 				p.runs = Key{Kind: deployments.Name, Namespace: r.Meta.Namespace, Name: ref.Name}
 			}
 		}
-		p.restarts, p.restartAt = r.restarts(), r.Spec.RestartAt
+		p.restarts, p.restartAt, p.touched = r.restarts(), r.Spec.RestartAt, newestTouch(&r.Meta)
+		p.aborted = r.isAborted() && !p.restarts
+		if _, has := object.Object["status"].(map[string]any); has {
+			p.unaborted = []operation{test("/status/abort", status.Abort)}
+		}
 		return p, true
 	},
 	template: specTemplate, strategy: annotatingOrRestarting,
@@ -61,15 +66,18 @@ type rollout struct {
 			Name string `json:"name"`
 		} `json:"workloadRef"`
 		Strategy struct {
-			Canary struct {
-				Steps []rolloutStep `json:"steps"`
+			BlueGreen *struct{} `json:"blueGreen"`
+			Canary    struct {
+				Steps          []rolloutStep `json:"steps"`
+				TrafficRouting *struct{}     `json:"trafficRouting"`
 			} `json:"canary"`
 		} `json:"strategy"`
 	} `json:"spec"`
 	Status struct {
 		Phase   string `json:"phase"`
 		Message string `json:"message"`
-		Abort   bool   `json:"abort"`
+		// Abort is kept as it is written: a patch tests it.
+		Abort *bool `json:"abort"`
 		// RestartedAt is the newest RestartAt for which no older pod is left.
 		RestartedAt string `json:"restartedAt"`
 		// ObservedGeneration is a number, as text.
@@ -81,6 +89,10 @@ type rollout struct {
 		UpdatedReplicas   int32  `json:"updatedReplicas"`
 		AvailableReplicas int32  `json:"availableReplicas"`
 		CurrentStepIndex  *int32 `json:"currentStepIndex"`
+
+		// CurrentPodHash is of the pod template, and StableRS is that of the template that all steps were taken for last.
+		CurrentPodHash string `json:"currentPodHash"`
+		StableRS       string `json:"stableRS"`
 	} `json:"status"`
 }
 
@@ -98,10 +110,12 @@ func (r *rollout) progress() Progress {
 	if !r.isObserved() {
 		return p.unobserved()
 	}
-	if !isRestarted(r.Spec.RestartAt, status.RestartedAt) {
+	restarted := isRestarted(r.Spec.RestartAt, status.RestartedAt)
+	if r.restarts() && !restarted {
+		p.NotBefore = r.scheduled()
 		return p.is(Progressing, "pods are being restarted")
 	}
-	if r.restarts() && (status.Phase == "Paused" || status.Abort) {
+	if r.restarts() && (status.Phase == "Paused" || r.isAborted()) {
 		p.Partial = true
 		return p.is(Complete, "the pods are restarted; the Rollout is "+strings.ToLower(status.Phase))
 	}
@@ -109,7 +123,7 @@ func (r *rollout) progress() Progress {
 	case "Healthy":
 		return p.is(Complete, "")
 	case "Degraded":
-		p.Aborted = status.Abort
+		p.Aborted = r.isAborted()
 		return p.is(Failed, status.Message)
 	case "Paused":
 		p.Partial = true
@@ -119,7 +133,31 @@ func (r *rollout) progress() Progress {
 		p.Partial = true
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
+	if !restarted && r.isPromoted() {
+		// The phase says that a restart is left, which may be scheduled for much later. The pods have the template.
+		return p.is(Complete, "")
+	}
 	return p.is(Progressing, status.Message)
+}
+
+// scheduled returns the time that a restart is left for, zero if that has come by the API server's clock, or comes as soon as a roll has it come.
+func (r *rollout) scheduled() time.Time {
+	at, err := time.Parse(time.RFC3339, r.Spec.RestartAt)
+	if err != nil || !at.After(newestTouch(&r.Meta).Add(restartDelay)) {
+		return time.Time{}
+	}
+	return at
+}
+
+// isAborted reports whether it was aborted, by a person or an analysis, and nobody has lifted that.
+func (r *rollout) isAborted() bool { return r.Status.Abort != nil && *r.Status.Abort }
+
+// isPromoted reports whether all pods are of the template and available, as the controller does in its phase if no restart is left.
+func (r *rollout) isPromoted() bool {
+	status, strategy := &r.Status, &r.Spec.Strategy
+	keepsOld := strategy.BlueGreen != nil || strategy.Canary.TrafficRouting != nil // for a while, without traffic
+	return status.StableRS != "" && status.StableRS == status.CurrentPodHash && status.UpdatedReplicas >= replicas(r.Spec.Replicas) &&
+		status.AvailableReplicas >= status.UpdatedReplicas && (keepsOld || status.Replicas <= status.UpdatedReplicas)
 }
 
 // restarts reports whether the pods are restarted instead of the pod template being changed. One without a template of its own is not: what has

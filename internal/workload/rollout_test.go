@@ -2,7 +2,9 @@ package workload
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -91,6 +93,63 @@ func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if got := readRollout(t, test.spec, test.status).Progress; got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestARestartThatIsLeftIsNoPartOfTheRolloutOfATemplate(t *testing.T) {
+	const (
+		canary    = `{"replicas":3,"restartAt":"2100-01-01T00:00:00Z"}`
+		blueGreen = `{"replicas":3,"restartAt":"2100-01-01T00:00:00Z","strategy":{"blueGreen":{}}}`
+	)
+	tests := []struct {
+		name, spec, counts string
+		want               State
+	}{
+		{"all pods are new", canary, `"stableRS":"b","currentPodHash":"b","replicas":3,"updatedReplicas":3,"availableReplicas":3`, Complete},
+		{"not all steps are taken", canary, `"stableRS":"a","currentPodHash":"b","replicas":3,"updatedReplicas":3,"availableReplicas":3`, Progressing},
+		{"pods are missing", canary, `"stableRS":"b","currentPodHash":"b","replicas":2,"updatedReplicas":2,"availableReplicas":2`, Progressing},
+		{"pods are not available", canary, `"stableRS":"b","currentPodHash":"b","replicas":3,"updatedReplicas":3,"availableReplicas":2`, Progressing},
+		{"old pods are left", canary, `"stableRS":"b","currentPodHash":"b","replicas":4,"updatedReplicas":3,"availableReplicas":3`, Progressing},
+		{"old pods are kept", blueGreen, `"stableRS":"b","currentPodHash":"b","replicas":6,"updatedReplicas":3,"availableReplicas":3`, Complete},
+		{"there is no template that all steps were taken for", canary, `"replicas":3,"updatedReplicas":3,"availableReplicas":3`, Progressing},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := readRollout(t, test.spec, `{"observedGeneration":"2","phase":"Progressing",`+test.counts+`}`).Progress
+			if p.State != test.want || p.Waits(time.Time{}) {
+				t.Errorf("got %+v, want state %d, and no waiting", p, test.want)
+			}
+		})
+	}
+}
+
+func TestARollFailsIfTheRolloutWasAbortedSince(t *testing.T) {
+	const template = `{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a"}]}}}`
+	tests := []struct {
+		name, status string
+		aborted      bool
+		want         string
+	}{
+		{"it was never aborted", `{"phase":"Healthy"}`, false, `{"op":"test","path":"/status/abort","value":null}`},
+		{"the abort was lifted", `{"abort":false}`, false, `{"op":"test","path":"/status/abort","value":false}`},
+		{"it is aborted", `{"abort":true}`, true, ``},
+		{"it has no status", `null`, false, ``},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := readRollout(t, template, test.status)
+			patch, err := ArgoRollout().Patch(w, Write{Rolls: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.Aborted != test.aborted {
+				t.Errorf("aborted: got %t, want %t", w.Aborted, test.aborted)
+			}
+			if !test.aborted && strings.Contains(string(patch.Body), `{"op":"test","path":"/status/abort"`) != (test.want != "") ||
+				!strings.Contains(string(patch.Body), test.want) {
+				t.Errorf("the patch has not %s:\n%s", test.want, patch.Body)
 			}
 		})
 	}

@@ -5,32 +5,61 @@ import (
 	"time"
 )
 
-// RunBy returns w as it is while another workload runs the pods of its template, as a Rollout does whose workloadRef names a Deployment. The
-// state of the other says how far its pods are, and the annotations of both count. A nil runner: no other does. It does not change w.
-func (w *Workload) RunBy(runner *Workload) *Workload {
+// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment. It is as far
+// as all of them are, and as itself is if it has pods, too; and the annotations of all count. No runners: no other does. It does not change w.
+func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w
 	if w.alone != nil {
 		alone = w.alone
 	}
 	joined := *alone
 	joined.Reverted = maps.Clone(alone.Reverted)
-	if runner == nil {
+	if len(runners) == 0 {
 		return &joined
 	}
-	joined.alone, joined.asked = alone, runner.Written
-	joined.OptIn = alone.OptIn.and(runner.lent)
-	if joined.Wave == 0 {
-		joined.Wave = runner.Wave
+	joined.alone, joined.asked = alone, time.Time{}
+	joined.Progress = Progress{State: Complete}
+	serving := make([]string, 0, len(runners)+1)
+	if alone.Progress.Pods > 0 {
+		joined.Progress = alone.Progress
+		serving = append(serving, alone.ServingSince)
 	}
-	joined.Progress, joined.ServingSince = runner.Progress, ""
-	switch {
-	case runner.observes < alone.Generation:
-		joined.Progress = Progress{Pods: runner.Progress.Pods}.unobserved()
-	case runner.ServingSince != "":
-		// What it had pods of at an earlier time was maybe another template.
-		joined.ServingSince = runner.Version
+	for _, runner := range runners {
+		joined.OptIn = joined.OptIn.and(runner.lent)
+		joined.Aborted = joined.Aborted || runner.Aborted
+		if joined.Wave == 0 {
+			joined.Wave = runner.Wave
+		}
+		if runner.Written.After(joined.asked) {
+			joined.asked = runner.Written
+		}
+		progress, since := runner.Progress, runner.ServingSince
+		switch {
+		case runner.observes < alone.Generation:
+			progress, since = Progress{Pods: progress.Pods}.unobserved(), ""
+		case since != "":
+			// What it had pods of at an earlier time was maybe another template.
+			since = runner.Version
+		}
+		joined.Progress = joined.Progress.with(progress)
+		serving = append(serving, since)
 	}
+	joined.ServingSince = sinceAll(serving)
 	return &joined
+}
+
+// sinceAll returns the newest of the resourceVersions, empty if one of them is.
+func sinceAll(versions []string) string {
+	newest := versions[0]
+	for _, version := range versions[1:] {
+		switch {
+		case newest == "" || version == "":
+			return ""
+		case Newer(version, newest):
+			newest = version
+		}
+	}
+	return newest
 }
 
 // IsRun reports whether another workload runs the pods of the template.

@@ -59,8 +59,69 @@ func TestAWorkloadIsAsFarAsTheRolloutThatRunsItsPods(t *testing.T) {
 			if w.Progress.State != test.want || w.Progress.Pods != 2 || w.ServingSince != test.serving {
 				t.Errorf("got %+v, serving since %q, want state %d, 2 pods, %q", w.Progress, w.ServingSince, test.want, test.serving)
 			}
-			if back := w.RunBy(nil); back.Progress != alone.Progress || back.IsRun() || back.Progress.Pods != 0 {
+			if back := w.RunBy(); back.Progress != alone.Progress || back.IsRun() || back.Progress.Pods != 0 {
 				t.Errorf("without the Rollout: got %+v, want %+v", back.Progress, alone.Progress)
+			}
+		})
+	}
+}
+
+func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
+	const (
+		seen     = `{"observedGeneration":"1","workloadObservedGeneration":"3",`
+		pods     = `"replicas":2,"updatedReplicas":2,"availableReplicas":2}`
+		done     = seen + `"phase":"Healthy",` + pods
+		paused   = seen + `"phase":"Paused",` + pods
+		under    = seen + `"phase":"Progressing",` + pods
+		degraded = seen + `"phase":"Degraded",` + pods
+		aborted  = seen + `"phase":"Degraded","abort":true,` + pods
+		unseen   = `{"observedGeneration":"1","workloadObservedGeneration":"2","phase":"Healthy",` + pods
+	)
+	own := func(available int32) *appsv1.Deployment {
+		two := int32(2)
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "d", ResourceVersion: "9", Generation: 3},
+			Spec:       appsv1.DeploymentSpec{Replicas: &two},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: available},
+		}
+	}
+	tests := []struct {
+		name     string
+		alone    *appsv1.Deployment
+		rollouts []string
+		want     Progress
+		serving  string
+	}{
+		{"both are complete", nil, []string{done, done}, Progress{State: Complete, Pods: 4, Done: 8}, "7"},
+		{"one is paused", nil, []string{done, paused}, Progress{State: Waiting, Partial: true, Pods: 4, Done: 8}, "7"},
+		{"one is paused, the other in progress", nil, []string{paused, under}, Progress{State: Progressing, Partial: true, Pods: 4, Done: 8}, "7"},
+		{"one has failed, the other is in progress", nil, []string{degraded, under}, Progress{State: Failed, Pods: 4, Done: 8}, "7"},
+		{"one was aborted, the other has failed", nil, []string{degraded, aborted}, Progress{State: Failed, Aborted: true, Pods: 4, Done: 8}, "7"},
+		{"one has not seen the template", nil, []string{done, unseen}, Progress{State: Progressing, Pods: 4, Done: nothingDone}, ""},
+		{"its own pods are complete, too", own(2), []string{done}, Progress{State: Complete, Pods: 4, Done: 8}, "9"},
+		{"its own pods are not available yet", own(0), []string{done}, Progress{State: Progressing, Pods: 4, Done: 6}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			alone := scaledDown(t, nil)
+			if test.alone != nil {
+				alone, _ = Read(deployments, test.alone, Reading{})
+			}
+			var runners []*Workload
+			for _, status := range test.rollouts {
+				runners = append(runners, runnerOf(t, `{}`, status))
+			}
+			w := alone.RunBy(runners...)
+			got := w.Progress
+			got.Message = ""
+			if got != test.want || w.ServingSince != test.serving {
+				t.Errorf("got %+v, serving since %q, want %+v, %q", w.Progress, w.ServingSince, test.want, test.serving)
+			}
+			if wantAborted := test.want.Aborted; w.Aborted != wantAborted {
+				t.Errorf("aborted: got %t, want %t", w.Aborted, wantAborted)
+			}
+			if back := w.RunBy(); back.Progress != alone.Progress || back.IsRun() {
+				t.Errorf("without Rollouts: got %+v, want %+v", back.Progress, alone.Progress)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ type mark struct {
 	cause string
 	// traceparent is the trace context of the change, empty if it has none.
 	traceparent string
-	// at is the time of the newest change that a roll is for.
-	at time.Time
+	// readFrom is the time from which on pods start with all changes that a roll is for.
+	readFrom time.Time
 	// others are the operations for whoever looks for what Reloader writes on the pod template, which has annotations by then.
 	others []operation
 }

@@ -45,6 +45,9 @@ type Workload struct {
 	// Deaf says that nobody rolls it, whatever its annotations ask for: OptIn is empty.
 	Deaf bool
 
+	// Aborted says that the rollout of the pod template was aborted, by a person or an analysis, which a roll would override.
+	Aborted bool
+
 	// StandsFor is the workload that is being made anew and whose manifest this one keeps. Zero: it is an ordinary one.
 	StandsFor Key
 
@@ -55,9 +58,11 @@ type Workload struct {
 	// its controller has observed.
 	lent     OptIn
 	observes int64
-	// restarts and restartAt are those of parts.
+	// restarts, restartAt, touched and unaborted are those of parts.
 	restarts  bool
 	restartAt string
+	touched   time.Time
+	unaborted []operation
 	// alone is the workload as it would be if no other ran the pods of its template, and asked is when the annotations of the other were
 	// written at the latest. Nil: none does.
 	alone *Workload
