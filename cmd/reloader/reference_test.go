@@ -13,7 +13,7 @@ func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
 	doc.WriteString("# The flags of reloader\n\nThis page is made from the code by `make generate`.\n\n" +
 		"The names and defaults are those of Stakater's Reloader 1.4, but for the flags that it does not have: `--cluster`,\n" +
 		"`--fingerprint-key-file`, `--kubeconfig`, `--metrics-addr`, `--notify-config`, `--settle` and `--state-dir`. See\n" +
-		"[one process](migrate-from-reloader.md#one-process).\n\n")
+		"[one process](reloader.md#one-process).\n\n")
 	if err := process.Reference(&doc, "Commands", newCommand(0)); err != nil {
 		t.Fatal(err)
 	}

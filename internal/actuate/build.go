@@ -68,7 +68,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]openPause),
 	}
-	reloads := &reloads{index: s.index, now: now, by: make(map[string]reload)}
+	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	shadows := &shadows{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, metrics: s.metrics, log: s.log, now: now,
 		left: make(map[workload.Key]time.Time),

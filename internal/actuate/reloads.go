@@ -3,6 +3,7 @@ package actuate
 import (
 	"time"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -19,8 +20,9 @@ const (
 // reloads knows where Reloader rolls workloads, beside this actuator. It is left to roll first: what it has rolled, the plan recognizes, and
 // Reloader itself does not look at what others have rolled. Without --reloader nothing is known of its rolls, and nobody waits.
 type reloads struct {
-	index *index
-	now   func() time.Time
+	index     *index
+	gathering *debounce
+	now       func() time.Time
 	// last is when the newest of them was seen, and by has the newest of each namespace.
 	last time.Time
 	by   map[string]reload
@@ -37,10 +39,13 @@ func (r *reloads) resume() {
 	}
 }
 
-// review looks at a workload that has changed or gone.
+// review looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
 func (r *reloads) review(key workload.Key) {
 	if w := r.index.get(key); w != nil && r.see(w, r.now()) {
 		r.last = r.now()
+	}
+	if p := r.gathering.held[key]; p != nil && p.held == plan.ReloaderFirst {
+		r.gathering.release(p, r.now())
 	}
 }
 

@@ -19,7 +19,7 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	other := reloadedAt(t, "other", "50", written)
 	other.ID.Namespace = "other"
 	x := indexOf(reloadedAt(t, "web", "50", written), other)
-	r := &reloads{index: x, now: func() time.Time { return now }, by: make(map[string]reload)}
+	r := &reloads{index: x, gathering: newDebounce(time.Second, time.Second), now: func() time.Time { return now }, by: make(map[string]reload)}
 	r.resume()
 	wait := func(namespace string, since time.Time) time.Duration {
 		end, waits := r.end(namespace, since)
@@ -85,16 +85,22 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 				t.Fatalf("it is held for %s until %s", p.held, p.due)
 			}
 			if test.version != "" {
+				now = now.Add(time.Second)
 				rolled := reloadedAt(t, "web", test.version, written)
 				rolled.TemplateVersion = test.version
 				l.dispatcher.index.observe(rolled, true)
+				l.reloads.review(web.Key())
+				if !p.due.Equal(now) {
+					t.Errorf("it is decided at %s, want at once", p.due)
+				}
+			} else {
+				now = p.due
 			}
-			now = p.due
 			decided := l.dispatcher.decide(p, l.dispatcher.index.get(web.Key()))
 			if decided.rolls != test.rolls {
 				t.Errorf("it is rolled: %t, want %t: %+v", decided.rolls, test.rolls, decided.doing)
 			}
-			if why := l.dispatcher.admission.obstacle(web, decided.doing, p.first); why.reason != plan.None {
+			if why := l.dispatcher.admission.obstacle(web, decided.doing, p.first); decided.rolls && why.reason != plan.None {
 				t.Errorf("it is still held for %s", why.reason)
 			}
 		})

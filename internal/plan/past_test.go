@@ -68,7 +68,9 @@ func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
 		{"after the change, whose time the history knows", "", written.Add(-time.Minute), 0, older, Past{Written: map[string]time.Time{
 			"100": written.Add(-time.Minute),
 		}}, PodsNewer},
-		{"after a change of which nobody knows when it was written", "", written, 0, changeOf(func(c *events.Change) { c.WrittenAt = time.Time{} }), Past{}, Changed},
+		{"after a change of which nobody knows when it was written", "", written, 0, changeOf(func(c *events.Change) {
+			c.WrittenAt = time.Time{}
+		}), Past{}, Changed},
 		{"at another time than the template, which is older, was seen being written", "50", written.Add(time.Hour), 0, changeOf(nil), Past{}, Changed},
 	}
 	for _, test := range tests {

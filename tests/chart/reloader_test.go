@@ -227,9 +227,9 @@ const reloaderFlags = `--auto-reload-all --configmap-annotation --secret-annotat
 KUBERNETES_NAMESPACE POD_NAME POD_NAMESPACE METRICS_COUNT_BY_NAMESPACE ALERT_ON_RELOAD ALERT_SINK ALERT_WEBHOOK_URL
 ALERT_ADDITIONAL_INFO ALERT_WEBHOOK_PROXY`
 
-// TestTheMigrationPageHasAllOfReloader holds docs/migrate-from-reloader.md to the values and flags of Reloader.
-func TestTheMigrationPageHasAllOfReloader(t *testing.T) {
-	page, err := os.ReadFile("../../docs/migrate-from-reloader.md")
+// TestTheReloaderPageHasAllOfReloader holds docs/reloader.md to the values and flags of Reloader.
+func TestTheReloaderPageHasAllOfReloader(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reloader.md")
 	if err != nil {
 		t.Fatal(err)
 	}

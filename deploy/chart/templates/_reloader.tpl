@@ -4,7 +4,7 @@ The values of Reloader's chart 2.2, below "reloader". Each has one of
   moot: why nothing has to be done for it
   instead: what to use instead. Ignored if the value is off, empty or one of "unless", or if the values have what it asks for
   below: the same for the values below it
-docs/migrate-from-reloader.md documents it. A test compares this table with Reloader's values, and that page with this table.
+docs/reloader.md documents it. A test compares this table with Reloader's values, and that page with this table.
 */}}
 {{- define "keyturn.reloaderValues" -}}
 autoReloadAll: {taken: rollAll}

@@ -1,0 +1,92 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// reload has a Deployment rolled for a source as Reloader does.
+func (r *rig) reload(name, strategy string, kind events.Kind, source string, data map[string]string) {
+	r.Helper()
+	roll := programs.Reload{
+		Namespace: r.namespace, Workload: "deployment/" + name, Kind: strings.ToUpper(string(kind)), Name: source, Data: data, Strategy: strategy,
+	}
+	if err := roll.Send(r.Context(), r.client); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// compared are the rows of compare without their reasons, and its last line.
+func (r *rig) compared() []string {
+	r.Helper()
+	var rows []string
+	for line := range strings.Lines(r.ask("compare", "-n", r.namespace)) {
+		fields := regexp.MustCompile(`  +`).Split(strings.TrimSpace(line), 5)
+		switch {
+		case len(fields) == 5 && fields[1] == r.namespace:
+			rows = append(rows, fmt.Sprintf("%s %s %s", fields[0], fields[2], fields[3]))
+		case strings.HasPrefix(line, "both: "):
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	return slices.DeleteFunc(rows, func(row string) bool { return strings.Contains(row, "fence-") })
+}
+
+func TestADryRunBesideReloaderIsComparedWithItAndEndsWithoutARoll(t *testing.T) {
+	for strategy, want := range map[string][]string{
+		"env-vars": {
+			"keyturn only deployment/missed secret/db", "reloader only deployment/none secret/db", "unclear cronjob/web secret/db",
+			"both deployment/two configmap/app", "both deployment/two secret/db", "both deployment/web secret/db",
+			"both: 3, keyturn only: 1, reloader only: 1, unclear: 1",
+		},
+		// The marker names the last source only.
+		"annotations": {
+			"keyturn only deployment/missed secret/db", "reloader only deployment/none secret/db", "unclear cronjob/web secret/db",
+			"unclear deployment/two secret/db", "both deployment/two configmap/app", "both deployment/web secret/db",
+			"both: 2, keyturn only: 1, reloader only: 1, unclear: 2",
+		},
+	} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, programs.Options{ActuatorArgs: []string{
+				"--settle", "50ms", "--reloader", "--reloader-strategy", strategy, "--dry-run",
+			}})
+			r.write(events.KindSecret, "db", map[string]string{"a": "one"})
+			r.write(events.KindConfigMap, "app", map[string]string{"a": "one"})
+			db := readsAll(events.KindSecret, "db")
+			r.create(workload{kind: "deployment", name: "web", annotations: reloader("auto", "true"), read: db})
+			r.create(workload{kind: "deployment", name: "missed", annotations: reloader("auto", "true"), read: db})
+			r.create(workload{kind: "deployment", name: "two", annotations: reloader("auto", "true"), read: both(db, readsAll(events.KindConfigMap, "app"))})
+			r.create(workload{kind: "deployment", name: "none", annotations: reloader("auto", "true"), on: "none", read: db})
+			r.create(workload{kind: "cronjob", name: "web", annotations: reloader("auto", "true"), read: db})
+			r.placeFence()
+			r.start()
+			changed := map[string]string{"a": "two"}
+			r.set(events.KindSecret, "db", "a", "two")
+			for _, name := range []string{"web", "two", "none"} {
+				r.reload(name, strategy, events.KindSecret, "db", changed)
+			}
+			r.set(events.KindConfigMap, "app", "a", "two")
+			r.reload("two", strategy, events.KindConfigMap, "app", changed)
+			var got []string
+			r.eventually("all is decided", func(context.Context) bool {
+				got = r.compared()
+				return len(got) == len(want)
+			})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("compared (-want +got):\n%s", diff)
+			}
+			r.stop(r.actuator)
+			r.rolls("the dry run ends", once("deployment/missed", "cronjob/web"), func() { r.startActuator("--dry-run=false") })
+		})
+	}
+}
