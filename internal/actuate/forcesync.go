@@ -31,7 +31,8 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *telle
 // syncWatch returns the watch of the ExternalSecrets, for whose first lists readiness waits too.
 func syncWatch(options Options, index *forcesync.Index, reflectors *reflectors) *forcesync.Watch {
 	watch := forcesync.NewWatch(forcesync.WatchOptions{
-		Client: options.Dynamic, Namespaces: reflectors.namespaces, Log: reflectors.log, Listed: reflectors.listed, Denied: reflectors.denied,
+		Client: options.Dynamic, Namespaces: reflectors.namespaces, Ignored: options.IgnoreNamespaces,
+		Log: reflectors.log, Listed: reflectors.listed, Denied: reflectors.denied,
 	}, index)
 	for _, resource := range watch.Resources() {
 		reflectors.expect(resource)

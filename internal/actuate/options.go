@@ -17,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -27,6 +28,8 @@ type Options struct {
 	Cluster string
 	// Namespaces are the namespaces whose workloads to roll. Empty means all.
 	Namespaces []string
+	// IgnoreNamespaces are left out of all namespaces, by the API server. Empty means none.
+	IgnoreNamespaces []string
 	// StoresFrom are other clusters whose watchers watch secret stores for this one. Of their events, only those about secrets in
 	// stores are acted on. Empty means none.
 	StoresFrom []string
@@ -121,6 +124,8 @@ func DefaultOptions() Options {
 
 // AddFlags adds the flags of the first group, but for those that both programs have.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
+		"`namespaces` to leave out of all of them, separated by commas; the API server leaves them out")
 	flags.DurationVar(&o.Settle, "settle", o.Settle, "debounce: how long a workload must have no further change before it is rolled")
 	flags.DurationVar(&o.SettleMax, "settle-max", o.SettleMax, "longest debounce, counted from the first change")
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
@@ -193,6 +198,9 @@ func (o *Options) Validate() error {
 		} else if cluster == o.Cluster {
 			problems = append(problems, fmt.Errorf("--stores-from: %q is this cluster, want others", cluster))
 		}
+	}
+	if err := kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces); err != nil {
+		problems = append(problems, err)
 	}
 	if o.Settle < 0 {
 		problems = append(problems, fmt.Errorf("--settle: %s, want 0 or more", o.Settle))

@@ -63,6 +63,10 @@ func TestOptionsValidate(t *testing.T) {
 			`--ignore-workload-kinds: "pods", want any of deployment, statefulset, daemonset, cronjob, rollout, job, or their plurals`,
 		},
 		{
+			"namespaces are named or ignored", func(o *Options) { o.Namespaces, o.IgnoreNamespaces = []string{"shop"}, []string{"dev"} },
+			`--ignore-namespaces: "dev", want none with --namespaces`,
+		},
+		{
 			"a rollout takes some time", func(o *Options) { o.RolloutTimeout = 0 },
 			"--rollout-timeout: 0s, want more than 0",
 		},
@@ -120,7 +124,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	err := flags.Parse([]string{
 		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
-		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs",
+		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +133,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
-		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"},
+		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

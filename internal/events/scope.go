@@ -14,6 +14,8 @@ type Scope struct {
 	Kinds []Kind `json:"kinds"`
 	// Namespaces are those of the sources. Empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// IgnoredNamespaces are left out of all namespaces.
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
 	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 	Selector          string `json:"selector,omitempty"`
@@ -21,7 +23,10 @@ type Scope struct {
 
 // Covers reports whether a source is in the scope, as far as its name tells.
 func (s Scope) Covers(source Source) bool {
-	return slices.Contains(s.Kinds, source.Kind) && (len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace))
+	if !slices.Contains(s.Kinds, source.Kind) || slices.Contains(s.IgnoredNamespaces, source.Namespace) {
+		return false
+	}
+	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace)
 }
 
 // digest returns a text that differs where scopes differ, for a subject.
@@ -31,6 +36,9 @@ func (s Scope) digest() string {
 		text.WriteString(string(kind) + "\n")
 	}
 	text.WriteString("\n" + strings.Join(s.Namespaces, "\n") + "\n\n" + s.NamespaceSelector + "\n" + s.Selector)
+	if len(s.IgnoredNamespaces) > 0 {
+		text.WriteString("\n\n" + strings.Join(s.IgnoredNamespaces, "\n"))
+	}
 	sum := sha256.Sum256([]byte(text.String()))
 	return hex.EncodeToString(sum[:8])
 }
@@ -41,7 +49,7 @@ func (s Scope) validate() error {
 		return errors.New("the scope has no kinds")
 	case slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }):
 		return errors.New("a kind of the scope is not a word")
-	case slices.ContainsFunc(s.Namespaces, func(namespace string) bool { return !isLabel(namespace) }):
+	case slices.ContainsFunc(slices.Concat(s.Namespaces, s.IgnoredNamespaces), func(namespace string) bool { return !isLabel(namespace) }):
 		return errors.New("a namespace of the scope is not a DNS label")
 	}
 	return nil

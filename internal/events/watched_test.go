@@ -15,7 +15,8 @@ func watched() Watched {
 
 func TestWatchedSurvivesTheWire(t *testing.T) {
 	everything := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, NamespaceSelector: "a in (b, c)"}}
-	for _, want := range []Watched{watched(), everything} {
+	ignoring := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"dev", "kube-system"}}}
+	for _, want := range []Watched{watched(), everything, ignoring} {
 		e := throughTheWire(t, mustEvent(t, want.event), want.subject())
 		got, err := parseWatched(e)
 		if err != nil {
@@ -80,6 +81,8 @@ func TestAScopeCoversSources(t *testing.T) {
 		{"of its kind in all namespaces", Scope{Kinds: []Kind{KindConfigMap, KindSecret}}, true},
 		{"in its namespaces", Scope{Kinds: []Kind{KindSecret}, Namespaces: []string{"bank", "shop"}}, true},
 		{"not in others", Scope{Kinds: []Kind{KindSecret}, Namespaces: []string{"bank"}}, false},
+		{"not in ignored ones", Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"bank", "shop"}}, false},
+		{"in all that are not ignored", Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"bank"}}, true},
 		{"not of other kinds", Scope{Kinds: []Kind{KindConfigMap}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

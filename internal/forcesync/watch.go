@@ -30,7 +30,9 @@ type WatchOptions struct {
 	Client dynamic.Interface
 	// Namespaces are those whose ExternalSecrets are watched. metav1.NamespaceAll is all of them.
 	Namespaces []string
-	Log        *slog.Logger
+	// Ignored are left out of all namespaces.
+	Ignored []string
+	Log     *slog.Logger
 	// Listed is called when a resource has been listed, or cannot be because its CRD is not installed.
 	Listed func(resource string)
 	// Denied is called when a permission is missing.
@@ -125,7 +127,10 @@ func (w *Watch) watch(ctx context.Context, r resource) {
 
 // listWatch lists and watches a resource, and reports a missing permission.
 func (w *Watch) listWatch(r resource) *cache.ListWatch {
-	client := w.client(r)
+	client, fields := w.client(r), ""
+	if !r.isCluster() {
+		fields = kube.Outside(w.options.Ignored)
+	}
 	check := func(ctx context.Context, err error) {
 		if missing := kube.MissingPermission(r.String(), manifest, err); missing != nil {
 			w.options.Denied(ctx, r.String(), missing)
@@ -133,11 +138,13 @@ func (w *Watch) listWatch(r resource) *cache.ListWatch {
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = fields
 			list, err := client.List(ctx, options)
 			check(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = fields
 			events, err := client.Watch(ctx, options)
 			check(ctx, err)
 			return events, err

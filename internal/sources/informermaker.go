@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // informerMaker makes informers that cache reduced objects.
@@ -22,6 +23,8 @@ type informerMaker struct {
 	keys    annotations.Reloader
 	// selector is matched with the labels of objects by the API server. Empty matches all.
 	selector string
+	// ignored are the namespaces whose objects the API server leaves out.
+	ignored []string
 	// isNew reports whether an object that was not cached before was created, and not brought into scope by a label.
 	isNew func(o *object, initial bool) bool
 	// noticed is called for each object that may have changed.
@@ -63,6 +66,7 @@ func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedInd
 		if kind.assess != nil {
 			list.LabelSelector = m.selector
 		}
+		list.FieldSelector = kube.Fields(list.FieldSelector, kube.Outside(m.ignored))
 	}
 	if !kind.isCustom() {
 		return kind.informer(informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithNamespace(namespace),

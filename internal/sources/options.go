@@ -18,6 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Cluster string
 	// Namespaces are the namespaces to watch. Empty: all of them.
 	Namespaces []string
+	// IgnoreNamespaces are left out of all namespaces, by the API server. Empty: none.
+	IgnoreNamespaces []string
 	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. Default: the first two, which
 	// every cluster has. The watcher waits for a custom kind that is not installed. Empty: only secret stores are watched.
 	Kinds []string
@@ -77,6 +80,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"`file` with the fingerprint keys: one a line, at least 32 bytes in base64, the current one first. Create one with: openssl rand -base64 32")
 	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds,
 		"comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
+	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
+		"`namespaces` to leave out of all of them, separated by commas; the API server leaves them out")
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
@@ -91,7 +96,10 @@ func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Ena
 
 // scope returns which objects are watched.
 func (o *Options) scope() events.Scope {
-	scope := events.Scope{NamespaceSelector: o.NamespaceSelector, Selector: o.Selector, Namespaces: slices.Sorted(slices.Values(o.Namespaces))}
+	scope := events.Scope{
+		NamespaceSelector: o.NamespaceSelector, Selector: o.Selector,
+		Namespaces: slices.Sorted(slices.Values(o.Namespaces)), IgnoredNamespaces: slices.Sorted(slices.Values(o.IgnoreNamespaces)),
+	}
 	for _, kind := range slices.Sorted(slices.Values(o.Kinds)) {
 		scope.Kinds = append(scope.Kinds, events.Kind(kind))
 	}
@@ -115,6 +123,7 @@ func (o *Options) Validate() error {
 	if _, err := selectSources(o.Kinds); err != nil {
 		problems = append(problems, err)
 	}
+	problems = append(problems, kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces))
 	if _, err := labels.Parse(o.Selector); err != nil {
 		problems = append(problems, fmt.Errorf("--selector: %q, want a label selector: %w", o.Selector, err))
 	}

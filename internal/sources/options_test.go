@@ -69,6 +69,10 @@ func TestOptionsValidate(t *testing.T) {
 			`--namespace-selector: "=", want a label selector: found '=', expected: !, identifier, or 'end of string'`,
 		},
 		{
+			"namespaces are named or ignored", func(o *Options) { o.Namespaces, o.IgnoreNamespaces = []string{"shop"}, []string{"dev"} },
+			`--ignore-namespaces: "dev", want none with --namespaces`,
+		},
+		{
 			"namespaces are given by name or by label", func(o *Options) { o.Namespaces, o.NamespaceSelector = []string{"shop"}, "a=b" },
 			`--namespace-selector: "a=b", want none with --namespaces`,
 		},
@@ -107,12 +111,12 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	}
 	err := flags.Parse([]string{
 		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
-		"--reloader-annotations=ignore-annotation=a/b",
+		"--reloader-annotations=ignore-annotation=a/b", "--ignore-namespaces=e,f",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
+	want := Options{IgnoreNamespaces: []string{"e", "f"}, KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -22,6 +23,8 @@ const pageSize = 500
 type references struct {
 	client     dynamic.Interface
 	namespaces []string
+	// ignored are left out of the namespaces.
+	ignored []string
 }
 
 // list lists the paths that ExternalSecrets read. It asks the API server each time, which is about as often as one store is polled by
@@ -58,7 +61,11 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 // each calls fn for each object of a kind. A kind that is not installed has none.
 func (r *references) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
 	client := r.client.Resource(resource).Namespace(namespace)
-	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+	options := metav1.ListOptions{Limit: pageSize}
+	if resource != externalsecret.ClusterSecretStores {
+		options.FieldSelector = kube.Outside(r.ignored)
+	}
+	for {
 		page, err := client.List(ctx, options)
 		switch {
 		case apierrors.IsNotFound(err):

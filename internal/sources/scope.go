@@ -8,9 +8,9 @@ import (
 
 // scope is the set of namespaces whose sources are watched.
 type scope struct {
-	// names is empty for all namespaces.
-	names    []string
-	selected *namespaceFilter
+	// names is empty for all namespaces, and ignored are left out of those.
+	names, ignored []string
+	selected       *namespaceFilter
 }
 
 // listed returns the namespaces that are listed and watched one by one.
@@ -28,5 +28,8 @@ func (s scope) includes(namespace string) bool {
 
 // lists reports whether the objects of a namespace are cached. Those of a namespace that is not selected are.
 func (s scope) lists(namespace string) bool {
-	return len(s.names) == 0 || slices.Contains(s.names, namespace)
+	if len(s.names) == 0 {
+		return !slices.Contains(s.ignored, namespace)
+	}
+	return slices.Contains(s.names, namespace)
 }

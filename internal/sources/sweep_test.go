@@ -28,6 +28,16 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 	}
 }
 
+func TestSweepLeavesIgnoredNamespacesAlone(t *testing.T) {
+	known := newLedger(nil)
+	known.set(testSource, &lastEvent{verb: events.VerbObserved})
+	s := &sweeper{
+		ledger: known, cached: cacheOf(t), gone: func(source events.Source) { t.Errorf("%v is gone", source) },
+		scope: scope{ignored: []string{testSource.Namespace}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
+	}
+	s.sweep(testSource.Kind)
+}
+
 // TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected has a namespace that was deleted with what it held, so that it has
 // no labels to select it by.
 func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {

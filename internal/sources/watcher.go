@@ -87,7 +87,10 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	if err != nil {
 		return err
 	}
-	within := scope{names: w.options.Namespaces, selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace)}
+	within := scope{
+		names: w.options.Namespaces, ignored: w.options.IgnoreNamespaces,
+		selected: newNamespaceFilter(w.options.Client, selector, w.addNamespace),
+	}
 	failures := &watchErrors{readiness: &w.readiness, now: w.options.Now, log: w.log}
 	w.sweeper = &sweeper{ledger: w.ledger, scope: within, cached: w.cached, gone: w.notice}
 	w.informers = &informerSet{
@@ -95,7 +98,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	}
 	contents := newPodContents()
 	maker := &informerMaker{
-		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector,
+		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector, ignored: within.ignored,
 		isNew: w.absence.isNew, noticed: w.pending.add, contents: contents, errors: failures,
 	}
 	eyes := view{
@@ -126,7 +129,7 @@ func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
 	options := w.options.OpenBao
 	options.Logger, options.Meter, options.Now = w.log, w.options.Meter, w.options.Now
 	if w.options.Dynamic != nil {
-		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed()}
+		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed(), ignored: w.options.IgnoreNamespaces}
 		options.Referenced = read.list
 	}
 	var err error

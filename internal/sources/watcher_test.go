@@ -154,6 +154,22 @@ func TestWatcherKeepsToItsScope(t *testing.T) {
 		b.ready(options)()
 		b.want("secret/db observed u1/1 {a b} []")
 	})
+	t.Run("of all namespaces but some, which the API server leaves out", func(t *testing.T) {
+		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
+		options := b.options()
+		options.IgnoreNamespaces, options.Kinds = []string{"bank"}, []string{"secret"}
+		b.ready(options)()
+		b.want("secret/db observed u1/1 {a b} []")
+		for _, action := range b.client.Actions() {
+			list, ok := action.(k8stesting.ListAction)
+			if !ok {
+				continue
+			}
+			if fields := list.GetListRestrictions().Fields.String(); action.GetResource().Resource != "secrets" || !strings.Contains(fields, "metadata.namespace!=bank") {
+				t.Errorf("it listed %s with the fields %s", action.GetResource().Resource, fields)
+			}
+		}
+	})
 	t.Run("of namespaces by label, also as it changes", func(t *testing.T) {
 		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"),
 			namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))

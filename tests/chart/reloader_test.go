@@ -97,7 +97,7 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		{"no ConfigMaps, as a string", "ignoreConfigMaps: 'true'", map[string]any{"KEYTURN_SOURCES": "secret"}},
 		{
 			"namespaces by name and by label", "ignoreNamespaces: 'kube-system, dev', namespaceSelector: 'reloader=on,tier'",
-			map[string]any{"KEYTURN_NAMESPACE_SELECTOR": "reloader=on,tier,kubernetes.io/metadata.name notin (kube-system,dev)"},
+			map[string]any{"KEYTURN_NAMESPACE_SELECTOR": "reloader=on,tier", "KEYTURN_IGNORE_NAMESPACES": "kube-system,dev"},
 		},
 		{
 			"namespaces by label, in Reloader's old form", "namespaceSelector: 'team:*, env: prod,tier=*,a=b'",

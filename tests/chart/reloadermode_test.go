@@ -72,7 +72,7 @@ func TestReloadersOptionsArePublished(t *testing.T) {
 	got := map[string]any{}
 	want := map[string]any{
 		"autoReloadAll": true, "resourcesToIgnore": []any{"secrets"}, "namespacesToIgnore": []any{"a", "b"}, "reloadStrategy": "env-vars",
-		"namespaceSelectors":        []any{"c=d,kubernetes.io/metadata.name notin (a,b)"},
+		"namespaceSelectors":        []any{"c=d"},
 		"reloaderAutoAnnotation":    "example.org/auto",
 		"autoSearchAnnotation":      "reloader.stakater.com/search",
 		"pauseDeploymentAnnotation": "deployment.reloader.stakater.com/pause-period",

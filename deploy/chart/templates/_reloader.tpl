@@ -10,7 +10,7 @@ docs/reloader.md documents it. A test compares this table with Reloader's values
 autoReloadAll: {taken: rollAll}
 ignoreSecrets: {taken: sources}
 ignoreConfigMaps: {taken: sources}
-ignoreNamespaces: {taken: namespaceSelector}
+ignoreNamespaces: {taken: env.KEYTURN_IGNORE_NAMESPACES}
 namespaceSelector: {taken: namespaceSelector}
 resourceLabelSelector: {taken: selector}
 logFormat: {taken: logFormat}

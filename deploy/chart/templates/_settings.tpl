@@ -21,11 +21,10 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $namespaces = concat $namespaces (list .Release.Namespace) $theirs | compact | uniq -}}
 {{- end -}}
 {{- $selectors := list .Values.namespaceSelector -}}
+{{- $ignored := list -}}
 {{- if ne (toString (get $reloader "watchGlobally")) "false" -}}
 {{- $selectors = append $selectors (include "keyturn.reloaderSelector" (get $reloader "namespaceSelector")) -}}
-{{- with get $reloader "ignoreNamespaces" -}}
-{{- $selectors = append $selectors (printf "kubernetes.io/metadata.name notin (%s)" (nospace .)) -}}
-{{- end -}}
+{{- if not $namespaces }}{{ $ignored = splitList "," (get $reloader "ignoreNamespaces" | default "" | nospace) | compact }}{{ end -}}
 {{- end -}}
 {{- $selector := list .Values.selector (include "keyturn.reloaderSelector" (get $reloader "resourceLabelSelector")) | compact -}}
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
@@ -40,6 +39,7 @@ argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
 sources: {{ toJson $sources }}
 namespaces: {{ toJson $namespaces }}
+ignoreNamespaces: {{ toJson $ignored }}
 namespaceSelector: {{ compact $selectors | join "," | quote }}
 selector: {{ join "," $selector | quote }}
 logFormat: {{ get $reloader "logFormat" | default .Values.logFormat }}
@@ -68,6 +68,7 @@ The variables of both programs.
 {{- if $settings.secretProviderClasses }}{{ $sources = append $sources "secretproviderclass" }}{{ end -}}
 {{- if ne (join "," $sources) "secret,configmap" }}{{ $_ := set $env "KEYTURN_SOURCES" (join "," $sources) }}{{ end -}}
 {{- with $settings.namespaces }}{{ $_ := set $env "KEYTURN_NAMESPACES" (join "," .) }}{{ end -}}
+{{- with $settings.ignoreNamespaces }}{{ $_ := set $env "KEYTURN_IGNORE_NAMESPACES" (join "," .) }}{{ end -}}
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
 {{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
