@@ -29,6 +29,27 @@ func startSmall(t *testing.T, dir, limit string) *testServer {
 	return &testServer{t: t, dir: dir, Server: server}
 }
 
+func TestASmallServerGetsSmallStreams(t *testing.T) {
+	s := startSmall(t, t.TempDir(), "50MB")
+	for range 2 { // The second time they exist.
+		if err := Declare(t.Context(), s.jetstream(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int64{StreamHistory: 8 << 20, StreamDeadLetters: 8 << 20} {
+		stream, err := s.jetstream().Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream.CachedInfo().Config.MaxBytes; got != want {
+			t.Errorf("%s: reserves %d bytes, want %d", name, got, want)
+		}
+	}
+	if _, err := s.bus().PublishChange(t.Context(), version("db", "1"), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 	s := startSmall(t, t.TempDir(), "100KB")
 	js := s.jetstream()

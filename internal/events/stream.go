@@ -30,6 +30,9 @@ const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
 	deadLetterBytes = 64 << 20
+	// leastBytes are what the smallest stream reserves, and smaller is how much less than another each is.
+	leastBytes = 8 << 20
+	smaller    = 8
 	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.
 	maxMessage = MaxEventSize + 2*MaxHeaderSize
 )
@@ -65,12 +68,26 @@ func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources 
 		if config.Name == StreamChanges {
 			config.Sources = sources
 		}
-		_, err := js.CreateOrUpdateStream(ctx, config)
-		if err != nil && (!isStorage(err) || !exists(ctx, js, config.Name)) {
+		if err := declare(ctx, js, config); err != nil {
 			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
 		}
 	}
 	return nil
+}
+
+// declare creates or updates a stream. A single server that is too small for what the stream reserves gets a smaller stream, which forgets
+// sooner.
+func declare(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
+	for {
+		_, err := js.CreateOrUpdateStream(ctx, config)
+		if err == nil || isStorage(err) && exists(ctx, js, config.Name) {
+			return nil
+		}
+		if !isStorage(err) || config.Replicas > 1 || config.MaxBytes/smaller < leastBytes {
+			return err
+		}
+		config.MaxBytes /= smaller
+	}
 }
 
 // exists reports whether there is such a stream. A server that is short of storage refuses any update of it, also one that changes

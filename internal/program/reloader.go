@@ -23,7 +23,7 @@ type Reloader struct {
 	Process  process.Options
 	Watcher  *Watcher
 	Actuator *Actuator
-	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Required.
+	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Empty: a temporary directory.
 	StateDir string
 	// PprofAddr is the host:port that serves profiles. Empty means off.
 	PprofAddr string
@@ -39,7 +39,7 @@ func NewReloader(version string) *Reloader {
 	r := &Reloader{Process: process.DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
-	// The streams are this process's own, so nobody shares the work.
+	// The streams are this process's own, so nobody shares the work, unless there are replicas.
 	r.Actuator.Actuate.LeaderElect = false
 	return r
 }
@@ -47,10 +47,19 @@ func NewReloader(version string) *Reloader {
 // Run runs both programs until ctx ends, one of them ends, or a step fails. An error about the options has a line for each problem. Log lines
 // go to log.
 func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
-	state, err := openState(r.StateDir, r.Watcher.Sources.KeyFile, rand.Reader)
+	dirs := []string{r.StateDir}
+	if r.StateDir == "" {
+		dirs = temporaryDirs()
+	}
+	state, err := openState(dirs, r.Watcher.Sources.KeyFile, rand.Reader)
 	if err != nil {
 		return err
 	}
+	return errors.Join(r.runIn(ctx, state, log, build), state.close())
+}
+
+// runIn is Run with a state.
+func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
 	invalid := []error{r.Process.Validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
@@ -77,9 +86,13 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 // warn logs what the form with one process gives up, and the notes.
 func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) {
 	runtime.Logger.WarnContext(ctx, "one process does all: one account reads secrets and writes workloads; "+
-		"changes made while it is down are found only if its state directory is kept", "state_dir", r.StateDir, "new", s.made)
+		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
+	if r.StateDir == "" {
+		runtime.Logger.WarnContext(ctx, "the state is in a temporary directory, which goes with the container or the pod: after that, what waited "+
+			"to be rolled is forgotten, changes made meanwhile are not found, and nothing is rolled that has not changed", "state_dir", s.dir)
+	}
 	for _, note := range r.Notes {
-		runtime.Logger.WarnContext(ctx, "setting has another effect than in reloader", "setting", note.Setting, "effect", note.Text)
+		runtime.Logger.WarnContext(ctx, "setting does not do what it says", "setting", note.Setting, "effect", note.Text)
 	}
 }
 

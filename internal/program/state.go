@@ -15,54 +15,97 @@ const keyBytes = 32
 
 // state is what Reloader keeps in a directory.
 type state struct {
+	dir string
 	// keyFile has the fingerprint key, streams are the streams of the embedded NATS.
 	keyFile, streams string
 	// made reports that there was no key, so that nothing is known of the time before.
 	made bool
+	lock *os.File
 }
 
-// openState returns the state in a directory, and makes what is missing. An own key file, if there is one, is used instead of a key in the
-// directory.
+// temporaryDirs are where the state is if no directory is named. A container with a read-only root may still write to its shared memory.
+func temporaryDirs() []string {
+	const name = "keyturn-reloader"
+	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
+}
+
+// close lets another process use the directory.
+func (s state) close() error { return s.lock.Close() }
+
+// openState returns the state in the first of the directories that can be written to, and makes what is missing. No other process may use it
+// before it is closed. An own key file, if there is one, is used instead of a key in the directory.
 //
 // Fingerprints under different keys cannot be compared: streams that were left without their key would make every source that was written
 // meanwhile count as changed. So they go with the key, and all sources are recorded anew.
-func openState(dir, ownKey string, random io.Reader) (state, error) {
-	s := state{keyFile: filepath.Join(dir, "fingerprint.key"), streams: filepath.Join(dir, "nats")}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return state{}, fmt.Errorf("--state-dir: %w, want a directory that this program may write to", err)
+func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
+	dir, lock, err := lockFirst(dirs)
+	if err != nil {
+		return state{}, err
 	}
+	s := state{dir: dir, keyFile: filepath.Join(dir, "fingerprint.key"), streams: filepath.Join(dir, "nats"), lock: lock}
+	if err := s.prepare(ownKey, random); err != nil {
+		return state{}, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+// prepare makes what is missing.
+func (s *state) prepare(ownKey string, random io.Reader) error {
 	if ownKey != "" {
 		s.keyFile = ownKey
 		_, err := os.Stat(s.streams)
 		s.made = errors.Is(err, fs.ErrNotExist)
-		return s, nil
+		return nil
 	}
 	_, err := os.Stat(s.keyFile)
 	if err == nil {
-		return s, nil
+		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return state{}, fmt.Errorf("--state-dir: %w", err)
+		return fmt.Errorf("--state-dir: %w", err)
 	}
 	if err := os.RemoveAll(s.streams); err != nil {
-		return state{}, fmt.Errorf("--state-dir: removing the streams of a lost key: %w", err)
+		return fmt.Errorf("--state-dir: removing the streams of a lost key: %w", err)
 	}
 	s.made = true
-	return s, makeKey(s.keyFile, random)
+	return makeKey(s.keyFile, random)
 }
 
-// makeKey writes a key file as a whole: a program that ends meanwhile leaves none.
+// makeKey makes a key file. It is on the disk before anything is made with the key: whatever ends meanwhile leaves a whole one, or none.
 func makeKey(path string, random io.Reader) error {
 	key := make([]byte, keyBytes)
 	if _, err := io.ReadFull(random, key); err != nil {
 		return fmt.Errorf("generating the fingerprint key: %w", err)
 	}
 	temporary := path + ".new"
-	if err := os.WriteFile(temporary, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("--state-dir: %w", err)
+	err := writeThrough(temporary, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
+	if err == nil {
+		err = os.Rename(temporary, path)
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
 		return fmt.Errorf("--state-dir: %w", err)
 	}
 	return nil
+}
+
+// writeThrough writes a file, and returns when its content is on the disk.
+func writeThrough(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// syncDir returns when the names in a directory are on the disk.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

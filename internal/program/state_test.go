@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
-			before, err := openState(dir, "", random('a'))
+			before, err := openState([]string{dir}, "", random('a'))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,6 +35,7 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 				t.Error("the first state is not new")
 			}
 			first := read(t, before.keyFile)
+			closed(t, before)
 			message := filepath.Join(before.streams, "jetstream", "message")
 			if err := os.MkdirAll(filepath.Dir(message), 0o700); err != nil {
 				t.Fatal(err)
@@ -44,10 +46,11 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 			if err := tt.lose(before); err != nil {
 				t.Fatal(err)
 			}
-			after, err := openState(dir, "", random('b'))
+			after, err := openState([]string{dir}, "", random('b'))
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer closed(t, after)
 			_, err = os.Stat(message)
 			if kept := err == nil; kept != tt.streamsKept {
 				t.Errorf("streams kept: got %t, want %t", kept, tt.streamsKept)
@@ -63,10 +66,11 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 }
 
 func TestTheKeyOfAStateIsPrivate(t *testing.T) {
-	s, err := openState(filepath.Join(t.TempDir(), "state"), "", random('a'))
+	s, err := openState([]string{filepath.Join(t.TempDir(), "state")}, "", random('a'))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer closed(t, s)
 	for path, want := range map[string]os.FileMode{s.keyFile: 0o600, filepath.Dir(s.keyFile): 0o700} {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -80,15 +84,16 @@ func TestTheKeyOfAStateIsPrivate(t *testing.T) {
 
 func TestAKeyFileOfOnesOwnIsUsedInstead(t *testing.T) {
 	dir := t.TempDir()
-	s, err := openState(dir, "/keys/own", nil)
+	s, err := openState([]string{dir}, "/keys/own", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer closed(t, s)
 	if s.keyFile != "/keys/own" || !s.made {
 		t.Errorf("got %+v, want the own key of a new state", s)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("made: got %v, %v, want nothing", entries, err)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || entries[0].Name() != "lock" {
+		t.Errorf("made: got %v, %v, want the lock alone", entries, err)
 	}
 }
 
@@ -97,8 +102,49 @@ func TestAStateThatCannotBeWrittenNamesItsFlag(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openState(filepath.Join(file, "state"), "", random('a')); err == nil || !strings.HasPrefix(err.Error(), "--state-dir: ") {
+	if _, err := openState([]string{filepath.Join(file, "state")}, "", random('a')); err == nil || !strings.HasPrefix(err.Error(), "--state-dir: ") {
 		t.Errorf("got %v, want an error about --state-dir", err)
+	}
+}
+
+func TestAStateHasOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openState([]string{dir}, "", random('a'))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = openState([]string{dir, t.TempDir()}, "", random('b'))
+	want := "--state-dir: lock " + dir + ": another process uses the directory, want a directory of its own that this program may write to"
+	if !errors.Is(err, errInUse) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	closed(t, s)
+	if s, err = openState([]string{dir}, "", random('b')); err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	closed(t, s)
+}
+
+func TestATemporaryStateIsWhereItCanBe(t *testing.T) {
+	file, dir := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openState([]string{filepath.Join(file, "state"), dir}, "", random('a'))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, s)
+	if s.dir != dir || filepath.Dir(s.keyFile) != dir || filepath.Dir(s.streams) != dir {
+		t.Errorf("got %+v, want all of it in %s", s, dir)
+	}
+}
+
+// closed closes a state, so that another one can be opened.
+func closed(t *testing.T, s state) {
+	t.Helper()
+	if err := s.close(); err != nil {
+		t.Error(err)
 	}
 }
 
