@@ -95,7 +95,8 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	}
 	if a.Actuate.Reloader {
 		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
-			return process.Work{}, err
+			// As in Reloader, what it has to do does not depend on being told.
+			r.Logger.WarnContext(context.Background(), "reloads are not told", "err", err)
 		}
 	}
 	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")

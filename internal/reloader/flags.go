@@ -1,8 +1,6 @@
 package reloader
 
 import (
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,7 +27,7 @@ type Flags struct {
 	Cluster string
 	// Kubeconfig is a file. Empty: $KUBECONFIG or ~/.kube/config, or else the pod's service account.
 	Kubeconfig string
-	// StateDir is the directory of the streams and the fingerprint key.
+	// StateDir is the directory of the streams and the fingerprint key. Empty: a temporary one.
 	StateDir string
 	// FingerprintKeyFile is used instead of a key in StateDir. Empty: none.
 	FingerprintKeyFile string
@@ -60,7 +58,7 @@ func NewFlags() *Flags {
 	f := &Flags{
 		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
 		PprofAddr: ":6060", Annotations: map[string]*string{},
-		Cluster: "default", StateDir: filepath.Join(os.TempDir(), "keyturn-reloader"), MetricsAddr: ":9090",
+		Cluster: "default", MetricsAddr: ":9090",
 		Settle: time.Second,
 	}
 	for _, a := range annotationFlags {
@@ -83,7 +81,8 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.IsArgoRollouts, "is-Argo-Rollouts", f.IsArgoRollouts, "roll Rollouts of Argo Rollouts: true or false")
 	flags.BoolVar(&f.EnableCSIIntegration, "enable-csi-integration", f.EnableCSIIntegration, "watch what the Secrets Store CSI driver mounts")
 	flags.StringVar(&f.WebhookURL, "webhook-url", f.WebhookURL, "`URL` to call instead of rolling")
-	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA, "run several replicas; refused in one process")
+	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA,
+		"be one of several replicas, of which one rolls: that which holds a Lease in the namespace of POD_NAMESPACE")
 	for _, a := range annotationFlags {
 		key := f.Annotations[a.name]
 		flags.StringVar(key, a.name, *key, "`key` of the annotation "+a.about)
@@ -114,7 +113,8 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig,
 		"kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config, or else the pod's service account")
 	flags.StringVar(&f.StateDir, "state-dir", f.StateDir,
-		"`directory` for the streams and the fingerprint key; without it, changes made while this program was down are not found")
+		"`directory` for the streams and the fingerprint key; empty uses a temporary one, below $TMPDIR or /tmp, or else /dev/shm. "+
+			"Without what it had, changes made while this program was down are not found")
 	flags.StringVar(&f.FingerprintKeyFile, "fingerprint-key-file", f.FingerprintKeyFile,
 		"`file` with the fingerprint keys; empty makes a key in --state-dir")
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", f.MetricsAddr, "`address` that serves /metrics, /live, /livez and /readyz")
@@ -122,8 +122,4 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
 	flags.DurationVar(&f.Settle, "settle", f.Settle,
 		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
-	if dir := flags.Lookup("state-dir"); f.StateDir == filepath.Join(os.TempDir(), "keyturn-reloader") {
-		// The reference is the same on every machine.
-		dir.DefValue = "keyturn-reloader in $TMPDIR, or else /tmp"
-	}
 }

@@ -3,7 +3,6 @@ package reloader
 import (
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // problems collects what is wrong with the settings, a line each.
@@ -28,15 +27,3 @@ func (p *problems) add(err error) {
 
 // err returns all problems, nil if there are none.
 func (p *problems) err() error { return errors.Join(*p...) }
-
-// truth reads a flag that is text in Reloader and means true or false.
-func (p *problems) truth(flag, text string) bool {
-	if text == "" {
-		return false
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		p.refuse(flag, text, "true or false")
-	}
-	return value
-}

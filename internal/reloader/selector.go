@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
 // parseSelector returns the label selector of the items of a flag. Besides the requirements of a label selector they may be key:value, and
-// key:* or key=* for any value, as Reloader reads them.
+// key:* or key=* for any value, as Reloader reads them. An item may have several of them: Reloader's chart quotes all of a selector.
 func parseSelector(items []string) (string, error) {
-	requirements := make([]string, len(items))
-	for i, item := range items {
+	requirements := strings.Split(strings.Join(items, ","), ",")
+	for i, item := range requirements {
 		requirements[i] = requirement(item)
 	}
 	text := strings.Join(requirements, ",")
@@ -32,16 +31,4 @@ func requirement(item string) string {
 		return key
 	}
 	return item
-}
-
-// without returns a label selector of namespaces that also leaves out some, by the label with its name that every namespace has.
-func without(selector string, names []string) string {
-	if len(names) == 0 {
-		return selector
-	}
-	ignored := corev1.LabelMetadataName + " notin (" + strings.Join(names, ",") + ")"
-	if selector == "" {
-		return ignored
-	}
-	return selector + "," + ignored
 }

@@ -22,6 +22,8 @@ func TestASelectorMayHaveReloadersForms(t *testing.T) {
 		{"several", []string{"team:shop", "stage", "tier!=web"}, "team=shop,stage,tier!=web"},
 		{"a set, which the flag has split at its comma", []string{"stage in (test", "prod)"}, "stage in (test,prod)"},
 		{"a key with a prefix", []string{"example.com/team:shop"}, "example.com/team=shop"},
+		{"several in one item, as Reloader's chart quotes them", []string{"team=shop,stage in (test,prod)"}, "team=shop,stage in (test,prod)"},
+		{"several in one item in the old forms", []string{"team:shop,stage:*,tier=*", "a=b"}, "team=shop,stage,tier,a=b"},
 		{"an empty value", []string{"team:"}, "team="},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,28 +40,6 @@ func TestASelectorThatIsNoneIsRefused(t *testing.T) {
 		if got, err := parseSelector([]string{item}); err == nil {
 			t.Errorf("%q: got %q, want an error", item, got)
 		}
-	}
-}
-
-func TestNamespacesAreLeftOutByTheirNames(t *testing.T) {
-	for _, tt := range []struct {
-		name, selector string
-		ignored        []string
-		want           string
-	}{
-		{"none", "team=shop", nil, "team=shop"},
-		{"of all", "", []string{"a", "b"}, "kubernetes.io/metadata.name notin (a,b)"},
-		{"of the selected ones", "team=shop", []string{"a"}, "team=shop,kubernetes.io/metadata.name notin (a)"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := without(tt.selector, tt.ignored)
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			if _, err := labels.Parse(got); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 

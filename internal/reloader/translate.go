@@ -2,9 +2,9 @@ package reloader
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,13 +32,12 @@ func Translate(f *Flags, env Environment, version string) (*program.Reloader, er
 	var p problems
 	r := program.NewReloader(version)
 	if f.EnableHA {
-		p.refuse("--enable-ha", "true", "false: one process keeps its own streams, which replicas cannot share. "+
-			"Install the chart with actuator.replicas: 3, or run watcher and actuator with a NATS of your own")
+		p.setReplica(r, f, env)
 	}
 	p.setScope(r, f, env)
 	p.setWorkloads(r, f)
 	p.setAnnotations(r, f)
-	p.setNews(r, f, env)
+	p.setNews(r, f)
 	p.setOperation(r, f)
 	if err := p.err(); err != nil {
 		return nil, err
@@ -46,35 +45,63 @@ func Translate(f *Flags, env Environment, version string) (*program.Reloader, er
 	return r, nil
 }
 
+// setReplica makes the program one of several. Each watches for itself, and one of them rolls.
+func (p *problems) setReplica(r *program.Reloader, f *Flags, env Environment) {
+	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.LeaseNamespace = true, env.PodNamespace
+	for _, variable := range [][2]string{{"POD_NAME", env.PodName}, {"POD_NAMESPACE", env.PodNamespace}} {
+		if variable[1] == "" {
+			p.refuse(variable[0], "", "the one of this pod with --enable-ha")
+		}
+	}
+	if f.WebhookURL != "" {
+		p.refuse("--enable-ha", "true", "false with --webhook-url, which every replica would call")
+	}
+}
+
 // setScope sets what is watched.
 func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 	sources := &r.Watcher.Sources
 	p.checkNames("--namespaces", f.Namespaces)
-	p.checkNames("--namespaces-to-ignore", f.NamespacesToIgnore)
 	namespaces := f.Namespaces
 	if len(namespaces) == 0 && env.Namespace != "" {
 		namespaces = []string{env.Namespace}
 		p.checkNames("KUBERNETES_NAMESPACE", namespaces)
 	}
+	noteColons(r, "--namespace-selector", f.NamespaceSelector)
+	noteColons(r, "--resource-label-selector", f.ResourceLabelSelector)
 	selector, err := parseSelector(f.NamespaceSelector)
 	if err != nil {
 		p.wrong("--namespace-selector", err)
 	}
 	if len(namespaces) == 0 {
-		sources.NamespaceSelector = without(selector, f.NamespacesToIgnore)
+		sources.NamespaceSelector = selector
+		ignoreNamespaces(r, f.NamespacesToIgnore)
 	} else {
-		r.Watcher.Sources.Namespaces, r.Actuator.Actuate.Namespaces = unique(namespaces), unique(namespaces)
+		sources.Namespaces, r.Actuator.Actuate.Namespaces = unique(namespaces), unique(namespaces)
 		if len(f.NamespacesToIgnore) > 0 {
-			r.Notes = append(r.Notes, program.Note{Setting: "--namespaces-to-ignore", Text: "none, because the namespaces are named"})
+			note(r, "--namespaces-to-ignore", "none, because the namespaces are named")
 		}
 		if selector != "" {
-			r.Notes = append(r.Notes, program.Note{Setting: "--namespace-selector", Text: "none, because the namespaces are named"})
+			note(r, "--namespace-selector", "none, because the namespaces are named")
 		}
 	}
 	if sources.Selector, err = parseSelector(f.ResourceLabelSelector); err != nil {
 		p.wrong("--resource-label-selector", err)
 	}
 	p.setKinds(r, f.ResourcesToIgnore, f.EnableCSIIntegration)
+}
+
+// ignoreNamespaces leaves out namespaces. A text that no namespace can be called leaves out none, as in Reloader.
+func ignoreNamespaces(r *program.Reloader, namespaces []string) {
+	var ignored []string
+	for _, namespace := range unique(namespaces) {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			note(r, "--namespaces-to-ignore", fmt.Sprintf("none for %q, which is not the name of a namespace", namespace))
+			continue
+		}
+		ignored = append(ignored, namespace)
+	}
+	r.Watcher.Sources.IgnoreNamespaces, r.Actuator.Actuate.IgnoreNamespaces = ignored, ignored
 }
 
 // unique returns the names without those that were there before.
@@ -123,9 +150,9 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 		p.refuse("--settle", f.Settle.String(), "0 or more")
 	}
 	actuate.Settle, actuate.SettleMax = f.Settle, max(f.Settle, actuate.SettleMax)
-	actuate.ArgoRollouts = p.truth("--is-Argo-Rollouts", f.IsArgoRollouts)
-	actuate.RollOnCreate, actuate.RollOnDelete = plan.CreateNever, p.truth("--reload-on-delete", f.ReloadOnDelete)
-	if p.truth("--reload-on-create", f.ReloadOnCreate) {
+	actuate.ArgoRollouts = isOn(r, "--is-Argo-Rollouts", f.IsArgoRollouts)
+	actuate.RollOnCreate, actuate.RollOnDelete = plan.CreateNever, isOn(r, "--reload-on-delete", f.ReloadOnDelete)
+	if isOn(r, "--reload-on-create", f.ReloadOnCreate) {
 		actuate.RollOnCreate = plan.CreateAlways
 	}
 	actuate.StartCronJobs = !slices.Contains(f.IgnoredWorkloadTypes, "cronjobs")
@@ -165,15 +192,14 @@ func (p *problems) setAnnotations(r *program.Reloader, f *Flags) {
 }
 
 // setNews sets who is told of what is rolled, or instead of it.
-func (p *problems) setNews(r *program.Reloader, f *Flags, env Environment) {
+func (p *problems) setNews(r *program.Reloader, f *Flags) {
 	r.Actuator.Notify.ConfigFile, r.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
-	p.add(env.Alert)
 	p.add(r.Actuator.Call.Validate())
 	if f.WebhookURL == "" {
 		return
 	}
 	for _, flag := range [][2]string{{"--reload-on-create", f.ReloadOnCreate}, {"--reload-on-delete", f.ReloadOnDelete}} {
-		if on, err := strconv.ParseBool(flag[1]); err == nil && on {
+		if flag[1] == "true" {
 			p.refuse(flag[0], flag[1], "false with --webhook-url, which is called when content changes")
 		}
 	}
@@ -181,19 +207,7 @@ func (p *problems) setNews(r *program.Reloader, f *Flags, env Environment) {
 
 // setOperation sets how the program runs.
 func (p *problems) setOperation(r *program.Reloader, f *Flags) {
-	level, known := levels[strings.ToLower(f.LogLevel)]
-	if !known {
-		p.refuse("--log-level", f.LogLevel, "trace, debug, info, warning, error, fatal or panic")
-	}
-	r.Process.Log.Level = level
-	switch f.LogFormat {
-	case "":
-		r.Process.Log.Format = "text"
-	case "json":
-		r.Process.Log.Format = f.LogFormat
-	default:
-		p.refuse("--log-format", f.LogFormat, "json, or empty for text")
-	}
+	setLog(r, f)
 	if f.EnablePprof {
 		if _, _, err := net.SplitHostPort(f.PprofAddr); err != nil {
 			p.refuse("--pprof-addr", f.PprofAddr, "host:port or :port")
@@ -203,10 +217,24 @@ func (p *problems) setOperation(r *program.Reloader, f *Flags) {
 	if err := events.ValidateCluster(f.Cluster); err != nil {
 		p.wrong("--cluster", err)
 	}
-	if f.StateDir == "" {
-		p.wrong("--state-dir", errors.New("is empty, want a directory"))
-	}
 	r.Process.Cluster, r.Process.MetricsAddr, r.StateDir = f.Cluster, f.MetricsAddr, f.StateDir
 	r.Watcher.Process.Kube.Kubeconfig, r.Actuator.Process.Kube.Kubeconfig = f.Kubeconfig, f.Kubeconfig
 	r.Watcher.Sources.KeyFile = f.FingerprintKeyFile
+}
+
+// setLog sets how the program logs. What Reloader does not know is its default, as there.
+func setLog(r *program.Reloader, f *Flags) {
+	level, known := levels[strings.ToLower(f.LogLevel)]
+	if !known {
+		level = "info"
+		note(r, "--log-level", fmt.Sprintf("info, because %q is not trace, debug, info, warning, error, fatal or panic", f.LogLevel))
+	}
+	r.Process.Log.Level, r.Process.Log.Format = level, "text"
+	switch f.LogFormat {
+	case "":
+	case "json":
+		r.Process.Log.Format = f.LogFormat
+	default:
+		note(r, "--log-format", fmt.Sprintf("text, because %q is not json", f.LogFormat))
+	}
 }

@@ -39,10 +39,13 @@ func environment(variables ...string) Environment {
 // settings is what flags and environment change of the options, and what is without it the same as that of the programs themselves.
 type settings struct {
 	Watched, Rolled, Kinds      []string
+	Unwatched, Unrolled         []string
 	Selector, NamespaceSelector string
 	RollAll, Rollouts, Delete   bool
 	Starts, Recreates           bool
 	Create                      plan.Creation
+	Replica                     bool
+	Lease                       string
 	Ignored                     []string
 	Level, Format               string
 	Pprof, Metrics, Cluster     string
@@ -55,6 +58,7 @@ type settings struct {
 func settingsOf(r *program.Reloader) settings {
 	s := settings{
 		Watched: r.Watcher.Sources.Namespaces, Rolled: r.Actuator.Actuate.Namespaces, Kinds: r.Watcher.Sources.Kinds,
+		Unwatched: r.Watcher.Sources.IgnoreNamespaces, Unrolled: r.Actuator.Actuate.IgnoreNamespaces,
 		Selector: r.Watcher.Sources.Selector, NamespaceSelector: r.Watcher.Sources.NamespaceSelector,
 		RollAll: r.Actuator.Actuate.RollAll, Rollouts: r.Actuator.Actuate.ArgoRollouts,
 		Delete: r.Actuator.Actuate.RollOnDelete, Create: r.Actuator.Actuate.RollOnCreate, Ignored: r.Actuator.Actuate.IgnoreWorkloadKinds,
@@ -64,6 +68,9 @@ func settingsOf(r *program.Reloader) settings {
 		Strategy: r.Actuator.Actuate.ReloaderStrategy,
 		State:    r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
 		Settle: r.Actuator.Actuate.Settle, SettleMax: r.Actuator.Actuate.SettleMax,
+	}
+	if s.Replica = r.Actuator.Actuate.LeaderElect; s.Replica {
+		s.Lease = r.Actuator.Actuate.LeaseNamespace
 	}
 	for _, note := range r.Notes {
 		s.Notes = append(s.Notes, note.Setting)
@@ -75,6 +82,10 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 	scoped := func(namespaces ...string) func(*settings) {
 		return func(s *settings) { s.Watched, s.Rolled = namespaces, namespaces }
 	}
+	ignoring := func(namespaces ...string) func(*settings) {
+		return func(s *settings) { s.Unwatched, s.Unrolled = namespaces, namespaces }
+	}
+	noted := func(flags ...string) func(*settings) { return func(s *settings) { s.Notes = flags } }
 	same := func(*settings) {}
 	for _, tt := range []struct {
 		name string
@@ -90,7 +101,16 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			"--namespaces-to-ignore of all",
 			Environment{},
 			[]string{"--namespaces-to-ignore=a,b"},
-			func(s *settings) { s.NamespaceSelector = "kubernetes.io/metadata.name notin (a,b)" },
+			ignoring("a", "b"),
+		},
+		{
+			"--namespaces-to-ignore of what no namespace is called has no effect",
+			Environment{},
+			[]string{"--namespaces-to-ignore=a, b,,C,a"},
+			func(s *settings) {
+				ignoring("a")(s)
+				s.Notes = []string{"--namespaces-to-ignore", "--namespaces-to-ignore", "--namespaces-to-ignore"}
+			},
 		},
 		{
 			"--namespaces-to-ignore of named ones has no effect",
@@ -108,6 +128,21 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
 		},
 		{
+			"--namespace-selector as Reloader's chart quotes it",
+			Environment{},
+			[]string{`--namespace-selector="team=shop,stage in (a,b)"`},
+			func(s *settings) { s.NamespaceSelector = "team=shop,stage in (a,b)" },
+		},
+		{
+			"--namespace-selector of which Reloader reads only a part",
+			Environment{},
+			[]string{`--namespace-selector="team:shop,stage:a"`},
+			func(s *settings) {
+				s.NamespaceSelector = "team=shop,stage=a"
+				s.Notes = []string{"--namespace-selector"}
+			},
+		},
+		{
 			"--namespace-selector given twice",
 			Environment{},
 			[]string{"--namespace-selector=team:shop", "--namespace-selector", "stage"},
@@ -117,7 +152,10 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			"--namespace-selector with --namespaces-to-ignore",
 			Environment{},
 			[]string{"--namespace-selector=team", "--namespaces-to-ignore=a"},
-			func(s *settings) { s.NamespaceSelector = "team,kubernetes.io/metadata.name notin (a)" },
+			func(s *settings) {
+				ignoring("a")(s)
+				s.NamespaceSelector = "team"
+			},
 		},
 		{
 			"--namespace-selector of named namespaces has no effect",
@@ -143,6 +181,9 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		},
 		{"--ignored-workload-types jobs", Environment{}, []string{"--ignored-workload-types=jobs"}, func(s *settings) { s.Recreates = false }},
 		{"--log-format json", Environment{}, []string{"--log-format=json"}, func(s *settings) { s.Format = "json" }},
+		{"--log-format of another tool", Environment{}, []string{"--log-format=JSON"}, noted("--log-format")},
+		{"--log-level of another tool", Environment{}, []string{"--log-level=loud"}, noted("--log-level")},
+		{"--log-level empty", Environment{}, []string{"--log-level="}, noted("--log-level")},
 		{"--log-level trace", Environment{}, []string{"--log-level=trace"}, func(s *settings) { s.Level = "debug" }},
 		{"--log-level warning", Environment{}, []string{"--log-level=warning"}, func(s *settings) { s.Level = "warn" }},
 		{"--log-level panic", Environment{}, []string{"--log-level=PANIC"}, func(s *settings) { s.Level = "error" }},
@@ -155,10 +196,22 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			func(s *settings) { s.Ignored, s.Starts, s.Recreates = []string{"cronjobs"}, false, false },
 		},
 		{"--reload-on-create false", Environment{}, []string{"--reload-on-create=false"}, same},
+		{"--reload-on-create empty", Environment{}, []string{"--reload-on-create="}, same},
+		{"--reload-on-create TRUE is off", Environment{}, []string{"--reload-on-create=TRUE"}, noted("--reload-on-create")},
+		{"--reload-on-delete 1 is off", Environment{}, []string{"--reload-on-delete=1"}, noted("--reload-on-delete")},
+		{"--reload-on-create given twice counts the last time", Environment{}, []string{"--reload-on-create=true", "--reload-on-create=false"}, same},
+		{"--is-Argo-Rollouts yes is off", Environment{}, []string{"--is-Argo-Rollouts=yes"}, noted("--is-Argo-Rollouts")},
 		{"--reload-on-delete false", Environment{}, []string{"--reload-on-delete=false"}, same},
 		{"--is-Argo-Rollouts", Environment{}, []string{"--is-Argo-Rollouts=true"}, func(s *settings) { s.Rollouts = true }},
 		{"--is-Argo-Rollouts false", Environment{}, []string{"--is-Argo-Rollouts=false"}, same},
 		{"--sync-after-restart", Environment{}, []string{"--sync-after-restart"}, same},
+		{
+			"--enable-ha",
+			environment("POD_NAME", "reloader-1", "POD_NAMESPACE", "tools"),
+			[]string{"--enable-ha=true"},
+			func(s *settings) { s.Replica, s.Lease = true, "tools" },
+		},
+		{"a temporary directory", Environment{}, []string{"--state-dir="}, func(s *settings) { s.State = "" }},
 		{"--enable-ha false", Environment{}, []string{"--enable-ha=false"}, same},
 		{"--enable-csi-integration false", Environment{}, []string{"--enable-csi-integration=false"}, same},
 		{
@@ -173,6 +226,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{"--enable-pprof at --pprof-addr", Environment{}, []string{"--enable-pprof", "--pprof-addr=:1234"}, func(s *settings) { s.Pprof = ":1234" }},
 		{"an annotation flag with its default", Environment{}, []string{"--auto-annotation=reloader.stakater.com/auto"}, same},
 		{"--webhook-url", Environment{}, []string{"--webhook-url=https://example.com"}, func(s *settings) { s.Webhook = "https://example.com" }},
+		{"ALERT_ON_RELOAD without an address", environment("ALERT_ON_RELOAD", "true"), nil, same},
 		{"ALERT_ON_RELOAD false", environment("ALERT_ON_RELOAD", "false"), nil, same},
 		{"ALERT_ON_RELOAD", environment("ALERT_ON_RELOAD", "true", "ALERT_WEBHOOK_URL", "https://example.com"), nil, same},
 		{
@@ -224,9 +278,15 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"replicas", Environment{}, []string{"--enable-ha"}, `--enable-ha: "true", want false: one process keeps its own streams`},
+		{"a replica without a name", environment("POD_NAMESPACE", "shop"), []string{"--enable-ha"}, `POD_NAME: "", want the one of this pod with --enable-ha`},
+		{"a replica of no namespace", environment("POD_NAME", "a"), []string{"--enable-ha"}, `POD_NAMESPACE: "", want the one of this pod with --enable-ha`},
+		{
+			"replicas that call a webhook",
+			environment("POD_NAME", "a", "POD_NAMESPACE", "shop"),
+			[]string{"--enable-ha", "--webhook-url=https://example.com"},
+			`--enable-ha: "true", want false with --webhook-url, which every replica would call`,
+		},
 		{"a webhook", Environment{}, []string{"--webhook-url=example"}, "--webhook-url: "},
-		{"an alert", environment("ALERT_ON_RELOAD", "true"), nil, "ALERT_WEBHOOK_URL: "},
 		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
 		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
 		{
@@ -236,13 +296,8 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 			`--resources-to-ignore: "configmaps,secrets", want configmaps or secrets, not both`,
 		},
 		{"a strategy", Environment{}, []string{"--reload-strategy=default"}, `--reload-strategy: "default", want env-vars or annotations`},
-		{"a level", Environment{}, []string{"--log-level=loud"}, `--log-level: "loud", want trace`},
-		{"a format", Environment{}, []string{"--log-format=xml"}, `--log-format: "xml", want json, or empty for text`},
-		{"a boolean", Environment{}, []string{"--reload-on-create=maybe"}, `--reload-on-create: "maybe", want true or false`},
-		{"another boolean", Environment{}, []string{"--is-Argo-Rollouts=yes"}, `--is-Argo-Rollouts: "yes", want true or false`},
 		{"an address", Environment{}, []string{"--enable-pprof", "--pprof-addr=nowhere"}, `--pprof-addr: "nowhere", want host:port or :port`},
 		{"a namespace", Environment{}, []string{"--namespaces=Shop"}, `--namespaces: "Shop", want the name of a namespace`},
-		{"a namespace to ignore", Environment{}, []string{"--namespaces-to-ignore=a b"}, `--namespaces-to-ignore: "a b", want the name of a namespace`},
 		{"the namespace of the environment", Environment{Namespace: "-"}, nil, `KUBERNETES_NAMESPACE: "-", want the name of a namespace`},
 		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
 		{"a selector of sources", Environment{}, []string{"--resource-label-selector=="}, `--resource-label-selector: "=", want a label selector: `},
@@ -255,7 +310,6 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 			`--auto-annotation and secret-annotation: both are "a/b"`,
 		},
 		{"a debounce", Environment{}, []string{"--settle=-1s"}, `--settle: "-1s", want 0 or more`},
-		{"no directory", Environment{}, []string{"--state-dir="}, "--state-dir: is empty, want a directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := translate(t, tt.env, tt.args...)
@@ -286,7 +340,7 @@ func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	_, err := translate(t, environment("ALERT_ON_RELOAD", "true"), "--enable-ha", "--log-format=xml", "--namespaces=A,B", "--auto-annotation=x y")
+	_, err := translate(t, environment("KUBERNETES_NAMESPACE", "-"), "--enable-ha", "--reload-strategy=x", "--namespaces=A,B", "--auto-annotation=x y")
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 6 {
 		t.Errorf("got %v, want six lines", err)
 	}

@@ -55,11 +55,11 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 		{"a flag that Reloader does not have", []string{"--reload-everything"}, []string{"error: unknown flag: --reload-everything"}},
 		{
 			"all that cannot be done at once",
-			[]string{"--enable-ha", "--log-format=xml"},
+			[]string{"--enable-ha", "--reload-strategy=default"},
 			[]string{
-				`error: --enable-ha: "true", want false: one process keeps its own streams, which replicas cannot share. ` +
-					"Install the chart with actuator.replicas: 3, or run watcher and actuator with a NATS of your own",
-				`error: --log-format: "xml", want json, or empty for text`,
+				`error: POD_NAME: "", want the one of this pod with --enable-ha`,
+				`error: POD_NAMESPACE: "", want the one of this pod with --enable-ha`,
+				`error: --reload-strategy: "default", want env-vars or annotations`,
 			},
 		},
 	} {

@@ -1,8 +1,11 @@
 package reloader
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,4 +59,48 @@ func TestAChangeMadeWhileItIsDownIsFoundAtTheStart(t *testing.T) {
 	r.stop()
 	r.secret("db", map[string]string{"password": "two"})
 	r.rolls("web", func() { r.start() })
+}
+
+// TestTheRecordsOfWorkloadsStandForALostState keeps the key, under which the records were made.
+func TestTheRecordsOfWorkloadsStandForALostState(t *testing.T) {
+	r := newRig(t)
+	key := filepath.Join(r.dir, "key")
+	if err := os.WriteFile(key, []byte("cmVwbGFjZSB0aGlzIGtleSBieSBvbmUgb2YgeW91ciBvd24h\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"changed", "same"} {
+		r.secret(name, map[string]string{"password": "one"})
+		r.deploy(name, auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, name) })
+	}
+	r.start("--fingerprint-key-file", key)
+	for _, name := range []string{"changed", "same"} {
+		r.rolls(name, func() { r.secret(name, map[string]string{"password": "two"}) })
+	}
+	r.stop()
+	if err := os.RemoveAll(filepath.Join(r.dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	r.secret("changed", map[string]string{"password": "three"})
+	r.label("same")
+	before := r.writes("changed")
+	r.leaves("same", func() { r.start("--fingerprint-key-file", key) })
+	if rolled := r.writes("changed") - before; rolled != 1 {
+		t.Errorf("changed was rolled %d times, want once", rolled)
+	}
+}
+
+func TestAStateOfAnotherProcessIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	dir := filepath.Join(r.dir, "state")
+	out, err := exec.CommandContext(t.Context(), command.Binary(), "--state-dir", dir).CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("got %v, want exit code 1", err)
+	}
+	want := "error: --state-dir: lock " + dir + ": another process uses the directory, want a directory of its own that this program may write to"
+	if got := strings.TrimSpace(string(out)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	r.program.Kill()
+	r.start() // A process that is killed leaves no lock.
 }

@@ -1,0 +1,34 @@
+package reloader
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/program"
+)
+
+// note has something logged about a setting that was accepted and does not do what it says.
+func note(r *program.Reloader, setting, effect string) {
+	r.Notes = append(r.Notes, program.Note{Setting: setting, Text: effect})
+}
+
+// isOn reports whether a flag that is text in Reloader is on. As there, only "true" turns it on.
+func isOn(r *program.Reloader, flag, text string) bool {
+	switch text {
+	case "true":
+		return true
+	case "false", "":
+	default:
+		note(r, flag, fmt.Sprintf("off, because only true turns it on, not %q", text))
+	}
+	return false
+}
+
+// noteColons says in which items of a selector Reloader does not read everything.
+func noteColons(r *program.Reloader, flag string, items []string) {
+	for _, item := range items {
+		if strings.Count(item, ":") > 1 {
+			note(r, flag, fmt.Sprintf("every value of %q counts, of which Reloader reads only the first", item))
+		}
+	}
+}
