@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Write is what one patch writes on a workload.
@@ -79,11 +81,16 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	return p, nil
 }
 
-// subject returns a digest of the changes that a roll is for, whatever the record says of others.
+// subject returns a digest of the changes that a roll is for, whatever the record says of others. The resourceVersion of a Secret or a ConfigMap
+// tells its content, so their fingerprints do not count: another replica may have another key for them.
 func (write Write) subject() string {
 	var about []string
 	for _, change := range write.Changes {
-		about = append(about, change.Source.String()+"="+write.Rolled[change.Source.String()].String())
+		rolled := write.Rolled[change.Source.String()]
+		if kind := change.Source.Kind; (kind == events.KindSecret || kind == events.KindConfigMap) && !rolled.IsDeleted() {
+			rolled.Fingerprint = ""
+		}
+		about = append(about, change.Source.String()+"="+rolled.String())
 	}
 	slices.Sort(about)
 	return revisionOf(strings.Join(about, "\n"), "")
