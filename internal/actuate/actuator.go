@@ -52,7 +52,7 @@ func New(options Options) (*Actuator, error) {
 	}}
 	a.snapshots = &a.newest
 	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
-	a.reflectors = newReflectors(options.clients(), options.Namespaces, a.kinds, a.index, options.Reloader, a.log)
+	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
@@ -118,6 +118,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	consuming.Go(func() {
 		defer stop()
 		failure = a.bus.Consume(leading, consumeOptions(a.options, a.metrics.reject), func(ctx context.Context, d *events.Delivery) {
+			a.reflectors.look(d.Change.Source.Namespace)
 			select {
 			case l.deliveries <- d:
 			case <-ctx.Done():

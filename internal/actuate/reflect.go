@@ -21,29 +21,33 @@ type reflectors struct {
 	clients    workload.Clients
 	kinds      workload.Kinds
 	namespaces []string
-	index      *index
-	log        *slog.Logger
+	// outside is the field selector that leaves out what is in ignored namespaces.
+	outside string
+	index   *index
+	log     *slog.Logger
 
 	// reloader says that workloads that may not be watched are listed again and again.
 	reloader bool
 
 	mu sync.Mutex
+	// pollers are those of the workloads that may not be watched now.
+	pollers map[*poller]struct{}
 	// unwatchable has the resources of which it was said that they may not be watched.
 	unwatchable map[string]bool
 	waiting     map[string]error // "deployments in shop" -> why it is not listed yet; gone once it is
 	done        chan struct{}
 }
 
-func newReflectors(
-	clients workload.Clients, namespaces []string, kinds workload.Kinds, index *index, reloader bool, log *slog.Logger,
-) *reflectors {
+func newReflectors(options Options, kinds workload.Kinds, index *index, log *slog.Logger) *reflectors {
+	namespaces := options.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		clients: clients, kinds: kinds, namespaces: namespaces, index: index, reloader: reloader, log: log,
-		unwatchable: make(map[string]bool),
-		waiting:     make(map[string]error), done: make(chan struct{}),
+		clients: options.clients(), kinds: kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
+		index: index, reloader: options.Reloader, log: log,
+		pollers: make(map[*poller]struct{}), unwatchable: make(map[string]bool),
+		waiting: make(map[string]error), done: make(chan struct{}),
 	}
 	for _, kind := range kinds {
 		for _, namespace := range namespaces {
@@ -73,12 +77,12 @@ func (r *reflectors) run(ctx context.Context) {
 func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace string) {
 	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(place(k, namespace)) }}
 	if k.Component == "" {
-		r.reflector(k, store, func() {}).RunWithContext(ctx)
+		r.keep(ctx, k, store, func() {})
 		return
 	}
 	for r.awaitInstalled(ctx, k, namespace) {
 		installed, remove := context.WithCancel(ctx)
-		r.reflector(k, store, remove).RunWithContext(installed)
+		r.keep(installed, k, store, remove)
 		remove()
 		if ctx.Err() == nil {
 			store.clear()
@@ -86,24 +90,41 @@ func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace str
 	}
 }
 
-// reflector returns what reflects a kind in a namespace. It calls removed when the API server no longer serves the kind.
-func (r *reflectors) reflector(k workload.Kind, store *kindStore, removed func()) *cache.Reflector {
-	client, where := k.Objects(r.clients, store.namespace), place(k, store.namespace)
+// keep keeps a store equal to the API server until the context is done. It calls removed when the API server no longer serves the kind.
+func (r *reflectors) keep(ctx context.Context, k workload.Kind, store *kindStore, removed func()) {
+	where := place(k, store.namespace)
 	check := func(ctx context.Context, err error) {
 		r.denied(ctx, where, kube.MissingPermission(where, manifestOf(k), err))
 		if apierrors.IsNotFound(err) {
 			removed()
 		}
 	}
+	for ctx.Err() == nil {
+		watching, refused := context.WithCancel(ctx)
+		r.reflector(k, store, check, refused).RunWithContext(watching)
+		refused()
+		if ctx.Err() == nil {
+			r.poll(ctx, k, store, check)
+		}
+	}
+}
+
+// reflector returns what reflects a kind in a namespace. It calls check with the result of each request, and refused when a watch is refused that
+// it may do without.
+func (r *reflectors) reflector(k workload.Kind, store *kindStore, check func(context.Context, error), refused func()) *cache.Reflector {
+	client, where := k.Objects(r.clients, store.namespace), place(k, store.namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = r.outside
 			list, err := client.List(ctx, options)
 			check(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = r.outside
 			events, err := client.Watch(ctx, options)
 			if ended := r.unwatched(ctx, where, err); ended != nil {
+				refused()
 				return ended, nil
 			}
 			check(ctx, err)
@@ -116,7 +137,6 @@ func (r *reflectors) reflector(k workload.Kind, store *kindStore, removed func()
 	}
 	options := cache.ReflectorOptions{Name: where, TypeDescription: k.Name}
 	if r.reloader {
-		options.Backoff = listOnly()
 		return cache.NewReflectorWithOptions(listThenWatch{source}, k.Example, store, options)
 	}
 	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, from), k.Example, store, options)

@@ -15,11 +15,11 @@ var errInUse = errors.New("another process uses the directory")
 // lockDir makes a directory if there is none, and takes its lock, which ends with the file or the process: a process that is killed leaves none.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err //nolint:wrapcheck // its text has the operation and the path
+		return nil, err
 	}
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // its text has the operation and the path
+		return nil, err
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -48,12 +48,7 @@ func (r *rig) apply(manifests string) {
 // startAsReloader starts the command with the permissions of Reloader, which are reloadersRole or a part of it.
 func (r *rig) startAsReloader(role string, args ...string) {
 	r.Helper()
-	r.apply(role)
-	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, "theirs")
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.start(append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	r.start(append([]string{"--kubeconfig", r.theirs(role)}, args...)...)
 }
 
 // says fails the test unless the command has logged a text so often, and no error.

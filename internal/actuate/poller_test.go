@@ -1,0 +1,231 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// listing is an API server of Deployments, one in each namespace, which may only be listed. The number is the resourceVersion.
+type listing struct {
+	mu       sync.Mutex
+	version  int
+	versions map[string]int
+	fault    error
+	// lists are the namespaces that were listed, "" for all of them.
+	lists []string
+}
+
+// change changes what is there.
+func (l *listing) change(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *listing) write(namespace string) {
+	l.change(func() {
+		l.version++
+		l.versions[namespace] = l.version
+	})
+}
+
+func (l *listing) list(_ context.Context, namespace string, _ metav1.ListOptions) (runtime.Object, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lists = append(l.lists, namespace)
+	if l.fault != nil {
+		return nil, l.fault
+	}
+	list := &appsv1.DeploymentList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(l.version)}}
+	for in, version := range l.versions {
+		if namespace == "" || namespace == in {
+			list.Items = append(list.Items, appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+				Name: "web", Namespace: in, UID: types.UID("uid-" + in), ResourceVersion: strconv.Itoa(version),
+			}})
+		}
+	}
+	return list, nil
+}
+
+// polled runs a poller of some namespaces until the test ends.
+func polled(t *testing.T, namespaces ...string) (*listing, *index, *poller) {
+	t.Helper()
+	l := &listing{versions: make(map[string]int)}
+	for _, namespace := range namespaces {
+		l.write(namespace)
+	}
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key, []events.Source) {})
+	kinds := workload.BuiltIn()
+	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
+	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	synctest.Wait()
+	return l, x, p
+}
+
+// after does something and waits, and returns what was listed meanwhile.
+func (l *listing) after(d time.Duration, do ...func()) []string {
+	l.change(func() { l.lists = nil })
+	for _, each := range do {
+		each()
+	}
+	<-time.After(d)
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lists
+}
+
+func known(x *index, namespace string) string {
+	if w := x.get(workload.Key{Kind: "deployment", Namespace: namespace, Name: "web"}); w != nil {
+		return w.Version
+	}
+	return ""
+}
+
+func TestAnIdleClusterIsListedTwiceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, x, _ := polled(t, "bank", "shop")
+		if diff := cmp.Diff([]string{""}, l.after(quietInterval)); diff != "" {
+			t.Error(diff)
+		}
+		if known(x, "bank") != "1" || known(x, "shop") != "2" {
+			t.Errorf("known: got %q and %q", known(x, "bank"), known(x, "shop"))
+		}
+		l.write("shop")
+		l.change(func() { delete(l.versions, "bank") })
+		if diff := cmp.Diff([]string{"", ""}, l.after(2*quietInterval)); diff != "" {
+			t.Error(diff)
+		}
+		if known(x, "bank") != "" || known(x, "shop") != "3" {
+			t.Errorf("known: got %q and %q", known(x, "bank"), known(x, "shop"))
+		}
+	})
+}
+
+func TestANamespaceIsListedWhileItsWorkloadsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, x, p := polled(t, "bank", "shop")
+		l.after(quietInterval)
+		l.write("shop")
+		look := func() { p.look("shop") }
+		if diff := cmp.Diff([]string{"shop"}, l.after(0, look)); diff != "" {
+			t.Error(diff)
+		}
+		if known(x, "shop") != "3" || known(x, "bank") != "1" {
+			t.Errorf("known: got %q and %q", known(x, "shop"), known(x, "bank"))
+		}
+		if got := l.after(busyInterval/2, look); len(got) > 0 {
+			t.Errorf("asked again at once: it listed %q, want nothing yet", got)
+		}
+		for range 5 {
+			l.write("shop")
+			if diff := cmp.Diff([]string{"shop"}, l.after(busyInterval)); diff != "" {
+				t.Errorf("while it changes: %s", diff)
+			}
+		}
+		lists := l.after(10 * quietInterval)
+		if one := slices.DeleteFunc(slices.Clone(lists), func(namespace string) bool { return namespace == "" }); len(one) > 4 {
+			t.Errorf("when nothing changes any more: it was listed %d times alone, want 4 at most", len(one))
+		}
+		if all := slices.DeleteFunc(lists, func(namespace string) bool { return namespace != "" }); len(all) != 10 {
+			t.Errorf("all were listed %d times, want 10", len(all))
+		}
+	})
+}
+
+func TestManyNamespacesAreListedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces []string
+		for i := range 2 * manyNamespaces {
+			namespaces = append(namespaces, fmt.Sprintf("team-%d", i))
+		}
+		l, x, p := polled(t, namespaces...)
+		for _, namespace := range namespaces {
+			l.write(namespace)
+		}
+		lists := l.after(busyInterval/2, func() {
+			for _, namespace := range namespaces {
+				p.look(namespace)
+			}
+		})
+		if len(lists) > manyNamespaces+1 || !slices.Contains(lists, "") {
+			t.Errorf("it listed %q, want all at once", lists)
+		}
+		for _, namespace := range namespaces {
+			if want := strconv.Itoa(l.versions[namespace]); known(x, namespace) != want {
+				t.Errorf("known of %s: got %q, want %s", namespace, known(x, namespace), want)
+			}
+		}
+	})
+}
+
+func TestAListThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, x, p := polled(t, "shop")
+		l.change(func() { l.fault = errors.New("no") })
+		if got := l.after(10*busyInterval, func() { p.look("shop") }); len(got) < 5 || len(got) > 11 {
+			t.Errorf("it listed %d times, want once each %s", len(got), busyInterval)
+		}
+		l.change(func() { l.fault = nil })
+		l.after(busyInterval)
+		if known(x, "shop") != "1" {
+			t.Error("it is not known after the fault")
+		}
+		l.change(func() { l.fault = errors.New("no") })
+		l.after(20 * quietInterval)
+		l.change(func() { l.fault = nil })
+		l.write("shop")
+		l.after(busyInterval)
+		if known(x, "shop") != "2" {
+			t.Error("it is not known after a long fault")
+		}
+	})
+}
+
+func TestAnOldListOfEverythingIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, x, _ := polled(t, "bank", "shop")
+		l.after(quietInterval)
+		version := 0
+		l.change(func() {
+			version, l.version = l.version, 1
+			delete(l.versions, "shop")
+		})
+		l.after(quietInterval)
+		if known(x, "shop") == "" {
+			t.Error("a workload is gone that an older list does not have")
+		}
+		l.change(func() { l.version = version + 1 })
+		l.after(busyInterval)
+		if known(x, "shop") != "" {
+			t.Error("a workload is known that a newer list does not have")
+		}
+	})
+}
