@@ -124,11 +124,11 @@ func (b *bench) addMemory(c contender, name string, size func(process.Memory) in
 	const mb = 1e6
 	total := 0.0
 	for _, p := range c.processes() {
-		used, err := p.Memory()
+		m, err := p.Memory()
 		if err != nil {
 			return err
 		}
-		part := float64(size(used)) / mb
+		part := float64(size(m)) / mb
 		total += part
 		if of, known := ofProgram[p.Name()]; known {
 			b.results.add(name+of, c, part)
