@@ -27,13 +27,16 @@ var annotatingOrRestarting = strategy{
 		return append(restart, annotate("/metadata/annotations", w.stored.metaTraced, m)...)
 	},
 	revision: func(p parts) string {
-		switch {
-		case !p.restarts:
-			return annotating.revision(p)
-		case p.restartAt == "": // Someone has called it off.
-			return ""
+		ofTemplate, ofRestart := annotating.revision(p), p.meta.Annotations[annotationRevision]
+		if p.restartAt == "" {
+			ofRestart = "" // Someone has called it off.
 		}
-		return p.meta.Annotations[annotationRevision]
+		// Whoever asks for the other way has not taken back what was rolled in this one: the record says which it was.
+		recorded := revisionOf(p.meta.Annotations[annotationRolled], p.meta.Annotations[annotationReverted])
+		if ofTemplate == recorded || !p.restarts && ofRestart != recorded {
+			return ofTemplate
+		}
+		return ofRestart
 	},
 }
 

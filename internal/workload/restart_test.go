@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // restarting reads a Rollout that asks for restarts, with a restartAt and a status.
@@ -136,5 +138,51 @@ func TestTheRevisionOfARestartIsOnTheRollout(t *testing.T) {
 	}
 	if w := restarting(t, revision, "", `{}`); w.Revision != "" {
 		t.Errorf("revision of a restart that was called off: got %q, want none", w.Revision)
+	}
+}
+
+func TestAnotherStrategyTakesNoRollBack(t *testing.T) {
+	record := `{"secret/db":"` + fp("a") + `@9/u#*"}`
+	rolled := revisionOf(record, "")
+	const at = "2026-03-04T05:06:08Z"
+	tests := []struct {
+		name string
+		// strategy is that of now; own and template are the revisions on the Rollout and on its pod template.
+		strategy, own, template, restartAt string
+		want                               string
+	}{
+		{"restart, after a roll by the template", "restart", "", rolled, "", rolled},
+		{"restart, after a roll by the template and a restart by hand", "restart", "", rolled, at, rolled},
+		{"none, after a restart", "rollout", rolled, "", at, rolled},
+		{"none, after a restart and an earlier roll by the template", "rollout", rolled, "r0", at, rolled},
+		{"none, after a restart that was called off", "rollout", rolled, "r0", "", "r0"},
+		{"restart, and the template was taken back", "restart", "", "r0", "", ""},
+		{"restart, which was called off", "restart", rolled, "r0", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			object := rolloutOf(t, `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1},
+				"spec":{"template":{"metadata":{"labels":{"app":"web"}}}},"status":{}}`)
+			set := func(value any, fields ...string) {
+				if value == "" {
+					return
+				}
+				if err := unstructured.SetNestedField(object.Object, value, fields...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(test.strategy, "metadata", "annotations", annotationRolloutStrategy)
+			set(record, "metadata", "annotations", annotationRolled)
+			set(test.own, "metadata", "annotations", annotationRevision)
+			set(test.template, "spec", "template", "metadata", "annotations", annotationRevision)
+			set(test.restartAt, "spec", "restartAt")
+			w, ok := Read(ArgoRollout(), object, Reading{})
+			if !ok {
+				t.Fatal("it cannot be read")
+			}
+			if w.Revision != test.want || w.AtRecord() != (test.want == rolled) {
+				t.Errorf("got revision %q, at its record: %t; want %q", w.Revision, w.AtRecord(), test.want)
+			}
+		})
 	}
 }
