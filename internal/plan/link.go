@@ -35,7 +35,8 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 		return false
 	}
 	if now.Verb == events.VerbDeleted {
-		return !link.Written.IsZero() && now.Time.After(link.Written) // The event has no resourceVersion of the deletion.
+		// The event has no resourceVersion of the deletion, only the time by another clock. As elsewhere, what is not certain is rolled.
+		return !link.Written.IsZero() && now.Time.Add(clockMargin).After(link.Written)
 	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})
 	q.date()
