@@ -26,8 +26,9 @@ type question struct {
 	source   events.Source
 	// linked says that the workload has come to want the source: its last event matters if its change is newer than that.
 	linked bool
-	// again says that it is asked a second time.
+	// again says that it is asked a second time, and seen is the id of the event that was the first answer, empty if there was none.
 	again bool
+	seen  string
 }
 
 // recaller reads the last event of a source from the stream again, for one workload. Nothing of it is on the stream: what is asked is lost
@@ -36,7 +37,8 @@ type recaller struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
 	log  *slog.Logger
-	// answers has an event for each question, in no order. A question about a source without an event has none.
+	// answers has an event for each question, in no order. A question about a source without an event has none, nor has one that is asked again if
+	// the answer is the same.
 	answers chan answer
 
 	mu     sync.Mutex
@@ -79,9 +81,9 @@ func (r *recaller) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		q, wait := r.next()
 		if wait <= 0 {
-			r.answer(ctx, q)
+			seen := r.answer(ctx, q)
 			if q.linked && !q.again {
-				q.again = true
+				q.again, q.seen = true, seen
 				r.askAfter(q, recallAgain)
 			}
 			continue
@@ -110,31 +112,33 @@ func (r *recaller) next() (question, time.Duration) {
 	return question{}, wait
 }
 
-// answer reads the event until that succeeds, and waits until the loop takes it.
-func (r *recaller) answer(ctx context.Context, q question) {
+// answer reads the event until that succeeds, and waits until the loop takes it. It returns the id of the event, empty if there is none.
+func (r *recaller) answer(ctx context.Context, q question) string {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
 	for {
 		delivery, err := r.read(ctx, q.source)
 		switch {
 		case errors.Is(err, events.ErrNotFound):
-			return
+			return ""
+		case err == nil && q.again && delivery.Change.ID() == q.seen:
+			return q.seen
 		case err == nil:
 			select {
 			case r.answers <- answer{question: q, delivery: delivery}:
 			case <-ctx.Done():
 			}
-			return
+			return delivery.Change.ID()
 		}
 		if reject, ok := errors.AsType[*events.RejectError](err); ok {
 			r.log.WarnContext(ctx, "last event not readable", "source", q.source.String(), "namespace", q.source.Namespace, "err", reject)
-			return
+			return ""
 		}
 		delay := backoff.Step()
 		r.log.WarnContext(ctx, "cannot read the last event; retrying", "source", q.source.String(), "namespace", q.source.Namespace,
 			"retry_in", delay, "err", err)
 		select {
 		case <-ctx.Done():
-			return
+			return ""
 		case <-time.After(delay):
 		}
 	}

@@ -160,3 +160,46 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 		<-ended
 	})
 }
+
+// What is decided twice is told twice where nothing on the workload says that it was decided, as in a dry run.
+func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		versions []string
+		want     int
+	}{
+		{"the same event", []string{"1", "1"}, 1},
+		{"a later event", []string{"1", "2"}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reads := 0
+				r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
+					reads++
+					return &events.Delivery{Change: events.Change{Source: source, UID: "uid", ResourceVersion: tt.versions[reads-1]}}, nil
+				}, slog.New(slog.DiscardHandler))
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					r.run(ctx)
+					close(ended)
+				}()
+				r.ask(question{workload: workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, source: db, linked: true})
+				answers := 0
+				for later := time.After(time.Hour); later != nil; {
+					select {
+					case <-r.answers:
+						answers++
+					case <-later:
+						later = nil
+					}
+				}
+				stop()
+				<-ended
+				if answers != tt.want || reads != 2 {
+					t.Errorf("%d answers of %d reads, want %d of 2", answers, reads, tt.want)
+				}
+			})
+		})
+	}
+}
