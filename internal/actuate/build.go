@@ -34,7 +34,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, o.PatchWorkers, o.Tracer, now)
-	following := newFollowing(s.index, o)
+	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	unfinished := unfinished(gathering, patcher, following)
 	canaries := newCanaries(s.index, unfinished)

@@ -133,7 +133,8 @@ func patcherOf(options Options, x *index) *patcher {
 
 // followingOf follows rollouts with the options of an actuator.
 func followingOf(options Options, x *index) *following {
-	return newFollowing(x, options)
+	kinds, _ := options.Kinds()
+	return newFollowing(x, kinds, options)
 }
 
 // resumerOf is a resumer with the options of an actuator.

@@ -23,6 +23,7 @@ const (
 	reasonTimedOut         = "timed-out"
 	reasonSuperseded       = "superseded"
 	reasonReverted         = "reverted"
+	reasonUnwatched        = "unwatched"
 )
 
 // ending is a rollout that has ended, and how.
@@ -38,6 +39,9 @@ type following struct {
 	tracer trace.Tracer
 	index  *index
 	now    func() time.Time
+	// kinds and namespaces are those whose workloads the index has. Without namespaces it has those of all.
+	kinds      workload.Kinds
+	namespaces []string
 	// timeout is --rollout-timeout: how long a rollout may make no progress.
 	timeout time.Duration
 	// revertDelays are Options.RevertDelays.
@@ -48,9 +52,9 @@ type following struct {
 	reported map[workload.Key]string
 }
 
-func newFollowing(index *index, o Options) *following {
+func newFollowing(index *index, kinds workload.Kinds, o Options) *following {
 	return &following{
-		index: index, timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
+		index: index, kinds: kinds, namespaces: o.Namespaces, timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
 		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
 	}
 }
@@ -129,6 +133,12 @@ func (f *following) supersede(started events.Outcome) (ending, bool) {
 	return ending{}, false
 }
 
+// watches reports whether a workload would be known if there were one. An earlier actuator may have had other options.
+func (f *following) watches(key workload.Key) bool {
+	_, known := f.kinds.Named(key.Kind)
+	return known && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, key.Namespace))
+}
+
 // review ends the rollout of a workload if its state says so. The state is nil if it is gone.
 func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool) {
 	if w == nil {
@@ -138,6 +148,8 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 	switch {
 	case r == nil:
 		return ending{}, false
+	case w == nil && !f.watches(key):
+		return f.end(key, events.VerbSkipped, reasonUnwatched, "the actuator no longer watches workloads of this kind or namespace"), true
 	case w == nil || w.ID.UID != r.started.Workload.UID:
 		return f.end(key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
 	case w.Generation < r.started.Generation: // a state from before the rollout

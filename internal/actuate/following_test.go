@@ -105,3 +105,35 @@ func TestARolloutThatTakesTooLongEnds(t *testing.T) {
 		t.Errorf("got %+v, want the end of slow", ended)
 	}
 }
+
+func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	argo := *w
+	argo.ID.Kind = "rollout"
+	for _, tt := range []struct {
+		name    string
+		of      *workload.Workload
+		options func(*Options)
+		want    string
+	}{
+		{"a workload that is gone", w, func(*Options) {}, "workload-gone"},
+		{"a kind that is ignored now", w, func(o *Options) { o.IgnoreWorkloadKinds = []string{"deployments"} }, "unwatched"},
+		{"a namespace that is left out now", w, func(o *Options) { o.Namespaces = []string{"another"} }, "unwatched"},
+		{"a workload that is gone from a namespace of several", w, func(o *Options) { o.Namespaces = []string{"another", "shop"} }, "workload-gone"},
+		{"a Rollout, without --argo-rollouts", &argo, func(*Options) {}, "unwatched"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := testOptions()
+			tt.options(&options)
+			l := loopOf(t, options)
+			l.rollouts.following.resume(t.Context(), rolledOut(tt.of, "r1", 2))
+			l.rollouts.review(t.Context(), tt.of.Key())
+			if len(l.outbox.waiting) != 1 {
+				t.Fatalf("%d outcomes are told, want its end", len(l.outbox.waiting))
+			}
+			if got := l.outbox.waiting[0].outcome; got.Verb != events.VerbSkipped || got.Reason != tt.want || got.Message == "" {
+				t.Errorf("got %s %s (%s), want skipped %s", got.Verb, got.Reason, got.Message, tt.want)
+			}
+		})
+	}
+}
