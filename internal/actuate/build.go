@@ -92,7 +92,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
-			concluder: concluder, syncer: syncer, metrics: s.metrics, log: s.log, now: now,
+			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,

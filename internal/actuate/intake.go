@@ -21,9 +21,11 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	// arrived is told of each event that concerns a workload.
+	arrived func(workload.Key, events.Source)
+	metrics *metrics
+	log     *slog.Logger
+	now     func() time.Time
 }
 
 // take handles a delivered event: it is gathered for the workloads that it may change, and concluded for the others.
@@ -36,6 +38,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	from := i.baselines.next(change, len(dependents) > 0)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from)
+		i.arrived(w.Key(), change.Source)
 	}
 	i.syncer.Take(eventCtx, change, e.span, heldEvent{e, i.inFlight})
 	i.log.DebugContext(eventCtx, "event received", "source", change.Source.String(), "namespace", change.Source.Namespace,

@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +31,8 @@ func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
 }
 
-// lookBackoff returns the delays between looks at a workload of which nothing can be recorded yet, because a source has no event or the
-// workload has something else to do. A look costs a read of the stream.
+// lookBackoff returns the delays between looks at a workload of which nothing can be recorded yet, because it has something else to do. A look
+// costs a read of the stream.
 func lookBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 10 * time.Minute}
 }
@@ -70,8 +71,10 @@ type recordTurn struct {
 	due time.Time
 	// wrote is when the last patch was sent.
 	wrote time.Time
-	// backoff has the delays after patches, and looks those after looks that led to none.
-	backoff, looks wait.Backoff
+	// absent are the sources that the last look has found no event of, perhaps because nobody watches them.
+	absent []events.Source
+	// backoff has the delays after patches, looks those after looks that led to none, and waits those after looks that have found no event at all.
+	backoff, looks, waits wait.Backoff
 }
 
 // resume looks at all workloads.
@@ -84,12 +87,22 @@ func (r *recorder) resume() {
 // renew has a workload that has come to want another source not wait for long.
 func (r *recorder) renew(key workload.Key) {
 	if turn := r.turns[key]; turn != nil && !turn.queued {
-		turn.looks = lookBackoff()
+		turn.looks, turn.waits = lookBackoff(), recordBackoff()
 		if soon := turn.wrote.Add(renewPause); soon.Before(turn.due) {
 			turn.due = soon
 		}
 	}
 	r.review(key)
+}
+
+// arrived has a workload not wait for long if the last look has found no event of a source that has one now.
+func (r *recorder) arrived(key workload.Key, source events.Source) {
+	turn := r.turns[key]
+	if turn == nil || !slices.Contains(turn.absent, source) {
+		return
+	}
+	turn.absent = slices.DeleteFunc(turn.absent, func(s events.Source) bool { return s == source })
+	r.renew(key)
 }
 
 // review looks at a workload that has changed or gone.
@@ -110,7 +123,7 @@ func (r *recorder) review(key workload.Key) {
 		}
 		return
 	case turn == nil:
-		turn = &recordTurn{backoff: recordBackoff(), looks: lookBackoff()}
+		turn = &recordTurn{backoff: recordBackoff(), looks: lookBackoff(), waits: recordBackoff()}
 		r.turns[key] = turn
 	}
 	turn.lacking = true
@@ -173,6 +186,11 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	w, turn := r.index.get(found.workload), r.turns[found.workload]
 	k, known := r.kinds.Named(found.workload.Kind)
 	if w == nil || turn == nil || !known {
+		return
+	}
+	turn.absent = found.absent
+	if len(found.absent) > 0 && len(found.last) == 0 {
+		turn.due = r.now().Add(turn.waits.Step()) // Unless an event comes.
 		return
 	}
 	entries := r.entries(w, found)

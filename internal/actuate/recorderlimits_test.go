@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -33,8 +34,13 @@ func TestAnEventThatThisLeaderKnowsALaterOneOfIsNotRecorded(t *testing.T) {
 
 func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
-	last := b.last
+	last, reads := b.last, 0
 	b.last = nil
+	read := b.recorder.reads.last
+	b.recorder.reads.last = func(ctx context.Context, source events.Source) (*events.Delivery, error) {
+		reads++
+		return read(ctx, source)
+	}
 	wait := func(d time.Duration) {
 		for range d / time.Minute {
 			b.now = b.now.Add(time.Minute)
@@ -43,9 +49,41 @@ func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 	}
 	wait(24 * time.Hour)
 	b.wantRecords(0, "there is no event")
+	if reads < 3 || reads > 15 {
+		t.Errorf("a source that perhaps nobody watches is asked for %d times a day", reads)
+	}
 	b.last = last
-	wait(12 * time.Minute)
+	last.Change = changeOf(func(c *events.Change) { c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil })
+	b.intake.take(t.Context(), last)
+	wait(2 * time.Minute)
 	b.wantRecords(1, "there is one")
+}
+
+func TestAnEventOfAnotherSourceIsNoReasonToAskAgain(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto, configmap/app")))
+	b.last = nil
+	reads := 0
+	b.recorder.reads.last = func(_ context.Context, source events.Source) (*events.Delivery, error) {
+		reads++
+		if b.last == nil || source == app {
+			return nil, events.ErrNotFound
+		}
+		return b.last, nil
+	}
+	b.turn()
+	before := reads
+	for i := range 100 {
+		b.last = &events.Delivery{Change: changeOf(func(c *events.Change) {
+			c.Verb, c.ChangedAt, c.Previous, c.Changed, c.ResourceVersion = events.VerbObserved, "", "", nil, strconv.Itoa(100+i)
+		}), Seq: uint64(i), Deliveries: 1}
+		b.intake.take(t.Context(), b.last)
+		b.now = b.now.Add(recordPause)
+		b.turn()
+	}
+	b.wantRecords(1, "there is an event of db")
+	if reads > before+4 {
+		t.Errorf("%d more reads, want those of one look, as the first event of a source comes", reads-before)
+	}
 }
 
 func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {

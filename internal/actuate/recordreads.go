@@ -28,9 +28,10 @@ type recordReads struct {
 // recordable is what the stream says of the sources that a workload has no record of.
 type recordable struct {
 	workload workload.Key
-	// last are the last events of the sources, and acked is the sequence up to which every event is acked.
-	last  []*events.Delivery
-	acked uint64
+	// last are the last events of the sources, absent are the sources without one, and acked is the sequence up to which every event is acked.
+	last   []*events.Delivery
+	absent []events.Source
+	acked  uint64
 	// outcome is the last one of the workload, empty if there is none.
 	outcome events.Outcome
 }
@@ -40,8 +41,8 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	bounded, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	found := recordable{workload: w.Key()}
-	var err error
-	if found.last, found.acked, err = r.events(bounded, w.Unrecorded()); err == nil && len(found.last) > 0 {
+	err := r.events(bounded, w.Unrecorded(), &found)
+	if err == nil && len(found.last) > 0 {
 		found.outcome, err = r.outcome(bounded, w.ID)
 		if reject, ok := errors.AsType[*events.RejectError](err); ok {
 			r.log.WarnContext(ctx, "last outcome not readable, recording without it", "workload", w.ID.String(), "namespace", w.ID.Namespace,
@@ -54,29 +55,32 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	}
 	if err != nil {
 		r.log.DebugContext(ctx, "cannot read what to record; retrying later", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-		found.last = nil
+		found.last, found.absent = nil, nil
 	}
 	return found
 }
 
-// events returns the last events of sources, but for those that are not readable, and up to where the stream is acked.
-func (r *recordReads) events(ctx context.Context, sources []events.Source) (last []*events.Delivery, acked uint64, err error) {
+// events finds the last events of sources, but for those that are not readable, and up to where the stream is acked.
+func (r *recordReads) events(ctx context.Context, sources []events.Source, found *recordable) (err error) {
 	for _, source := range sources {
 		delivery, err := r.last(ctx, source)
-		if _, reject := errors.AsType[*events.RejectError](err); reject || errors.Is(err, events.ErrNotFound) {
-			continue
+		_, reject := errors.AsType[*events.RejectError](err)
+		switch {
+		case reject:
+		case errors.Is(err, events.ErrNotFound):
+			found.absent = append(found.absent, source)
+		case err != nil:
+			return err
+		default:
+			found.last = append(found.last, delivery)
 		}
-		if err != nil {
-			return nil, 0, err
-		}
-		last = append(last, delivery)
 	}
-	if len(last) == 0 {
-		return nil, 0, nil
+	if len(found.last) == 0 {
+		return nil
 	}
 	// Read after the events: if the stream was made anew in between, they are later than what it has acked.
-	acked, err = r.acked(ctx)
-	return last, acked, err
+	found.acked, err = r.acked(ctx)
+	return err
 }
 
 // isRefused reports whether the last outcome says that the API server has refused to have the workload rolled for a change, or that someone
