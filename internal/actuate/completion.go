@@ -68,7 +68,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
 	for _, cause := range r.causes {
-		c.metrics.rolledFor(cause.newest().context(ctx), r.workload.ID, c.now().Sub(cause.change.Time))
+		c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(cause.change.Time))
 	}
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
@@ -89,7 +89,8 @@ func (c *completion) released(ctx context.Context, r *roll) {
 
 // retry has a failed patch made again later, of what is known by then.
 func (c *completion) retry(ctx context.Context, r *roll, err error) {
-	delay := c.gathering.retry(r.pending, c.now())
+	delay, given := c.gathering.retry(r.pending, c.now())
+	c.concluder.inFlight.replace(ctx, given)
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 	c.metrics.retried(ctx, r.workload.ID)
@@ -98,7 +99,8 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 // decideAgain has a workload decided again whose record someone else has written since the decision, such as another leader in whose term the
 // patch was sent or arrived.
 func (c *completion) decideAgain(ctx context.Context, r *roll) {
-	delay := c.gathering.retry(r.pending, c.now())
+	delay, given := c.gathering.retry(r.pending, c.now())
+	c.concluder.inFlight.replace(ctx, given)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay)
 }
@@ -113,9 +115,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 	c.recorder.denied.add(r.workload.Key(), r.pending.changes)
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)
-		for _, e := range change.events {
-			e.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
-		}
+		change.event.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
 	}
 	c.released(ctx, r)
 }

@@ -30,10 +30,10 @@ func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.
 // release ends a pending change by the decision about it.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
-		newest := change.newest()
-		c.report(newest.context(ctx), newest, w, decision, change.doubted || newest.delivery.Deliveries > 1)
+		e := change.event
+		c.report(e.context(ctx), e, w, decision, change.doubted || e.delivery.Deliveries > 1)
 	}
-	c.inFlight.release(ctx, change.events)
+	c.inFlight.release(ctx, change.event)
 }
 
 // releaseRoll ends the pending changes that a patch was for.
@@ -48,7 +48,7 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	for source, change := range p.changes {
 		decision := plan.Decision{Source: source, Reason: reason}
 		c.metrics.decided(ctx, reason)
-		change.newest().span.AddEvent(reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+		change.event.span.AddEvent(reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
 		c.release(ctx, p.seen, change, decision)
 	}
 }

@@ -30,9 +30,9 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
-// add gathers the change of an event for a workload, which is due when the debounce window ends. From is the baseline of the
-// change, nil if it is not known.
-func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) {
+// add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
+// there is one. From is the baseline of the change, nil if it is not known.
+func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {
 	key := w.Key()
 	p := d.byKey[key]
 	if p == nil {
@@ -40,15 +40,16 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 		d.byKey[key] = p
 	}
 	p.seen = w
-	p.add(e, from)
+	given := p.add(e, from)
 	if p.isHeld() {
-		return
+		return given
 	}
 	due := d.windowEnd(p.first, now)
 	if due.Before(p.retryAt) {
 		due = p.retryAt
 	}
 	d.schedule(p, due)
+	return given
 }
 
 // windowEnd returns when a workload is due whose first change came at first, and whose last one came now.
@@ -60,20 +61,21 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	return end
 }
 
-// retry schedules a workload whose patch failed, together with the changes that came since, and returns the delay.
-func (d *debounce) retry(p *pending, now time.Time) time.Duration {
+// retry schedules a workload whose patch failed, together with the changes that came since. It returns the delay, and the events whose place
+// later ones take.
+func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given []replaced) {
 	p.attempts++
-	delay := p.backoff.Step()
+	delay = p.backoff.Step()
 	p.retryAt = now.Add(delay)
 	if later := d.byKey[p.key]; later != nil {
 		delete(d.held, p.key)
-		later.merge(p)
+		given = later.merge(p)
 		p = later
 	}
 	p.forgetBaselines()
 	p.held = plan.None
 	d.schedule(p, p.retryAt)
-	return delay
+	return delay, given
 }
 
 func (d *debounce) schedule(p *pending, due time.Time) {

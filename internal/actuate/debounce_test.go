@@ -20,13 +20,14 @@ func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
 		t.Errorf("the first change is due %s later, want %s", due.Sub(written), options.Settle)
 	}
 	now = written.Add(options.Settle / 2)
-	d.add(w, last, nil, now)
+	given := d.add(w, last, nil, now)
 	if due, _ := d.next(); !due.Equal(now.Add(options.Settle)) {
 		t.Errorf("a further change is due %s later, want %s", due.Sub(now), options.Settle)
 	}
 	c := d.byKey[w.Key()].changes[db]
-	if len(d.byKey) != 1 || c.change.ResourceVersion != "101" || len(c.events) != 2 || first.open != 1 || last.open != 1 {
-		t.Errorf("%d workloads wait, with %+v; want one change, the last, that both events are held by", len(d.byKey), c)
+	if len(d.byKey) != 1 || c.change.ResourceVersion != "101" || c.event != last || last.open != 1 ||
+		len(given) != 1 || given[0] != (replaced{first, last}) {
+		t.Errorf("%d workloads wait, with %+v; want one change, the last, whose event has taken the place of the first", len(d.byKey), c)
 	}
 	now = written.Add(options.SettleMax - options.Settle/2)
 	d.add(w, last, nil, now)
@@ -86,7 +87,7 @@ func TestAFailedPatchIsTriedAgainLaterAndLater(t *testing.T) {
 	d := newDebounce(time.Second, time.Minute)
 	p := pendingOf(w, changeOf(nil))
 	for attempt, want := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
-		delay := d.retry(p, written)
+		delay, _ := d.retry(p, written)
 		due, ok := d.next()
 		if got := due.Sub(written); !ok || got != delay || got.Seconds() < float64(want) || got.Seconds() > 1.1*float64(want) {
 			t.Errorf("after attempt %d it is tried again in %s, want %ds and up to a tenth more", attempt+1, got, want)
@@ -102,15 +103,15 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 	before := changeOf(func(c *events.Change) { c.ResourceVersion = "90" })
 	older := d.pend(w, changeOf(nil))
 	older.changes[db].from = &before
-	older.changes[db].events = []*inFlightEvent{eventOf(changeOf(nil))}
+	older.changes[db].event = eventOf(changeOf(nil))
 	older.changes[app] = &pendingChange{change: changeOf(func(c *events.Change) { c.Source = app })}
 	d.drop(older)
 
 	later := changeOf(func(c *events.Change) { c.ResourceVersion = "110" })
 	newest := d.pend(w, later)
 	newest.changes[db].from = &older.changes[db].change
-	newest.changes[db].events = []*inFlightEvent{eventOf(later)}
-	d.retry(older, written)
+	newest.changes[db].event = eventOf(later)
+	_, given := d.retry(older, written)
 
 	due, _ := d.next()
 	p := d.pop(due)
@@ -118,10 +119,11 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 		t.Fatalf("%d entries wait, want the newest alone", len(d.byKey))
 	}
 	c := p.changes[db]
-	if len(p.changes) != 2 || c.change.ResourceVersion != "110" || c.from != nil || len(c.events) != 2 ||
-		c.newest().delivery.Change.ResourceVersion != "110" || p.attempts != 1 {
-		t.Errorf("it is tried again with %+v of %d sources, attempt %d; want the last change, from what is not known, and both events",
-			c, len(p.changes), p.attempts)
+	if len(p.changes) != 2 || c.change.ResourceVersion != "110" || c.from != nil || c.event.delivery.Change.ResourceVersion != "110" || p.attempts != 1 {
+		t.Errorf("it is tried again with %+v of %d sources, attempt %d; want the last change, from what is not known", c, len(p.changes), p.attempts)
+	}
+	if len(given) != 1 || given[0] != (replaced{older.changes[db].event, c.event}) {
+		t.Errorf("%+v give way, want the event of the older change", given)
 	}
 }
 

@@ -76,7 +76,7 @@ type verdict struct {
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := d.policy.Decide(w, c.change, c.past(d.now()))
+		decision := d.policy.Decide(w, c.change, p.past(c, d.now()))
 		v.contradicted = v.contradicted || decision.Contradicted
 		if decision.Undated {
 			v.undated = append(v.undated, c.change)
@@ -201,8 +201,8 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 		d.gathering.hold(p, why.reason)
 		return
 	}
-	for _, c := range p.changes {
-		c.gathered = c.gathered || why.reason == plan.Pausing
+	if why.reason == plan.Pausing {
+		p.gathered = why.end
 	}
 	d.gathering.holdUntil(p, why.reason, why.end)
 }

@@ -28,9 +28,6 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 	appChange := changeOf(func(c *events.Change) { c.Source = app })
 	l.gathering.pend(lower, appChange)
 	p := pendingOf(w, changeOf(nil), appChange)
-	for _, c := range p.changes {
-		c.events = []*inFlightEvent{eventOf(c.change)}
-	}
 	for range 50 {
 		l.dispatcher.act(t.Context(), p, w)
 	}
@@ -87,8 +84,6 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 	l := loopOf(t, options, w)
 	for range 2 {
 		p := pendingOf(w, changeOf(nil))
-		p.changes[db].events = []*inFlightEvent{eventOf(changeOf(nil))}
-		p.changes[db].events[0].open = 2 // so that it is not finished: there is no message that it came with
 		l.dispatcher.act(t.Context(), p, w)
 	}
 	if n := strings.Count(log.String(), "not comparable"); n != 1 {

@@ -2,8 +2,9 @@
 // what the change means to each, and sends the one patch that rolls or records.
 //
 // Guarantee: when an event is acked, every workload that depends on its source has been patched, or needs no patch for a reason that
-// was reported. A redelivered, late or superseded event changes nothing: what a workload was last rolled for is written on the workload
-// itself, by the patch that rolled it. No other state could disagree with it, and everything that waits, waits on the stream.
+// was reported, or waits with a later event of the source, which is not acked. A redelivered, late or superseded event changes nothing: what
+// a workload was last rolled for is written on the workload itself, by the patch that rolled it. No other state could disagree with it, and
+// everything that waits, waits on the stream.
 //
 // Ordering: the changes of one workload are gathered in its debounce window and make one roll, to the last content. Between workloads
 // there is no order, but for their waves.

@@ -147,11 +147,18 @@ func eventOf(change events.Change) *inFlightEvent {
 	return &inFlightEvent{delivery: &events.Delivery{Change: change}, span: trace.SpanFromContext(context.Background())}
 }
 
-// pendingOf is a workload with a pending change, that no event holds.
+// pendingChangeOf is a change with an event that is not finished when it is released: there is no message that it came with.
+func pendingChangeOf(change events.Change) *pendingChange {
+	e := eventOf(change)
+	e.open, e.delivery.Received = 2, written
+	return &pendingChange{change: change, event: e, received: written}
+}
+
+// pendingOf is a workload with pending changes.
 func pendingOf(w *workload.Workload, changes ...events.Change) *pending {
 	p := newPending(w.Key(), written)
 	for _, change := range changes {
-		p.changes[change.Source] = &pendingChange{change: change}
+		p.changes[change.Source] = pendingChangeOf(change)
 	}
 	return p
 }
@@ -163,7 +170,7 @@ func (d *debounce) pend(w *workload.Workload, change events.Change) *pending {
 		p = newPending(w.Key(), written)
 		d.byKey[p.key] = p
 	}
-	p.changes[change.Source] = &pendingChange{change: change}
+	p.changes[change.Source] = pendingChangeOf(change)
 	return p
 }
 

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -52,20 +53,30 @@ func (f *inFlightEvents) begin(ctx context.Context, delivery *events.Delivery) *
 	return e
 }
 
-// release drops one hold of each event, and finishes those that have none left.
-func (f *inFlightEvents) release(ctx context.Context, held []*inFlightEvent) {
-	for _, e := range held {
-		e.open--
-		if e.open == 0 {
-			f.finish(ctx, e, e.err)
+// release drops one hold of an event, and finishes it if it has none left.
+func (f *inFlightEvents) release(ctx context.Context, e *inFlightEvent) {
+	e.open--
+	if e.open == 0 {
+		f.finish(ctx, e, e.err)
+	}
+}
+
+// replace drops one hold of each event whose place a later one has taken. If that is the same event, delivered again, it is the one to answer:
+// the stream takes an answer to either delivery for both.
+func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
+	for _, r := range given {
+		r.event.span.AddLink(trace.Link{SpanContext: r.by.span.SpanContext()})
+		if r.event.err == nil && r.event.delivery.Seq == r.by.delivery.Seq {
+			r.event.err = events.ErrRedelivered
 		}
+		f.release(ctx, r.event)
 	}
 }
 
 // finish acks an event, or does with it what the error asks for: see events.Delivery.Done.
 func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error) {
 	delete(f.open, e)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, events.ErrRedelivered) && ctx.Err() == nil {
 		recordError(e.span, err)
 	}
 	ctx = e.context(ctx)

@@ -21,13 +21,13 @@ func TestAnEventIsFinishedWhenItsLastHoldIsReleased(t *testing.T) {
 	second := f.begin(t.Context(), &events.Delivery{Change: changeOf(nil)})
 	first.open, second.open = 2, 1
 
-	f.release(t.Context(), []*inFlightEvent{first})
+	f.release(t.Context(), first)
 	if len(finished) != 0 || len(f.open) != 2 {
 		t.Fatalf("%d are finished and %d open after the first of two releases", len(finished), len(f.open))
 	}
 	denied := errors.New("denied")
 	first.err = denied
-	f.release(t.Context(), []*inFlightEvent{first})
+	f.release(t.Context(), first)
 	if len(finished) != 1 || !errors.Is(finished[0], denied) || len(f.open) != 1 {
 		t.Fatalf("finished with %v, and %d are open; want one, with what went wrong", finished, len(f.open))
 	}

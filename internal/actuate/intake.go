@@ -90,5 +90,5 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 			return
 		}
 	}
-	i.gathering.add(w, e, from, i.now())
+	i.inFlight.replace(ctx, i.gathering.add(w, e, from, i.now()))
 }

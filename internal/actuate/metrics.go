@@ -161,9 +161,10 @@ func (m *metrics) received(ctx context.Context, delivery *events.Delivery, depen
 	m.reloader.received(ctx, delivery, dependents, now)
 }
 
-// finished measures an event that nothing holds any more. One that was nakked for the next leader does not count.
+// finished measures an event that nothing holds any more. One that was nakked for the next leader does not count, nor one that was delivered
+// again.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, events.ErrRedelivered) {
 		return
 	}
 	if reject, ok := errors.AsType[*events.RejectError](err); ok {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,25 +20,36 @@ type pendingChange struct {
 	from *events.Change
 	// doubted means that a patch for it failed which may have been made nevertheless.
 	doubted bool
-	// gathered says that the change has waited because of the workload's own pause. What came and went meanwhile is no reason to roll.
-	gathered bool
 	// written is when the changes of the source were written. Nil: nobody has asked.
 	written map[string]time.Time
-	// events are held by this change, the newest last.
-	events []*inFlightEvent
+	// event is the one of the change, which holds it. It has taken the place of earlier ones of the source: the stream has no more than the last,
+	// either, so that only these would keep what is written again and again in memory.
+	event *inFlightEvent
+	// received is when the first of them came.
+	received time.Time
+	// earlier are their spans, the newest last.
+	earlier []trace.SpanContext
 }
 
-// longWait is how long a change waits at most without pods that may have started meanwhile.
-const longWait = 5 * time.Second
+const (
+	// longWait is how long a change waits at most without pods that may have started meanwhile.
+	longWait = 5 * time.Second
+	// maxEarlier is how many spans of earlier events are kept.
+	maxEarlier = 16
+)
 
-// past returns what is known of the time before the change.
-func (c *pendingChange) past(now time.Time) plan.Past {
-	waited := !c.gathered && len(c.events) > 0 && now.Sub(c.events[0].delivery.Received) > longWait
-	return plan.Past{From: c.from, Written: c.written, Waited: waited}
+// replaced is an event whose place in a pending change a later one has taken.
+type replaced struct{ event, by *inFlightEvent }
+
+// follow has the event of the change take the place of an earlier one of the source. Nil: there is none.
+func (c *pendingChange) follow(before *inFlightEvent) []replaced {
+	if before == nil {
+		return nil
+	}
+	c.earlier = append(c.earlier, before.span.SpanContext())
+	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
+	return []replaced{{event: before, by: c.event}}
 }
-
-// newest returns the event of the change.
-func (c *pendingChange) newest() *inFlightEvent { return c.events[len(c.events)-1] }
 
 // pending is a workload with changes that are not decided yet.
 type pending struct {
@@ -62,6 +74,8 @@ type pending struct {
 	held plan.Reason
 	// reported is the last reason for waiting that an outcome was published for.
 	reported plan.Reason
+	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
+	gathered time.Time
 	// position is the index in the heap of the debounce window, -1 while it is not there.
 	position int
 }
@@ -72,17 +86,34 @@ func newPending(key workload.Key, first time.Time) *pending {
 	}
 }
 
-// add records the change of an event. From is the baseline of the change, for the first one of its source.
-func (p *pending) add(e *inFlightEvent, from *events.Change) {
+// add records the change of an event, and returns the event whose place it takes, if there is one. From is the baseline of the change, for the
+// first one of its source.
+func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	change := e.delivery.Change
 	c := p.changes[change.Source]
 	if c == nil {
-		c = &pendingChange{from: from}
+		c = &pendingChange{from: from, received: e.delivery.Received}
 		p.changes[change.Source] = c
 	}
-	c.change = change
-	c.events = append(c.events, e)
+	before := c.event
+	c.change, c.event = change, e
 	e.open++
+	return c.follow(before)
+}
+
+// past returns what is known of the time before a change.
+func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
+	past := plan.Past{From: c.from, Written: c.written}
+	if c.event == nil {
+		return past
+	}
+	since := c.received
+	if p.gathered.After(since) {
+		since = p.gathered
+	}
+	within := !p.gathered.IsZero() && !c.event.delivery.Received.After(p.gathered)
+	past.Waited = !within && now.Sub(since) > longWait
+	return past
 }
 
 // isHeld reports whether the workload waits for something other than a time.
@@ -105,16 +136,22 @@ func (p *pending) forgetBaselines() {
 	}
 }
 
-// merge folds an older entry of the same workload into p. Where both have a change of a source, that of p is newer.
-func (p *pending) merge(older *pending) {
+// merge folds an older entry of the same workload into p, and returns the events whose place later ones take. Where both have a change of a
+// source, that of p is newer.
+func (p *pending) merge(older *pending) []replaced {
+	var given []replaced
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.doubted = c.doubted || old.doubted
-			c.events = append(old.events, c.events...)
+			c.doubted, c.received = c.doubted || old.doubted, old.received
+			given = append(given, c.follow(old.event)...)
 		} else {
 			p.changes[source] = old
 		}
 	}
+	if older.gathered.After(p.gathered) {
+		p.gathered = older.gathered
+	}
 	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
 	p.denied, p.denials = older.denied, older.denials
+	return given
 }

@@ -109,7 +109,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	change := changeIn('a', "100")
 	change.Source = db
 	p := l.gathering.pend(w, change)
-	p.changes[db].events = []*inFlightEvent{tracedEvent(t, options, change)}
+	p.changes[db].event = tracedEvent(t, options, change)
 	for range 3 {
 		l.dispatcher.act(t.Context(), p, w)
 		if p.held != plan.Limit {

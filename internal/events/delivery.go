@@ -60,6 +60,7 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	nil               acknowledged
 //	*RejectError      copied to StreamDeadLetters if it was on StreamChanges, and terminated: never redelivered
 //	context.Canceled  redelivered at once, to any consumer
+//	ErrRedelivered    not answered: a later delivery of the event is
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
 // Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It does not wait for
@@ -75,6 +76,8 @@ func (d *Delivery) Done(ctx context.Context, err error) {
 		if errors.As(err, &reject) && d.rejections != nil {
 			d.reject(ctx, reject)
 		}
+	case errors.Is(err, ErrRedelivered):
+		d.heartbeat.remove(d.msg)
 	case err == nil:
 		d.heartbeat.remove(d.msg)
 		d.logLost(ctx, "ack", d.msg.Ack())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -19,10 +20,12 @@ func TestDone(t *testing.T) {
 		again bool
 		// letter is the reason in the dead letter. Empty means no dead letter.
 		letter string
+		wait   time.Duration
 	}{
 		{name: "what is done is not delivered again"},
 		{name: "an unknown error is delivered again", err: errors.New("no route to host"), again: true},
 		{name: "what was interrupted is delivered again", err: fmt.Errorf("patching: %w", context.Canceled), again: true},
+		{name: "what is left to a later delivery is not answered", err: ErrRedelivered, again: true, wait: time.Second},
 		{name: "what is refused is a dead letter", err: fmt.Errorf("resolving: %w", &RejectError{Reason: "not-wanted", Err: errors.New("line 1\nline 2 ü")}), letter: "not-wanted"},
 	}
 	for _, tt := range tests {
@@ -30,7 +33,7 @@ func TestDone(t *testing.T) {
 			s := startServer(t)
 			b := s.bus()
 			seq := mustPublish(t, b, version("db", "1"), 0)
-			c := consume(t, b, ConsumeOptions{})
+			c := consume(t, b, ConsumeOptions{AckWait: tt.wait})
 			d := c.next()
 			d.Done(t.Context(), tt.err)
 			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))

@@ -13,6 +13,8 @@ var (
 	ErrNotFound = errors.New("no event on this subject")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
+	// ErrRedelivered finishes a delivery of an event that was delivered again meanwhile, when the later delivery is to answer for both.
+	ErrRedelivered = errors.New("the event was delivered again")
 )
 
 // errNotStored is the ErrConflict of a subject that has no event.

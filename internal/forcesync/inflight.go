@@ -10,7 +10,8 @@ import (
 type InFlight interface {
 	// Hold defers the ack until one more Release.
 	Hold()
-	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked.
+	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked; with events.ErrRedelivered, it is
+	// left to a later delivery.
 	Release(ctx context.Context, err error)
 }
 
@@ -19,6 +20,13 @@ type cause struct {
 	event InFlight
 	// span is that of the event's processing.
 	span trace.Span
+}
+
+// release undoes the hold of each event.
+func release(ctx context.Context, causes []cause, err error) {
+	for _, c := range causes {
+		c.event.Release(ctx, err)
+	}
 }
 
 // context returns ctx with the span of the event's processing.

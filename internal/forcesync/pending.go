@@ -50,8 +50,10 @@ type pendingSync struct {
 	key      key
 	change   events.Change
 	rotation externalsecret.Rotation
-	// causes are the events that ask for it, the newest last.
+	// causes are the events that ask for it: the newest, and before it the last of those that came later and seem older. Joined says that there
+	// were others.
 	causes []cause
+	joined bool
 
 	state state
 	// due is set while the sync is on the agenda.
@@ -102,7 +104,7 @@ func (s *pendingSync) isSynced() bool {
 // only sync of the ExternalSecret. The change may also come from an earlier change of the source, or from what differs in each answer, such
 // as the time that the password of a role has left.
 func (s *pendingSync) showsContent() bool {
-	return (s.state == syncing || s.state == checking) && len(s.causes) == 1 && s.change.Store.Engine == events.EngineKV
+	return (s.state == syncing || s.state == checking) && !s.joined && s.change.Store.Engine == events.EngineKV
 }
 
 // isCurrent reports whether a sync that has changed nothing has read what it is for, so that the ExternalSecret does not use what changed.

@@ -1,6 +1,7 @@
 package forcesync
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -122,5 +123,37 @@ func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
 		b.mustSettle(first)
 		b.mustSettle(second)
 		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2"})
+	})
+}
+
+// The stream has only the last event of a source, so nothing bounds those that a sync would keep while it waits.
+func TestALaterVersionLetsGoOfTheEventsBefore(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = time.Minute
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		var earlier []*event
+		for version := range int64(20) {
+			earlier = append(earlier, b.rotate("shop/db", 2+version, nil))
+			b.pass(10 * time.Millisecond)
+		}
+		// One that comes late is kept for the case that it is of another order.
+		earlier = append(earlier, b.rotate("shop/db", 3, nil))
+		b.pass(10 * time.Millisecond)
+		last := b.rotate("shop/db", 100, nil)
+		b.pass(10 * time.Millisecond)
+		for _, e := range earlier {
+			b.mustSettle(e)
+		}
+		again := b.rotate("shop/db", 100, nil)
+		b.pass(10 * time.Millisecond)
+		if done, err := b.isSettled(last); !done || !errors.Is(err, events.ErrRedelivered) {
+			t.Errorf("an event that was delivered again is settled: %t (%v), want it left to the later delivery", done, err)
+		}
+		if done, _ := b.isSettled(again); done {
+			t.Error("the later delivery is done with before the sync")
+		}
+		b.pass(5 * time.Minute)
+		b.mustSettle(again)
 	})
 }

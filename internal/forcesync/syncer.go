@@ -2,7 +2,6 @@ package forcesync
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -80,14 +79,23 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 	y.tracker.open(ctx, s)
 }
 
-// join adds the event of later to a pending sync. If its change is newer, the sync starts over for it, and no more is patched for the
-// older one.
+// join adds the event of later to a pending sync, which lets go of the others. If its change is newer, the sync starts over for it, and no more is
+// patched for the older one.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
-	if !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
-		s.causes = slices.Concat(later.causes, s.causes)
+	s.joined = true
+	newest := s.newest()
+	switch {
+	case later.change.ID() == s.change.ID():
+		newest.event.Release(ctx, events.ErrRedelivered)
+		s.causes[len(s.causes)-1] = later.newest()
+		return
+	case !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion):
+		release(ctx, s.causes[:len(s.causes)-1], nil)
+		s.causes = []cause{later.newest(), newest}
 		return
 	}
-	s.causes = append(s.causes, later.causes...)
+	release(ctx, s.causes, nil)
+	s.causes = later.causes
 	s.change, s.rotation = later.change, later.rotation
 	s.repeat, s.denials, s.changed, s.visible = 0, 0, false, time.Time{}
 	switch s.state {

@@ -43,7 +43,5 @@ func (t *tracker) finish(ctx context.Context, s *pendingSync, why reason, err er
 	t.slots.release(ctx, s)
 	s.endWait(why.String())
 	t.reporter.report(ctx, s, why)
-	for _, c := range s.causes {
-		c.event.Release(ctx, err)
-	}
+	release(ctx, s.causes, err)
 }

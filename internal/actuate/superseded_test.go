@@ -1,0 +1,147 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// heldBed is a loop whose one workload with changes waits for a slot.
+type heldBed struct {
+	*testing.T
+	*loop
+	now  time.Time
+	held *workload.Workload
+	// done are the deliveries that are finished, and how.
+	done map[*events.Delivery]error
+	seq  uint64
+}
+
+func newHeldBed(t *testing.T, options Options) *heldBed {
+	t.Helper()
+	b := &heldBed{T: t, now: written, done: make(map[*events.Delivery]error)}
+	options.MaxRollouts, options.Now = 1, func() time.Time { return b.now }
+	pods := func(w *workload.Workload) { w.Progress.Pods = 1 }
+	b.held = workloadOf(t, "auto", wholeDB, pods)
+	busy := workloadOf(t, "auto", workload.Reference{Kind: events.KindConfigMap, Name: "app"}, named("busy", pods))
+	b.loop = loopOf(t, options, b.held, busy)
+	b.rollouts.following.rollouts[busy.Key()] = &rollout{}
+	b.inFlight.done = func(d *events.Delivery, _ context.Context, err error) { b.done[d] = err }
+	return b
+}
+
+// deliver has the loop take an event of other content, and act on what is due.
+func (b *heldBed) deliver(change events.Change) *events.Delivery {
+	b.seq++
+	d := &events.Delivery{Change: change, Seq: b.seq, Deliveries: 1, Received: b.now}
+	b.take(d)
+	return d
+}
+
+func (b *heldBed) take(d *events.Delivery) {
+	b.intake.take(b.Context(), d)
+	b.now = b.now.Add(2 * time.Second)
+	b.dispatcher.dispatch(b.Context())
+}
+
+// pending is what the held workload waits with.
+func (b *heldBed) pending() *pending { return b.gathering.byKey[b.held.Key()] }
+
+// version is a change of db at a resourceVersion.
+func version(number int, letter string) events.Change {
+	return changeOf(func(c *events.Change) {
+		c.ResourceVersion = strconv.Itoa(number)
+		c.ChangedAt, c.Fingerprint = c.ResourceVersion, fp(letter)
+		c.Keys["password"] = events.Key{Fingerprint: fp(letter), ChangedAt: c.ResourceVersion}
+	})
+}
+
+// The stream has only the last event of a source, so nothing bounds those that a workload would keep while it waits.
+func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
+	options, recorder := traced()
+	b := newHeldBed(t, options)
+	first := b.deliver(version(100, "b"))
+	if b.pending() == nil || b.pending().held != plan.Limit {
+		t.Fatalf("it does not wait for a slot: %+v", b.pending())
+	}
+	var last *events.Delivery
+	for i := range 200 {
+		last = b.deliver(version(101+i, "c"))
+	}
+	if len(b.inFlight.open) != 1 {
+		t.Errorf("%d events are in flight, want the last", len(b.inFlight.open))
+	}
+	if err, done := b.done[first]; !done || err != nil || len(b.done) != 200 {
+		t.Errorf("%d events are finished, the first: %t (%v), want all but the last acked", len(b.done), done, err)
+	}
+	if _, done := b.done[last]; done {
+		t.Error("the last event is acked, and its workload waits")
+	}
+	if c := b.pending().changes[db]; c.change.ResourceVersion != "300" {
+		t.Errorf("the change at %s waits, want the last", c.change.ResourceVersion)
+	}
+	startPlan(t.Context(), options.Tracer, b.pending(), b.held).End()
+	ended := recorder.Ended()
+	if got := len(ended[len(ended)-1].Links()); got < 2 || got > 20 {
+		t.Errorf("the plan has %d links, want some", got)
+	}
+}
+
+func TestAWaitBeginsWithTheFirstEventOfASource(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	b.held.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "90", UID: "uid"}}
+	b.deliver(version(100, "b"))
+	b.now = b.now.Add(time.Minute)
+	b.deliver(version(110, "a"))
+	v := b.dispatcher.decide(b.pending(), b.held)
+	if len(v.doing) != 1 || v.doing[0].Reason != plan.ChangedMeanwhile {
+		t.Errorf("got %+v, want %s: pods that have started have what came and went", v, plan.ChangedMeanwhile)
+	}
+}
+
+// An answer to one delivery of an event is an answer to all.
+func TestAnEventThatIsDeliveredAgainIsAnsweredOnce(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	first := b.deliver(version(100, "b"))
+	again := &events.Delivery{Change: first.Change, Seq: first.Seq, Deliveries: 2, Received: b.now}
+	b.take(again)
+	if err, done := b.done[first]; !done || !errors.Is(err, events.ErrRedelivered) {
+		t.Errorf("the first delivery is finished: %t (%v), want it left to the second", done, err)
+	}
+	if _, done := b.done[again]; done || len(b.inFlight.open) != 1 {
+		t.Errorf("the second delivery is finished: %t, and %d are in flight", done, len(b.inFlight.open))
+	}
+}
+
+func TestWhatAFailedPatchWasForGivesWayToWhatCameSince(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	first := b.deliver(version(100, "b"))
+	p := b.gathering.byKey[b.held.Key()]
+	b.gathering.releaseHeld(b.now)
+	if b.gathering.pop(b.now) != p {
+		t.Fatal("it is not released")
+	}
+	b.gathering.drop(p)
+	r, err := newRoll(deployments, b.held, decisionsOf(b.held, p), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.span = trace.SpanFromContext(t.Context())
+	b.patcher.rolls[b.held.Key()] = r
+	last := b.deliver(version(110, "c"))
+	b.completion.finish(t.Context(), patchResult{roll: r, err: errors.New("no answer")})
+	if err, done := b.done[first]; !done || err != nil {
+		t.Errorf("the first event is finished: %t (%v), want it acked", done, err)
+	}
+	if _, done := b.done[last]; done || len(b.inFlight.open) != 1 || b.pending().changes[db].change.ResourceVersion != "110" {
+		t.Errorf("the last event is finished: %t, and %d are in flight", done, len(b.inFlight.open))
+	}
+}
