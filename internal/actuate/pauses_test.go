@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -132,5 +133,94 @@ func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	c.eventually("it is rolled again", func() bool { return len(c.patches()) == 2 })
 	if !c.pausedAt().IsZero() {
 		t.Error("it is marked as paused")
+	}
+}
+
+// A pause gathers what comes after a roll. One that has not happened, or was taken back, is repeated at its own time.
+func TestARollThatIsTakenBackBeginsNoPause(t *testing.T) {
+	tests := []struct {
+		name string
+		lose func(*revertBed)
+	}{
+		{"by admission, from the patch", func(b *revertBed) {
+			b.strips = true
+			b.change()
+			b.strips = false
+		}},
+		{"by an operator", func(b *revertBed) {
+			b.change()
+			b.revert()
+			b.act()
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newReadBed(t, workload.Reading{Reloader: true}, map[string]string{
+				workload.AnnotationRollOn: "auto", annotationPausePeriod: "24h", annotationPausedAt: "2026-01-01T00:00:00Z",
+			})
+			test.lose(b)
+			if at, ok := b.deployment.Annotations[annotationPausedAt]; ok {
+				t.Errorf("a pause has begun at %s", at)
+			}
+			b.outcomes()
+			b.change()
+			if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbStarted {
+				t.Errorf("got %+v, want that it is rolled without a wait", got)
+			}
+			if b.deployment.Annotations[annotationPausedAt] == "" {
+				t.Error("that roll begins no pause")
+			}
+		})
+	}
+}
+
+func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
+	tests := []struct {
+		name string
+		// back is when the content comes back, after the end of the pause, and decided is when that is decided.
+		back, decided time.Duration
+		want          plan.Action
+	}{
+		{"it came back within the pause", -time.Second, 0, plan.Skip},
+		{"it came back within the pause, and another workload held up the decision", -time.Second, time.Minute, plan.Skip},
+		{"it came back while another workload held it up", time.Minute, time.Minute, plan.Roll},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+			w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+				w.Refs = append(w.Refs, workload.Reference{Kind: app.Kind, Name: app.Name})
+				w.Pause = workload.Pause{Period: time.Minute, Begun: written}
+				had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
+				w.Rolled = map[string]workload.RolledFor{"secret/db": had, "configmap/app": had}
+				w.Progress.Pods = 3
+			})
+			now, options := written, testOptions()
+			options.Now = func() time.Time { return now }
+			l := loopOf(t, options, w)
+			l.inFlight.done = func(*events.Delivery, context.Context, error) {}
+			seq := uint64(0)
+			take := func(at time.Duration, source events.Source, number int, letter string) {
+				now = written.Add(at)
+				change := version(number, letter)
+				change.Source = source
+				seq++
+				l.intake.take(t.Context(), &events.Delivery{Change: change, Seq: seq, Deliveries: 1, Received: now})
+			}
+			take(0, db, 100, "b")
+			now = now.Add(options.SettleMax)
+			l.dispatcher.dispatch(t.Context())
+			// The second source joins a pause that is there.
+			take(20*time.Second, app, 101, "b")
+			take(time.Minute+test.back, db, 110, "a")
+			take(time.Minute+test.back, app, 111, "a")
+			now = written.Add(time.Minute + test.decided)
+			v := l.dispatcher.decide(l.gathering.byKey[w.Key()], w)
+			for _, decision := range append(v.doing, v.leaving...) {
+				if decision.Reason.Action() != test.want {
+					t.Errorf("%s: got %s", decision.Source, decision.Reason)
+				}
+			}
+		})
 	}
 }

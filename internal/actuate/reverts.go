@@ -99,7 +99,11 @@ func (v *reverts) advance(ctx context.Context) {
 			delete(v.open, key) // It has gone, or has another pod template since.
 			continue
 		}
-		patch, err := k.Patch(w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)})
+		patch, err := k.Patch(w, workload.Write{
+			Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes),
+			// The pause began with the roll. When that is repeated is said by the delays.
+			EndsPause: !w.IsPausedBySomeone(),
+		})
 		if err != nil {
 			delete(v.open, key)
 			v.log.ErrorContext(ctx, "no patch to correct the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)

@@ -24,6 +24,7 @@ type revertBed struct {
 	*loop
 	now        time.Time
 	deployment *appsv1.Deployment
+	reading    workload.Reading
 	// strips has admission remove what the actuator writes on the pod template.
 	strips bool
 	// loses has the answer to a patch lost, and answers is the answer to all of them.
@@ -33,21 +34,26 @@ type revertBed struct {
 
 func newRevertBed(t *testing.T) *revertBed {
 	t.Helper()
-	b := &revertBed{T: t, now: written, deployment: webDeployment("50", rollOn("auto"))}
+	return newReadBed(t, workload.Reading{}, rollOn("auto"))
+}
+
+func newReadBed(t *testing.T, reading workload.Reading, annotations map[string]string) *revertBed {
+	t.Helper()
+	b := &revertBed{T: t, now: written, deployment: webDeployment("50", annotations), reading: reading}
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		after, err := b.patch(action)
 		return true, after, err
 	})
 	options := testOptions()
-	options.Client, options.Now = client, func() time.Time { return b.now }
+	options.Client, options.Now, options.Reloader = client, func() time.Time { return b.now }, reading.Reloader
 	b.loop = loopOf(t, options, b.read())
 	return b
 }
 
 func (b *revertBed) read() *workload.Workload {
 	b.Helper()
-	w, ok := workload.Read(deployments, b.deployment, workload.Reading{})
+	w, ok := workload.Read(deployments, b.deployment, b.reading)
 	if !ok {
 		b.Fatal("no workload")
 	}
