@@ -2,12 +2,16 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// clockMargin is how far apart the clocks of the API server and of NATS may be.
+const clockMargin = 10 * time.Second
 
 // resumer reads from the stream what was in progress before this actuator became the leader.
 type resumer struct {
@@ -32,6 +36,16 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool 
 		r.log.ErrorContext(ctx, "reading the last outcomes failed", "err", err)
 	}
 	return err == nil
+}
+
+// began returns when the oldest event of the cluster was stored that the stream has, the zero time if it has none, or does not answer. Everything
+// that was published since is there, or was superseded.
+func (r *resumer) began(ctx context.Context) time.Time {
+	at, err := r.bus.Oldest(ctx, append(events.SourceFilters(r.origins.Cluster), events.OutcomeFilter(r.origins.Cluster)))
+	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "oldest event not readable; a rollout that nobody has reported may remain so", "err", err)
+	}
+	return at
 }
 
 // changed returns when the watcher saw the changes that a rollout is for, of those that the stream still has.

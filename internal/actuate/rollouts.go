@@ -88,22 +88,23 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 // find reports the rollouts that no outcome is about, because the actuator that started them was killed before it published one, and follows
 // them to their end. The outcome of an older one may have expired: what the workload does then is not its rollout.
 func (o *rollouts) find(ctx context.Context, stream *resumer) {
+	began := stream.began(ctx)
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
 		if !young || !o.following.unreported(w) {
 			continue
 		}
-		found := o.outcomes.found(w)
-		if w.Progress.State != workload.Complete || o.isForgotten(ctx, w.Key(), found, stream) {
-			o.adopt(ctx, w, found)
+		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
+			o.adopt(ctx, w, o.outcomes.found(w))
 		}
 	}
 }
 
-// isForgotten reports whether nothing else will report a rollout that is complete: the event that it was for is delivered again only if no
-// later one has superseded it. Without an earlier outcome the stream was lost, and those of all workloads with it.
-func (o *rollouts) isForgotten(ctx context.Context, key workload.Key, found events.Outcome, stream *resumer) bool {
-	return o.following.reported[key] != "" && len(stream.changed(ctx, found)) == 0
+// isUntold reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since the
+// rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
+// event is delivered again says nothing: a later one may supersede it first.
+func (o *rollouts) isUntold(w *workload.Workload, began time.Time) bool {
+	return o.following.reported[w.Key()] != "" || !began.IsZero() && w.Patched.After(began.Add(clockMargin))
 }
 
 // review looks at a workload that has changed or gone.

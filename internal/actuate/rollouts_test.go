@@ -65,8 +65,9 @@ func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	expired := rolledAt(t, "expired", written.Add(-events.OutcomeTTL-time.Hour), workload.Failed)
 	l := loopOf(t, testOptions(), progressing, known, expired, rolledAt(t, "complete", recently, workload.Complete), workloadOf(t, "auto", wholeDB, nil))
 	l.rollouts.following.resume(t.Context(), rolledOut(known, known.Revision, 2))
+	stream := resumerOf(testOptions(), busOf(t))
 	for range 2 {
-		l.rollouts.find(t.Context(), l.stream)
+		l.rollouts.find(t.Context(), stream)
 	}
 	if len(l.outbox.waiting) != 1 {
 		t.Fatalf("%d outcomes are reported, want 1", len(l.outbox.waiting))
@@ -110,6 +111,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 // the rollout is complete.
 func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 	reported := func(w *workload.Workload) events.Outcome { return rolledOut(w, "r0", 1) }
+	told := []events.Verb{events.VerbStarted, events.VerbCompleted}
 	for _, tt := range []struct {
 		name string
 		// last is the version of the event on the stream.
@@ -118,16 +120,24 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		outcome func(*workload.Workload) events.Outcome
 		// undone means that somebody has restored a pod template of an earlier roll.
 		undone bool
-		want   []events.Verb
+		// after is when the patch was made, counted from the oldest event on the stream. Zero: long before.
+		after time.Duration
+		want  []events.Verb
 	}{
-		{name: "by a later event", last: "110", outcome: reported, want: []events.Verb{events.VerbStarted, events.VerbCompleted}},
-		{name: "unless the event is delivered again", last: "100", outcome: reported},
+		{name: "by a later event", last: "110", outcome: reported, want: told},
+		{name: "and an event that may be delivered again, or superseded before that", last: "100", outcome: reported, want: told},
+		{name: "as the first one of a stream that was made anew", last: "110", after: time.Minute, want: told},
+		{name: "unless the stream may have been lost, and the outcome with it", last: "110", after: time.Second},
 		{name: "unless the stream was lost, and the outcome with it", last: "110"},
 		{name: "unless it is reported", last: "110", outcome: func(w *workload.Workload) events.Outcome { return rolledOut(w, w.Revision, 2) }},
 		{name: "unless it is an earlier roll that somebody has restored", last: "110", outcome: reported, undone: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := rolledAt(t, "web", written.Add(-time.Hour), workload.Complete)
+			at := written.Add(-time.Hour)
+			if tt.after > 0 {
+				at = time.Now().Add(tt.after)
+			}
+			w := rolledAt(t, "web", at, workload.Complete)
 			if tt.undone {
 				w.Revision = "r-1"
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -41,6 +42,27 @@ func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Sto
 		}
 	}
 	return nil
+}
+
+// errFound ends a reading early.
+var errFound = errors.New("found")
+
+// Oldest returns when the oldest event was stored that matches a filter, of those that State would call fn for. The error wraps ErrNotFound if
+// there is none.
+func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time, error) {
+	var at time.Time
+	err := r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{FilterSubjects: filterSubjects, DeliverPolicy: jetstream.DeliverAllPolicy},
+		func(_ jetstream.Msg, meta *jetstream.MsgMetadata) error {
+			at = meta.Timestamp
+			return errFound
+		})
+	switch {
+	case errors.Is(err, errFound):
+		return at, nil
+	case err != nil:
+		return at, err
+	}
+	return at, fmt.Errorf("reading the oldest event: %w", ErrNotFound)
 }
 
 // subjects returns the subjects of the stream that match a filter.

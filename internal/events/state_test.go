@@ -61,6 +61,33 @@ func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
 	}
 }
 
+func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	filters := SourceFilters(testCluster)
+	if at, err := b.Oldest(t.Context(), filters); !errors.Is(err, ErrNotFound) {
+		t.Errorf("of an empty stream: got %s (%v)", at, err)
+	}
+	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
+		t.Fatal(err)
+	}
+	first := mustPublish(t, b, version("db", "1"), 0)
+	mustPublish(t, b, version("web", "1"), 0)
+	want := func(name, resourceVersion string) {
+		t.Helper()
+		stored, err := b.Last(t.Context(), Subject(testCluster, version(name, resourceVersion).Source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := b.Oldest(t.Context(), filters); err != nil || !at.Equal(stored.Time) {
+			t.Errorf("got %s (%v), want %s, when %s came", at, err, stored.Time, name)
+		}
+	}
+	want("db", "1")
+	mustPublish(t, b, version("db", "2"), first)
+	want("web", "1") // The first event is superseded.
+}
+
 func TestStateHandsOverWhatIsNotAnEvent(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
