@@ -23,6 +23,7 @@ type movers struct {
 var moved = []string{"deployment/web", "statefulset/web", "daemonset/web"}
 
 func newMovers(t *testing.T, strategy string) *movers {
+	t.Helper()
 	m := &movers{newRig(t), strategy}
 	m.secret("db", map[string]string{"password": "one"})
 	m.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
