@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,50 +38,6 @@ func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	}
 	if got := r.replicaSets("other"); got != 1 {
 		t.Errorf("ReplicaSets of the one that asks for nothing: got %d, want 1", got)
-	}
-}
-
-func TestACanaryThatPausesIsWaitedForAndHoldsNobody(t *testing.T) {
-	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
-	r.startController()
-	r.secret("db", map[string]string{"password": "one"})
-	r.secret("other", map[string]string{"password": "one"})
-	r.createRollout(argoRollout{
-		name: "canary", secret: "db", steps: `[{setWeight: 50}, {pause: {}}]`, annotations: `{keyturn.dev/roll-on: auto, keyturn.dev/wave: "-1"}`,
-	})
-	r.awaitPhase("canary", "Healthy")
-	r.deploy(r.reading("next", "db", 1, nil))
-	stuck := r.reading("stuck", "other", 1, nil)
-	stuck.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.awaitPhase("canary", "Paused")
-	r.outcomeOf("next", events.VerbCompleted)
-
-	// What makes no progress, and does not wait, begins later and times out.
-	r.secret("other", map[string]string{"password": "two"})
-	if failed := r.outcomeOf("stuck", events.VerbFailed); failed.Reason != "timed-out" {
-		t.Errorf("reason of the failure: got %s, want timed-out", failed.Reason)
-	}
-	ended := func(outcome events.Outcome) bool {
-		return outcome.Workload.Name == "canary" && outcome.Verb != events.VerbStarted
-	}
-	if outcomes := r.outcomes(); slices.ContainsFunc(outcomes, ended) {
-		t.Errorf("the rollout of the canary has ended while it pauses: %+v", outcomes)
-	}
-
-	r.setStatus("canary", `{"pauseConditions":null}`)
-	r.outcomeOf("canary", events.VerbCompleted)
-
-	r.secret("db", map[string]string{"password": "three"})
-	r.eventually("the canary is rolled again", func(context.Context) bool { return r.replicaSets("canary") == 3 })
-	r.awaitPhase("canary", "Paused")
-	r.setStatus("canary", `{"abort":true}`)
-	if failed := r.outcomeOf("canary", events.VerbFailed); failed.Reason != "aborted" {
-		t.Errorf("reason of the failure: got %s (%s), want aborted", failed.Reason, failed.Message)
 	}
 }
 

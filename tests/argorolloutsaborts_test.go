@@ -40,7 +40,7 @@ func TestAnAbortedRolloutIsHeldUntilSomeoneLiftsTheAbort(t *testing.T) {
 	r.eventually("the gauge counts it", func(context.Context) bool {
 		return r.series(r.actuator, "keyturn_workloads_held", `reason="rollout-aborted"`) == "1"
 	})
-	text := r.explain("rollout/web")
+	text := r.ask("explain", "rollout/web", "-n", r.namespace, "--argo-rollouts")
 	for _, words := range [][]string{{"It has been held since", "(rollout-aborted)"}, {"secret/db", "hold: ", "abort"}} {
 		if len(lines(text, words...)) != 1 {
 			t.Errorf("explain does not say %q:\n%s", words, text)

@@ -31,6 +31,7 @@ type argoCase struct {
 
 func argoCases() []argoCase {
 	promote := func(r *argoRig, name string) { r.setStatus(name, `{"pauseConditions":null}`) }
+	abort := func(r *argoRig, name string) { r.setStatus(name, `{"abort":true}`) }
 	spec := func(text string) func(*argoRig, string) {
 		return func(r *argoRig, name string) { r.setSpec(name, text) }
 	}
@@ -65,6 +66,14 @@ func argoCases() []argoCase {
 			waits: true, goOn: spec(`{"paused":false}`), verb: events.VerbCompleted, reason: "rolled-out",
 		},
 		{rollout: argoRollout{name: "scaled-down", annotations: auto, more: "replicas: 0"}, verb: events.VerbCompleted, reason: "rolled-out"},
+		{
+			rollout: argoRollout{name: "half-way", annotations: auto, steps: halfWay},
+			waits:   true, goOn: promote, verb: events.VerbCompleted, reason: "rolled-out",
+		},
+		{
+			rollout: argoRollout{name: "aborted", annotations: auto, steps: halfWay},
+			waits:   true, goOn: abort, verb: events.VerbFailed, reason: "aborted",
+		},
 		{
 			rollout: argoRollout{name: "deleted", annotations: auto, steps: halfWay},
 			waits:   true, goOn: remove, verb: events.VerbSkipped, reason: "workload-gone",
