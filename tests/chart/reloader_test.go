@@ -2,90 +2,11 @@ package chart
 
 import (
 	"maps"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 )
-
-// reloaderDefaults are the values of Reloader's chart 2.2.16 with their defaults, but for the image.
-const reloaderDefaults = `
-global: {imageRegistry: "", imagePullSecrets: []}
-kubernetes: {host: https://kubernetes.default}
-nameOverride: ""
-fullnameOverride: ""
-image: {name: stakater/reloader, repository: keyturn, tag: devel, pullPolicy: IfNotPresent}
-reloader:
-  autoReloadAll: false
-  isArgoRollouts: false
-  isOpenshift: false
-  ignoreSecrets: false
-  ignoreConfigMaps: false
-  ignoreJobs: false
-  ignoreCronJobs: false
-  reloadOnCreate: false
-  reloadOnDelete: false
-  syncAfterRestart: false
-  reloadStrategy: default
-  ignoreNamespaces: ""
-  namespaceSelector: ""
-  resourceLabelSelector: ""
-  logFormat: ""
-  logLevel: info
-  watchGlobally: true
-  namespaces: []
-  enableHA: false
-  enablePProf: false
-  enableCSIIntegration: false
-  pprofAddr: ":6060"
-  readOnlyRootFileSystem: false
-  legacy: {rbac: false}
-  matchLabels: {}
-  enableMetricsByNamespace: false
-  deployment:
-    dnsConfig: {}
-    replicas: 1
-    revisionHistoryLimit: 2
-    hostUsers: null
-    nodeSelector: null
-    affinity: {}
-    volumeMounts: []
-    volumes: []
-    securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
-    containerSecurityContext: {}
-    tolerations: []
-    topologySpreadConstraints: []
-    annotations: {}
-    labels: {provider: stakater, group: com.stakater.platform, version: v1.4.21}
-    env: {open: null, secret: null, field: null, existing: null}
-    livenessProbe: {}
-    readinessProbe: {}
-    resources: {}
-    pod: {annotations: {}}
-    priorityClassName: ""
-    runtimeClassName: ""
-    schedulerName: ""
-    imagePullSecrets: []
-    gomaxprocsOverride: ""
-    gomemlimitOverride: ""
-  service: {}
-  rbac: {enabled: true, labels: {}}
-  serviceAccount: {create: true, labels: {}, annotations: {}, name: null}
-  custom_annotations: {}
-  serviceMonitor: {enabled: false, labels: {}, honorLabels: true}
-  podMonitor: {enabled: false, labels: {}, honorLabels: true}
-  podDisruptionBudget: {enabled: false}
-  netpol: {enabled: false, from: [], to: []}
-  verticalPodAutoscaler: {enabled: false, updatePolicy: {updateMode: Auto}}
-  webhookUrl: ""
-`
-
-func TestReloadersDefaultsAreThoseOfItsMode(t *testing.T) {
-	same(t, rendered(t, "{image: {pullPolicy: IfNotPresent}, reloaderMode: true}"), rendered(t, reloaderDefaults))
-}
 
 func TestReloadersValuesAreTakenOver(t *testing.T) {
 	tests := []struct {
@@ -116,7 +37,6 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			"some namespaces, as a string", "watchGlobally: false, namespaces: 'team-a, team-b'",
 			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
 		},
-		{"some namespaces that do not count", "watchGlobally: true, namespaces: [team-a]", map[string]any{}},
 		{"CSI", "enableCSIIntegration: true", map[string]any{"KEYTURN_SOURCES": "secret,configmap,secretproviderclass"}},
 		{"Argo Rollouts", "isArgoRollouts: true", map[string]any{"KEYTURN_ARGO_ROLLOUTS": "true"}},
 		{
@@ -171,9 +91,11 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 		{"the name of one account", "serviceAccount: {name: x}", "reloader.serviceAccount.name: is set, which"},
 		{"a monitor with TLS", "podMonitor: {enabled: true, scheme: https}", "reloader.podMonitor.scheme: is https, which"},
 		{"high availability", "enableHA: true", "reloader.enableHA: is true, which Keyturn does not have; use instead: actuator.replicas: 3"},
+		{"the same from a field", "deployment: {env: {field: {KUBERNETES_NAMESPACE: metadata.namespace}}}", "reloader.deployment.env.field.KUBERNETES_NAMESPACE: is set, which"},
 		{"a namespace by its variable", "deployment: {env: {open: {KUBERNETES_NAMESPACE: a}}}", "reloader.deployment.env.open.KUBERNETES_NAMESPACE: is set, which"},
 		{"metrics by their variable", "deployment: {env: {open: {METRICS_COUNT_BY_NAMESPACE: enabled}}}", "reloader.deployment.env.open.METRICS_COUNT_BY_NAMESPACE: is set, which"},
 		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
+		{"namespaces beside all of them", "watchGlobally: true, namespaces: [a]", "reloader.namespaces: is set with reloader.watchGlobally, which watches all"},
 		{"nothing to watch", "ignoreSecrets: true, ignoreConfigMaps: true", "reloader.ignoreSecrets, reloader.ignoreConfigMaps: nothing is left to watch"},
 		{"a value that Reloader has not either", "autoReload: true", "reloader.autoReload: is no value of Reloader's chart, want one of: autoReloadAll, "},
 		{"the same further below", "netpol: {enable: true}", "reloader.netpol.enable: is no value of Reloader's chart, want one of: enabled, from, to"},
@@ -197,8 +119,8 @@ func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
 		"fullnameOverride: x": `fullnameOverride: is "x", which Keyturn does not have; use instead: nothing; the objects are called keyturn-`,
 		"nameOverride: x":     `nameOverride: is "x", which`,
 		"namespace: x":        `namespace: is "x", which Keyturn does not have; use instead: helm --namespace`,
-		"image: {repository: ghcr.io/stakater/reloader}": `image.repository: is "ghcr.io/stakater/reloader", want the image of Keyturn`,
-		"image: {name: mirror/reloader}":                 `image.name: is "mirror/reloader", which Keyturn does not have; use instead: image.repository`,
+		"image: {repository: reg.example.com/stakater/reloader}": `image.repository: is "reg.example.com/stakater/reloader", want the image of Keyturn`,
+		"image: {name: mirror/reloader}":                         `image.name: is "mirror/reloader", which Keyturn does not have; use instead: image.repository`,
 	} {
 		if out, err := template(t, values); err == nil || !strings.Contains(out, ": "+want) {
 			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
@@ -208,7 +130,7 @@ func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
 
 func TestAValueOfReloaderIsTakenOnceItsSubstituteIsSet(t *testing.T) {
 	for _, values := range []string{
-		"{reloader: {enableHA: true}, actuator: {replicas: 3}}",
+		"{reloader: {enableHA: true, deployment: {replicas: 2}}, actuator: {replicas: 3}}",
 		"{reloader: {enableHA: true}, nats: {url: nats://a:4222}}",
 		"{reloader: {serviceAccount: {create: false, name: x}}, watcher: {serviceAccount: {create: false, name: a}}, actuator: {serviceAccount: {create: false, name: b}}}",
 	} {
@@ -226,25 +148,3 @@ const reloaderFlags = `--auto-reload-all --configmap-annotation --secret-annotat
 --reload-on-delete --enable-ha --sync-after-restart --enable-pprof --pprof-addr --enable-csi-integration
 KUBERNETES_NAMESPACE POD_NAME POD_NAMESPACE METRICS_COUNT_BY_NAMESPACE ALERT_ON_RELOAD ALERT_SINK ALERT_WEBHOOK_URL
 ALERT_ADDITIONAL_INFO ALERT_WEBHOOK_PROXY`
-
-// TestTheReloaderPageHasAllOfReloader holds docs/reloader.md to the values and flags of Reloader.
-func TestTheReloaderPageHasAllOfReloader(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reloader.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values struct{ Reloader map[string]any }
-	if err := yaml.Unmarshal([]byte(reloaderDefaults), &values); err != nil {
-		t.Fatal(err)
-	}
-	names := slices.Sorted(maps.Keys(values.Reloader))
-	for name := range values.Reloader["deployment"].(map[string]any) {
-		names = append(names, "deployment."+name)
-	}
-	names = append(names, strings.Fields(reloaderFlags)...)
-	for _, name := range names {
-		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+name+".") {
-			t.Errorf("%s is not on the page", name)
-		}
-	}
-}

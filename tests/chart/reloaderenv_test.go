@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // address is that of a webhook, which is a password.
@@ -90,18 +91,89 @@ func TestAWrongTypeOfAnAddressIsNotPrinted(t *testing.T) {
 	}
 }
 
-func TestReloadersWebhookIsReachedAtAnyPortUnlessItsPolicySaysOtherwise(t *testing.T) {
-	for values, want := range map[string]bool{
-		reloaderCalls:        true,
-		"reloaderMode: true": false,
-		strings.Replace(reloaderCalls, "{webhookUrl", "{netpol: {enabled: true}, webhookUrl", 1): false,
-	} {
-		for program, may := range map[string]bool{"watcher": false, "actuator": want} {
-			policy := rendered(t, values)["NetworkPolicy keyturn-system/keyturn-"+program]
-			if got := strings.HasPrefix(fmt.Sprint(policy.at("spec", "egress")), "[map[] "); got != may {
-				t.Errorf("the %s may call anybody with %s: got %t, want %t", program, values, got, may)
+// TestReloadersCallsArePermitted holds what the network policies open, beside what is open anyway, to what the values call.
+func TestReloadersCallsArePermitted(t *testing.T) {
+	const none, anybody = "", "map[]"
+	port := func(number string) string { return "map[ports:[map[port:" + number + "]]]" }
+	tests := []struct{ name, values, actuator, watcher string }{
+		{"nothing to call", "deployment: {env: {open: {A: b}, secret: {C: d}, existing: {mine: {E: f}}}}", none, none},
+		{"a webhook with a port", "webhookUrl: 'http://user:pa@ss@w.example.com:8081/a:9/b?c=d:1'", port("8081"), none},
+		{"a webhook without TLS", "webhookUrl: http://w.example.com/hook", port("80"), none},
+		{"a webhook with TLS", "webhookUrl: https://w.example.com/hook", none, none},
+		{"a webhook by its IPv6 address", "webhookUrl: 'https://[fd00::1]:8443/'", port("8443"), none},
+		{"alerts", "deployment: {env: {open: {ALERT_ON_RELOAD: true}, secret: {ALERT_WEBHOOK_URL: 'https://c.example.com:8443'}}}", port("8443"), none},
+		{"alerts that are off", "deployment: {env: {secret: {ALERT_WEBHOOK_URL: 'https://c.example.com:8443'}}}", none, none},
+		{
+			"alerts by a proxy of their own",
+			"deployment: {env: {secret: {ALERT_ON_RELOAD: 'true', ALERT_WEBHOOK_URL: 'https://c.example.com:8443', ALERT_WEBHOOK_PROXY: 'http://p:3128'}}}",
+			port("3128"), none,
+		},
+		{"alerts whose address is in another's Secret", "deployment: {env: {existing: {mine: {ALERT_ON_RELOAD: on, ALERT_WEBHOOK_URL: url}}}}", anybody, none},
+		{"another's Secret without an address", "deployment: {env: {existing: {mine: {ALERT_ADDITIONAL_INFO: info}}}}", none, none},
+		{"a proxy of both", "deployment: {env: {open: {HTTPS_PROXY: 'http://p:3128', http_proxy: 'p:3129'}}}", "map[ports:[map[port:3128] map[port:3129]]]", "map[ports:[map[port:3128] map[port:3129]]]"},
+		{"its own policy", "netpol: {enabled: true}, webhookUrl: 'http://w.example.com:8081'", none, none},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			all := rendered(t, "reloader: {"+test.values+"}")
+			for program, want := range map[string]string{"watcher": test.watcher, "actuator": test.actuator} {
+				policy := "NetworkPolicy keyturn-system/keyturn-" + program
+				before := fmt.Sprint(rendered(t, "reloaderMode: true")[policy].at("spec", "egress"))
+				var added []string
+				for _, rule := range all[policy].at("spec", "egress").([]any) {
+					if rule := fmt.Sprint(rule); !strings.Contains(before, rule) || rule == anybody {
+						added = append(added, rule)
+					}
+				}
+				if got := strings.Join(added, " "); got != want {
+					t.Errorf("the %s may also reach %q, want %q", program, got, want)
+				}
 			}
-		}
+		})
+	}
+}
+
+// TestReloadersVariablesAreWhatTheySay has names and values that mean something else to YAML if they are not quoted.
+func TestReloadersVariablesAreWhatTheySay(t *testing.T) {
+	texts := []string{"yes", "1e3", "0x10", "null", "a: b", `"quoted" 'twice'`, "two\nlines\n", "# none", "{{ x }}", " spaces ", "ключ"}
+	for _, text := range texts {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]any{
+				"open":   map[string]string{"NO": text, "ALERT_SINK": text},
+				"secret": map[string]string{"Y": text},
+				"field":  map[string]string{"ON": "metadata.annotations['1e3']"}, "existing": map[string]any{"1e3": map[string]string{"OFF": "0x10", "N": "1"}},
+			}
+			values, err := yaml.Marshal(map[string]any{"reloader": map[string]any{"deployment": map[string]any{"env": env}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := rendered(t, string(values))
+			got := variables(t, all[programs["actuator"]])
+			secretKey := func(secret, key string) string { return "map[secretKeyRef:map[key:" + key + " name:" + secret + "]]" }
+			for name, want := range map[string]string{
+				"NO": text, "Y": secretKey("keyturn-reloader", "Y"), "OFF": secretKey("1e3", "0x10"), "N": secretKey("1e3", "1"),
+				"ON": "map[fieldRef:map[fieldPath:metadata.annotations['1e3']]]",
+			} {
+				if got[name] != want {
+					t.Errorf("%s: got %q, want %q", name, got[name], want)
+				}
+			}
+			data := all["Secret keyturn-system/keyturn-reloader"]["data"]
+			encoded := base64.StdEncoding.EncodeToString([]byte(text))
+			if diff := cmp.Diff(any(map[string]any{"Y": encoded, "ALERT_SINK": encoded}), data); diff != "" {
+				t.Errorf("Secret (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVariableThatIsThereTwiceHasOneValue(t *testing.T) {
+	all := rendered(t, `reloader: {deployment: {gomaxprocsOverride: "2", env: {open: {GOMAXPROCS: "1", A: b}, secret: {A: c}, existing: {one: {A: d}, two: {A: e}}}}}`)
+	got := variables(t, all[programs["actuator"]]) // It fails if one is there twice.
+	if got["GOMAXPROCS"] != "2" || got["A"] != "map[secretKeyRef:map[key:e name:two]]" {
+		t.Errorf("got %v", got)
 	}
 }
 

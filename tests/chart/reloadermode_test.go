@@ -115,10 +115,11 @@ func TestIgnoredCronJobsAreNotGranted(t *testing.T) {
 
 func TestReloadersModeMayWhatItDoesWithJobs(t *testing.T) {
 	for values, want := range map[string]string{
-		"{}":                               "",
-		"reloaderMode: true":               "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
-		"reloader: {ignoreCronJobs: true}": "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
-		"reloader: {ignoreJobs: true}":     "[create jobs.batch get jobs.batch]",
+		"{}": "",
+		"{reloaderMode: true, jobs: {enabled: false}}":       "",
+		"reloaderMode: true":                                 "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
+		"reloader: {ignoreCronJobs: true}":                   "[create jobs.batch delete jobs.batch get jobs.batch list jobs.batch patch jobs.batch watch jobs.batch]",
+		"reloader: {ignoreJobs: true}":                       "[create jobs.batch get jobs.batch]",
 		"reloader: {ignoreCronJobs: true, ignoreJobs: true}": "",
 	} {
 		got := ""

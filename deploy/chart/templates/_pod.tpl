@@ -33,7 +33,7 @@ annotations:
 {{- define "keyturn.podSpec" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
 serviceAccountName: {{ include "keyturn.serviceAccountName" . }}
-automountServiceAccountToken: true
+automountServiceAccountToken: {{ ne (toString (get (get $root.Values.reloader "deployment" | default dict) "automountServiceAccountToken")) "false" }}
 # Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
 # Enough to finish and ack in-flight work, and to close NATS last.
@@ -83,8 +83,17 @@ These name the pod in spans and metrics, and the actuator in its Lease.
       fieldPath: metadata.uid
 {{- end }}
 
+{{/*
+The values of the image. That of Reloader is a default of its values, which nobody chose.
+*/}}
+{{- define "keyturn.imageValues" -}}
+{{- $image := .Values.image -}}
+{{- if eq $image.repository "ghcr.io/stakater/reloader" }}{{ $image = dict "repository" "keyturn" "pullPolicy" $image.pullPolicy }}{{ end -}}
+{{- toYaml $image -}}
+{{- end }}
+
 {{- define "keyturn.image" -}}
-{{- $image := .Values.image }}{{ $repository := $image.repository -}}
+{{- $image := include "keyturn.imageValues" . | fromYaml }}{{ $repository := $image.repository -}}
 {{- with .Values.global.imageRegistry -}}
 {{- $repository = printf "%s/%s" (trimSuffix "/" .) (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "") -}}
 {{- end -}}
@@ -94,24 +103,43 @@ imagePullPolicy: {{ . }}
 {{- end }}
 {{- end }}
 
+{{/*
+The times and thresholds may be Reloader's.
+*/}}
 {{- define "keyturn.probes" -}}
+{{- $theirs := get .Values.reloader "deployment" | default dict -}}
 livenessProbe:
   httpGet:
     path: /livez
     port: healthz
-  periodSeconds: 10
-  failureThreshold: 6
+  {{- merge (dict) (get $theirs "livenessProbe" | default dict) (dict "periodSeconds" 10 "failureThreshold" 6) | toYaml | nindent 2 }}
 readinessProbe:
   httpGet:
     path: /readyz
     port: healthz
-  periodSeconds: 5
+  {{- merge (dict) (get $theirs "readinessProbe" | default dict) (dict "periodSeconds" 5) | toYaml | nindent 2 }}
 {{- end }}
 
+{{/*
+Reloader's adds to it, and makes nothing less strict.
+*/}}
 {{- define "keyturn.containerSecurityContext" -}}
+{{- $context := get (get .Values.reloader "deployment" | default dict) "containerSecurityContext" | default dict | deepCopy -}}
+{{- $capabilities := get $context "capabilities" | default dict -}}
+{{- $_ := set $capabilities "drop" (list "ALL") -}}
+{{- $_ := set $context "capabilities" $capabilities -}}
+{{- $_ := set $context "allowPrivilegeEscalation" false -}}
+{{- $_ := set $context "readOnlyRootFilesystem" true -}}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- toYaml $context | nindent 2 }}
+{{- end }}
+
+{{/*
+The number of revisions of a Deployment or StatefulSet to keep, if Reloader's values say one.
+*/}}
+{{- define "keyturn.revisionHistoryLimit" -}}
+{{- $limit := get (get .Values.reloader "deployment" | default dict) "revisionHistoryLimit" -}}
+{{- if not (has (toString $limit) (list "" "<nil>")) }}
+revisionHistoryLimit: {{ $limit }}
+{{- end -}}
 {{- end }}

@@ -59,10 +59,12 @@ The class of the chart is cluster-scoped, so an installation for some namespaces
 {{- end }}
 
 {{/*
-OpenShift assigns the user and the groups itself.
+With Reloader's, of which the user 65534 is a default that cannot be told from a value. OpenShift assigns the user and the groups itself.
 */}}
 {{- define "keyturn.podSecurityContext" -}}
-{{- $context := .Values.podSecurityContext -}}
+{{- $theirs := get (get .Values.reloader "deployment" | default dict) "securityContext" | default dict -}}
+{{- if eq (toString (get $theirs "runAsUser")) "65534" }}{{ $theirs = omit $theirs "runAsUser" }}{{ end -}}
+{{- $context := merge (deepCopy $theirs) .Values.podSecurityContext -}}
 {{- if eq (toString (get .Values.reloader "isOpenshift")) "true" }}{{ $context = omit $context "runAsUser" "runAsGroup" "fsGroup" }}{{ end -}}
 {{- toYaml $context -}}
 {{- end }}

@@ -30,13 +30,17 @@ reloadOnCreate: {taken: env.KEYTURN_ROLL_ON_CREATE}
 reloadOnDelete: {taken: env.KEYTURN_ROLL_ON_DELETE}
 reloadStrategy: {taken: env.KEYTURN_RELOADER_STRATEGY}
 enableCSIIntegration: {taken: secretProviderClasses.enabled}
-isOpenshift: {taken: podSecurityContext without user and groups}
+isOpenshift: {taken: the security context of the pods without user and groups}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
 readOnlyRootFileSystem: {moot: always on}
-pprofAddr: {moot: there is no pprof}
-podDisruptionBudget: {moot: one is created for several actuators or watchers}
+pprofAddr: {moot: it is only used with enablePProf}
+podDisruptionBudget:
+  below:
+    enabled: {taken: one for each program}
+    minAvailable: {taken: the same}
+    maxUnavailable: {taken: the same}
 enableHA:
   instead: 'actuator.replicas: 3, or nats.url with two actuators'
 enablePProf:
@@ -57,8 +61,8 @@ serviceAccount:
     labels: {taken: the labels of both accounts}
     annotations: {taken: the annotations of both accounts}
     automountServiceAccountToken: {moot: only the pods mount the token}
-podMonitor: {below: {{ include "keyturn.reloaderMonitor" . | fromYaml | toJson }}}
-serviceMonitor: {below: {{ include "keyturn.reloaderMonitor" . | fromYaml | toJson }}}
+podMonitor: {below: {{ omit (include "keyturn.reloaderMonitor" . | fromYaml) "targetLabels" "bearerTokenFile" | toJson }}}
+serviceMonitor: {below: {{ omit (include "keyturn.reloaderMonitor" . | fromYaml) "podTargetLabels" "bearerTokenSecret" | toJson }}}
 netpol:
   below:
     enabled: {moot: 'networkPolicy.enabled, which is the default'}
@@ -89,6 +93,7 @@ targetLabels: {taken: monitoring.podTargetLabels}
 scheme: {unless: [http], instead: http; the pods serve metrics without TLS}
 tlsConfig: {instead: http; the pods serve metrics without TLS}
 bearerTokenSecret: {instead: networkPolicy.from; the pods serve metrics without a token}
+bearerTokenFile: {instead: networkPolicy.from; the pods serve metrics without a token}
 {{- end }}
 
 {{- define "keyturn.reloaderDeployment" -}}
@@ -108,14 +113,14 @@ schedulerName: {taken: schedulerName}
 volumes: {taken: volumes}
 volumeMounts: {taken: volumeMounts}
 imagePullSecrets: {taken: imagePullSecrets}
-revisionHistoryLimit: {moot: the default of Kubernetes applies}
-securityContext: {moot: the chart's is stricter}
-containerSecurityContext: {moot: the chart's is stricter}
-livenessProbe: {moot: Keyturn has other probes}
-readinessProbe: {moot: Keyturn has other probes}
-gomaxprocsOverride: {moot: the programs respect their limits}
-gomemlimitOverride: {moot: the programs respect their limits}
-automountServiceAccountToken: {moot: the programs need the token}
+revisionHistoryLimit: {taken: the same}
+securityContext: {taken: 'podSecurityContext, but for the user 65534'}
+containerSecurityContext: {taken: 'that of the containers, which it makes no less strict'}
+livenessProbe: {below: {{ include "keyturn.reloaderProbe" . | fromYaml | toJson }}}
+readinessProbe: {below: {{ include "keyturn.reloaderProbe" . | fromYaml | toJson }}}
+gomaxprocsOverride: {taken: GOMAXPROCS of both programs}
+gomemlimitOverride: {taken: GOMEMLIMIT of both programs}
+automountServiceAccountToken: {taken: the same}
 replicas:
   unless: [1]
   instead: watcher.replicas and actuator.replicas
@@ -123,7 +128,14 @@ env:
   below:
     # All others are the environment of both programs, but ALERT_*, which is in the Secret keyturn-reloader.
     open: {below: {{ include "keyturn.reloaderVariables" . | fromYaml | toJson }}}
-    secret: {taken: 'the environment of the actuator, from the Secret keyturn-reloader'}
+    # That of the actuator, from the Secret keyturn-reloader.
+    secret: {below: {{ include "keyturn.reloaderVariables" . | fromYaml | toJson }}}
     existing: {taken: the environment of the actuator}
-    field: {taken: the environment of both programs}
+    field: {below: {{ include "keyturn.reloaderVariables" . | fromYaml | toJson }}}
+{{- end }}
+
+{{- define "keyturn.reloaderProbe" -}}
+{{- range $field := list "timeoutSeconds" "failureThreshold" "periodSeconds" "successThreshold" "initialDelaySeconds" }}
+{{ $field }}: {taken: the same}
+{{- end }}
 {{- end }}

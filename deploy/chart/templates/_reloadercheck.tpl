@@ -3,7 +3,7 @@ Fails with one line about the first of Reloader's values that is not supported. 
 */}}
 {{- define "keyturn.checkReloader" -}}
 {{- $has := list -}}
-{{- if or (gt (int .Values.actuator.replicas) 1) .Values.nats.url }}{{ $has = append $has "reloader.enableHA" }}{{ end -}}
+{{- if or (gt (int .Values.actuator.replicas) 1) .Values.nats.url }}{{ $has = concat $has (list "reloader.enableHA" "reloader.deployment.replicas") }}{{ end -}}
 {{- if and .Values.watcher.serviceAccount.name .Values.actuator.serviceAccount.name -}}
 {{- $has = append $has "reloader.serviceAccount.name" -}}
 {{- if not (or .Values.watcher.serviceAccount.create .Values.actuator.serviceAccount.create) -}}
@@ -11,6 +11,9 @@ Fails with one line about the first of Reloader's values that is not supported. 
 {{- end -}}
 {{- end -}}
 {{- include "keyturn.checkReloaderValues" (list "reloader" .Values.reloader (include "keyturn.reloaderValues" . | fromYaml) $has) -}}
+{{- if and (get .Values.reloader "namespaces") (ne (toString (get .Values.reloader "watchGlobally")) "false") }}
+{{- fail "reloader.namespaces: is set with reloader.watchGlobally, which watches all; use instead: reloader.watchGlobally: false" }}
+{{- end -}}
 {{- include "keyturn.checkReloaderFile" . -}}
 {{- end }}
 
@@ -21,7 +24,7 @@ Arguments: the path of some values, the values, what is known of them, and the p
 {{- $path := index . 0 }}{{ $table := index . 2 }}{{ $has := index . 3 -}}
 {{- range $name, $value := index . 1 -}}
 {{- $field := printf "%s.%s" $path $name -}}
-{{- if not (or (hasKey $table $name) (hasSuffix ".env.open" $path)) }}
+{{- if not (or (hasKey $table $name) (has $path (list "reloader.deployment.env.open" "reloader.deployment.env.secret" "reloader.deployment.env.field"))) }}
 {{- fail (printf "%s: is no value of Reloader's chart, want one of: %s" $field (keys $table | sortAlpha | join ", ")) }}
 {{- end -}}
 {{- $meaning := get $table $name | default dict -}}
@@ -51,8 +54,9 @@ The values of Reloader's chart that are not below "reloader", so that its file c
 {{- fail (printf "%s: is %q, which Keyturn does not have; use instead: %s" $name (get $.Values $name) $use) }}
 {{- end -}}
 {{- end -}}
-{{- if hasSuffix "stakater/reloader" .Values.image.repository }}
-{{- fail (printf "image.repository: is %q, want the image of Keyturn, with its image.tag" .Values.image.repository) }}
+{{- $repository := .Values.image.repository -}}
+{{- if and (hasSuffix "stakater/reloader" $repository) (ne $repository "ghcr.io/stakater/reloader") }}
+{{- fail (printf "image.repository: is %q, want the image of Keyturn, with its image.tag" $repository) }}
 {{- end -}}
 {{- if not (has (get .Values.image "name" | default "") (list "" "stakater/reloader")) }}
 {{- fail (printf "image.name: is %q, which Keyturn does not have; use instead: image.repository" .Values.image.name) }}

@@ -14,6 +14,19 @@ true
 {{- end }}
 
 {{/*
+What a disruption budget allows: Reloader's, if its values have one.
+*/}}
+{{- define "keyturn.disruption" -}}
+{{- $theirs := get .Values.reloader "podDisruptionBudget" | default dict -}}
+{{- if ne (toString (get $theirs "enabled")) "true" }}{{ $theirs = dict }}{{ end -}}
+{{- if and $theirs.minAvailable (not $theirs.maxUnavailable) -}}
+minAvailable: {{ $theirs.minAvailable }}
+{{- else -}}
+maxUnavailable: {{ $theirs.maxUnavailable | default 1 }}
+{{- end -}}
+{{- end }}
+
+{{/*
 The number of watchers. Two receive the audit log of a store while one of them is replaced, or its node is lost.
 */}}
 {{- define "keyturn.watchers" -}}

@@ -29,11 +29,12 @@ The effective settings: the chart's own values, merged with the converted values
 {{- $selector := list .Values.selector (include "keyturn.reloaderSelector" (get $reloader "resourceLabelSelector")) | compact -}}
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
 {{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
+{{- $jobs := .Values.jobs.enabled -}}
+{{- if kindIs "invalid" $jobs }}{{ $jobs = eq (include "keyturn.reloaderMode" .) "true" }}{{ end }}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
-ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
-{{- $jobs := or .Values.jobs.enabled (eq (include "keyturn.reloaderMode" .) "true") }}
 startCronJobs: {{ and $jobs (not $isTrue.ignoreCronJobs) }}
 recreateJobs: {{ and $jobs (not $isTrue.ignoreJobs) }}
+ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
 secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}

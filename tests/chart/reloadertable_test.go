@@ -1,0 +1,174 @@
+package chart
+
+// reloaderValue is what becomes of one value of Reloader's chart.
+type reloaderValue struct {
+	// path is the value's, value is another than the default, and with are paths and values that it needs.
+	path, value, with string
+	// want is a line of the manifests that is there with the value alone; "gone: " and one that is there without it; "so anyway: " and one that
+	// is there in either case, if nothing changes; or "refused: " and what is said about the path.
+	want string
+}
+
+const (
+	instead     = " which Keyturn does not have; use instead: "
+	monitored   = "reloader.podMonitor.enabled: true"
+	monitoredBy = "reloader.serviceMonitor.enabled: true"
+	measured    = "reloader.verticalPodAutoscaler.enabled: true"
+	limited     = "reloader.netpol.enabled: true"
+	serving     = "reloader.service.port: 9090"
+)
+
+// reloaderValues has all of them.
+var reloaderValues = []reloaderValue{
+	{"global.imageRegistry", "reg.example.com", "", "image: reg.example.com/keyturn:devel"},
+	{"global.imagePullSecrets", "[mine]", "", "imagePullSecrets:\n- name: mine"},
+	{"kubernetes.host", "https://k.example.com", "", "so anyway: kind: StatefulSet"}, // Reloader's chart does not read it.
+	{"namespace", "tools", "", `refused: is "tools",` + instead + "helm --namespace"},
+	{"nameOverride", "x", "", `refused: is "x",` + instead + "nothing; the objects are called keyturn-"},
+	{"fullnameOverride", "x", "", `refused: is "x",` + instead + "nothing; the objects are called keyturn-"},
+	{"image.name", "mirror/reloader", "", `refused: is "mirror/reloader",` + instead + "image.repository"},
+	{"image.repository", "reg.example.com/keyturn", "", "image: reg.example.com/keyturn:v1.4.21"},
+	{"image.tag", "v2", "image.repository: keyturn", "image: keyturn:v2"},
+	{
+		"image.digest", "sha256:" + digest, "image.repository: keyturn",
+		"image: keyturn@sha256:" + digest,
+	},
+	{"image.pullPolicy", "Always", "", "imagePullPolicy: Always"},
+
+	{"reloader.autoReloadAll", "true", "", `KEYTURN_ROLL_ALL: "true"`},
+	{"reloader.isArgoRollouts", "true", "", `KEYTURN_ARGO_ROLLOUTS: "true"`},
+	{"reloader.isOpenshift", "true", "", "gone: fsGroup: 65532"},
+	{"reloader.ignoreSecrets", "true", "", "KEYTURN_SOURCES: configmap"},
+	{"reloader.ignoreConfigMaps", "true", "", "KEYTURN_SOURCES: secret"},
+	{"reloader.ignoreJobs", "true", "", `gone: KEYTURN_RECREATE_JOBS: "true"`},
+	{"reloader.ignoreCronJobs", "true", "", "KEYTURN_IGNORE_WORKLOAD_KINDS: cronjobs"},
+	{"reloader.reloadOnCreate", "true", "", "KEYTURN_ROLL_ON_CREATE: always"},
+	{"reloader.reloadOnDelete", "true", "", `KEYTURN_ROLL_ON_DELETE: "true"`},
+	{"reloader.syncAfterRestart", "true", "", "so anyway: kind: StatefulSet"}, // The stream has what was seen before.
+	{"reloader.reloadStrategy", "annotations", "", "KEYTURN_RELOADER_STRATEGY: annotations"},
+	{"reloader.ignoreNamespaces", "a", "", "KEYTURN_NAMESPACE_SELECTOR: kubernetes.io/metadata.name notin (a)"},
+	{"reloader.namespaceSelector", "a=b", "", "KEYTURN_NAMESPACE_SELECTOR: a=b"},
+	{"reloader.resourceLabelSelector", "a=b", "", "KEYTURN_SELECTOR: a=b"},
+	{"reloader.logFormat", "text", "", "- --log-format=text"},
+	{"reloader.logLevel", "debug", "", "KEYTURN_LOG_LEVEL: debug"},
+	{"reloader.watchGlobally", "false", "", "KEYTURN_NAMESPACES: keyturn-system"},
+	{"reloader.namespaces", "[a]", "reloader.watchGlobally: false", "KEYTURN_NAMESPACES: keyturn-system,a"},
+	{"reloader.enableHA", "true", "", "refused: is true," + instead + "actuator.replicas: 3, or nats.url with two actuators"},
+	{"reloader.enablePProf", "true", "", "refused: is true," + instead + "the metrics and traces"},
+	{"reloader.enableCSIIntegration", "true", "", "KEYTURN_SOURCES: secret,configmap,secretproviderclass"},
+	{"reloader.pprofAddr", ":7070", "", "so anyway: kind: StatefulSet"}, // It means nothing without enablePProf.
+	{"reloader.readOnlyRootFileSystem", "true", "", "so anyway: readOnlyRootFilesystem: true"},
+	{"reloader.legacy.rbac", "true", "", "refused: is true," + instead + "rbac.authorization.k8s.io/v1"},
+	{"reloader.matchLabels", "{team: x}", "", "team: x"},
+	{"reloader.enableMetricsByNamespace", "true", "", `KEYTURN_RELOADER_METRICS: "true"`},
+
+	{"reloader.deployment.dnsConfig", "{searches: [a]}", "", "dnsConfig:\nsearches:\n- a"},
+	{"reloader.deployment.replicas", "2", "", "refused: is 2," + instead + "watcher.replicas and actuator.replicas"},
+	{"reloader.deployment.revisionHistoryLimit", "7", "", "revisionHistoryLimit: 7"},
+	{"reloader.deployment.hostUsers", "false", "", "hostUsers: false"},
+	{"reloader.deployment.nodeSelector", "{disk: ssd}", "", "nodeSelector:\ndisk: ssd"},
+	{"reloader.deployment.affinity", "{podAffinity: {}}", "", "affinity:\npodAffinity: {}"},
+	{"reloader.deployment.volumeMounts", "[{name: v, mountPath: /v}]", "", "- mountPath: /v\nname: v"},
+	{"reloader.deployment.volumes", "[{name: v, emptyDir: {}}]", "", "- emptyDir: {}\nname: v"},
+	{"reloader.deployment.securityContext.runAsNonRoot", "false", "", "so anyway: runAsNonRoot: true"},
+	{"reloader.deployment.securityContext.runAsUser", "1000", "", "runAsUser: 1000"},
+	{"reloader.deployment.securityContext.seccompProfile.type", "Unconfined", "", "type: Unconfined"},
+	{"reloader.deployment.containerSecurityContext", "{runAsUser: 1000}", "", "runAsUser: 1000"},
+	{"reloader.deployment.tolerations", "[{key: a}]", "", "- key: a"},
+	{"reloader.deployment.topologySpreadConstraints", "[{topologyKey: zone}]", "", "topologyKey: zone"},
+	{"reloader.deployment.annotations", "{team: x}", "", "annotations:\nteam: x"},
+	{"reloader.deployment.labels.provider", "mine", "", "provider: mine"},
+	{"reloader.deployment.labels.group", "g", "reloader.deployment.labels.provider: mine", "group: g"},
+	{"reloader.deployment.labels.version", "v9", "reloader.deployment.labels.provider: mine", "version: v9"},
+	{"reloader.deployment.env.open", "{HTTPS_PROXY: 'http://p:3128'}", "", "- name: HTTPS_PROXY\nvalue: http://p:3128"},
+	{"reloader.deployment.env.secret", "{ALERT_SINK: slack}", "", "- name: ALERT_SINK\nvalueFrom:\nsecretKeyRef:\nkey: ALERT_SINK\nname: keyturn-reloader"},
+	{"reloader.deployment.env.field", "{NODE: spec.nodeName}", "", "- name: NODE\nvalueFrom:\nfieldRef:\nfieldPath: spec.nodeName"},
+	{"reloader.deployment.env.existing", "{mine: {ALERT_SINK: sink}}", "", "- name: ALERT_SINK\nvalueFrom:\nsecretKeyRef:\nkey: sink\nname: mine"},
+	{"reloader.deployment.livenessProbe.timeoutSeconds", "8", "", "timeoutSeconds: 8"},
+	{"reloader.deployment.livenessProbe.failureThreshold", "8", "", "failureThreshold: 8"},
+	{"reloader.deployment.livenessProbe.periodSeconds", "8", "", "periodSeconds: 8"},
+	{"reloader.deployment.livenessProbe.successThreshold", "1", "", "successThreshold: 1"},
+	{"reloader.deployment.livenessProbe.initialDelaySeconds", "8", "", "initialDelaySeconds: 8"},
+	{"reloader.deployment.readinessProbe.timeoutSeconds", "8", "", "timeoutSeconds: 8"},
+	{"reloader.deployment.readinessProbe.failureThreshold", "8", "", "failureThreshold: 8"},
+	{"reloader.deployment.readinessProbe.periodSeconds", "8", "", "periodSeconds: 8"},
+	{"reloader.deployment.readinessProbe.successThreshold", "8", "", "successThreshold: 8"},
+	{"reloader.deployment.readinessProbe.initialDelaySeconds", "8", "", "initialDelaySeconds: 8"},
+	{"reloader.deployment.resources", "{limits: {cpu: 123m}}", "", "cpu: 123m"},
+	{"reloader.deployment.pod.annotations", "{team: x}", "", "team: x"},
+	{"reloader.deployment.priorityClassName", "high", "", "priorityClassName: high"},
+	{"reloader.deployment.runtimeClassName", "gvisor", "", "runtimeClassName:\ngvisor"},
+	{"reloader.deployment.schedulerName", "mine", "", "schedulerName:\nmine"},
+	{"reloader.deployment.imagePullSecrets", "[{name: mine}]", "", "imagePullSecrets:\n- name: mine"},
+	{"reloader.deployment.automountServiceAccountToken", "false", "", "automountServiceAccountToken: false\n# Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables."},
+	{"reloader.deployment.gomaxprocsOverride", "2", "", "- name: GOMAXPROCS\nvalue: \"2\""},
+	{"reloader.deployment.gomemlimitOverride", "100MiB", "", "- name: GOMEMLIMIT\nvalue: 100MiB"},
+
+	{"reloader.service.labels", "{team: x}", serving, "team: x"},
+	{"reloader.service.annotations", "{team: x}", serving, "team: x"},
+	{"reloader.service.port", "9999", "", "port: 9999"},
+	{"reloader.service.ipFamilyPolicy", "PreferDualStack", serving, "ipFamilyPolicy:\nPreferDualStack"},
+	{"reloader.service.ipFamilies", "[IPv6]", serving, "ipFamilies:\n- IPv6"},
+	{"reloader.rbac.enabled", "false", "", "gone: kind: ClusterRole"},
+	{"reloader.rbac.labels", "{team: x}", "", "labels:\nteam: x"},
+	{"reloader.serviceAccount.create", "false", "", "refused: is false," + instead + "watcher.serviceAccount and actuator.serviceAccount"},
+	{"reloader.serviceAccount.labels", "{team: x}", "", "labels:\nteam: x"},
+	{"reloader.serviceAccount.annotations", "{team: x}", "", "annotations:\nteam: x"},
+	{"reloader.serviceAccount.name", "mine", "", "refused: is set," + instead + "watcher.serviceAccount.name and actuator.serviceAccount.name"},
+	{"reloader.serviceAccount.automountServiceAccountToken", "false", "", "so anyway: automountServiceAccountToken: false"},
+	{"reloader.custom_annotations.auto", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: auto-annotation=a/b"},
+	{"reloader.custom_annotations.configmap", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: configmap-annotation=a/b"},
+	{"reloader.custom_annotations.configmap_auto", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: configmap-auto-annotation=a/b"},
+	{"reloader.custom_annotations.secret", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: secret-annotation=a/b"},
+	{"reloader.custom_annotations.secret_auto", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: secret-auto-annotation=a/b"},
+	{"reloader.custom_annotations.search", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: auto-search-annotation=a/b"},
+	{"reloader.custom_annotations.match", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: search-match-annotation=a/b"},
+	{"reloader.custom_annotations.ignore", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: ignore-annotation=a/b"},
+	{"reloader.custom_annotations.pausePeriod", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: pause-deployment-annotation=a/b"},
+	{"reloader.custom_annotations.pauseTime", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: pause-deployment-time-annotation=a/b"},
+
+	{"reloader.serviceMonitor.enabled", "true", "", "kind: PodMonitor"},
+	{"reloader.serviceMonitor.namespace", "m", monitoredBy, "namespace: m"},
+	{"reloader.serviceMonitor.interval", "7s", monitoredBy, "interval:\n7s"},
+	{"reloader.serviceMonitor.scheme", "https", monitoredBy, "refused: is https," + instead + "http"},
+	{"reloader.serviceMonitor.tlsConfig", "{insecureSkipVerify: true}", monitoredBy, "refused: is set," + instead + "http"},
+	{"reloader.serviceMonitor.bearerTokenFile", "/t", monitoredBy, "refused: is set," + instead + "networkPolicy.from"},
+	{"reloader.serviceMonitor.timeout", "7s", monitoredBy, "scrapeTimeout:\n7s"},
+	{"reloader.serviceMonitor.labels", "{team: x}", monitoredBy, "team: x"},
+	{"reloader.serviceMonitor.annotations", "{team: x}", monitoredBy, "team: x"},
+	{"reloader.serviceMonitor.honorLabels", "false", monitoredBy, "honorLabels: false"},
+	{"reloader.serviceMonitor.metricRelabelings", "[{action: keep}]", monitoredBy, "metricRelabelings:\n- action: keep"},
+	{"reloader.serviceMonitor.relabelings", "[{action: keep}]", monitoredBy, "relabelings:\n- action: keep"},
+	{"reloader.serviceMonitor.targetLabels", "[team]", monitoredBy, "podTargetLabels:\n- team"},
+	{"reloader.podMonitor.enabled", "true", "", "kind: PodMonitor"},
+	{"reloader.podMonitor.namespace", "m", monitored, "namespace: m"},
+	{"reloader.podMonitor.interval", "7s", monitored, "interval:\n7s"},
+	{"reloader.podMonitor.scheme", "https", monitored, "refused: is https," + instead + "http"},
+	{"reloader.podMonitor.tlsConfig", "{insecureSkipVerify: true}", monitored, "refused: is set," + instead + "http"},
+	{"reloader.podMonitor.bearerTokenSecret", "{name: a}", monitored, "refused: is set," + instead + "networkPolicy.from"},
+	{"reloader.podMonitor.timeout", "7s", monitored, "scrapeTimeout:\n7s"},
+	{"reloader.podMonitor.labels", "{team: x}", monitored, "team: x"},
+	{"reloader.podMonitor.annotations", "{team: x}", monitored, "team: x"},
+	{"reloader.podMonitor.honorLabels", "false", monitored, "honorLabels: false"},
+	{"reloader.podMonitor.metricRelabelings", "[{action: keep}]", monitored, "metricRelabelings:\n- action: keep"},
+	{"reloader.podMonitor.relabelings", "[{action: keep}]", monitored, "relabelings:\n- action: keep"},
+	{"reloader.podMonitor.podTargetLabels", "[team]", monitored, "podTargetLabels:\n- team"},
+
+	{"reloader.podDisruptionBudget.enabled", "true", "", "kind: PodDisruptionBudget\nmetadata:\nname: keyturn-actuator"},
+	{"reloader.podDisruptionBudget.minAvailable", "1", "reloader.podDisruptionBudget.enabled: true", "minAvailable: 1"},
+	{"reloader.podDisruptionBudget.maxUnavailable", "50%", "reloader.podDisruptionBudget.enabled: true", "maxUnavailable: 50%"},
+	{"reloader.netpol.enabled", "true", "reloader.webhookUrl: 'http://w.example.com:8081'", "gone: - port: 8081"},
+	{"reloader.netpol.from", "[{podSelector: {}}]", limited, "from:\n- podSelector: {}"},
+	{"reloader.netpol.to", "[{podSelector: {}}]", limited, "to:\n- podSelector: {}"},
+	{"reloader.verticalPodAutoscaler.enabled", "true", "", "kind: VerticalPodAutoscaler"},
+	{"reloader.verticalPodAutoscaler.recommenders", "[{name: a}]", measured, "recommenders:\n- name: a"},
+	{"reloader.verticalPodAutoscaler.controlledResources", "[cpu]", measured, "controlledResources:\n- cpu"},
+	{"reloader.verticalPodAutoscaler.controlledValues", "RequestsOnly", measured, "controlledValues:\nRequestsOnly"},
+	{"reloader.verticalPodAutoscaler.maxAllowed", "{cpu: 123m}", measured, "maxAllowed:\ncpu: 123m"},
+	{"reloader.verticalPodAutoscaler.minAllowed", "{cpu: 123m}", measured, "minAllowed:\ncpu: 123m"},
+	{"reloader.verticalPodAutoscaler.updatePolicy.minReplicas", "1", measured, "minReplicas: 1"},
+	{"reloader.verticalPodAutoscaler.updatePolicy.updateMode", "Initial", measured, "updateMode: Initial"},
+	{"reloader.webhookUrl", "http://w.example.com:8081", "", "- name: KEYTURN_WEBHOOK_URL\nvalueFrom:\nsecretKeyRef:\nkey: KEYTURN_WEBHOOK_URL\nname: keyturn-reloader"},
+}
+
+const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
