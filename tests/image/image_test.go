@@ -91,8 +91,9 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 		OS, Architecture string
 		Created          time.Time
 		Config           struct {
-			User   string
-			Labels map[string]string
+			User       string
+			Entrypoint []string
+			Labels     map[string]string
 		}
 		RootFS struct {
 			DiffIDs []string `json:"diff_ids"`
@@ -104,6 +105,10 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	}
 	if config.Config.User != "65532:65532" {
 		t.Errorf("user: got %q", config.Config.User)
+	}
+	// So that it runs with the arguments of Reloader's container, which has no command.
+	if diff := cmp.Diff([]string{"reloader"}, config.Config.Entrypoint); diff != "" {
+		t.Errorf("entrypoint (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(notes, m.Annotations); diff != "" {
 		t.Errorf("annotations (-index +image):\n%s", diff)
