@@ -1,7 +1,6 @@
 package install
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
@@ -40,6 +40,9 @@ type kubelet struct {
 	further []string
 	started int
 }
+
+// entrypoint is what the image runs in a container without a command.
+const entrypoint = "reloader"
 
 func newKubelet(t *testing.T, namespace string) *kubelet {
 	t.Helper()
@@ -85,13 +88,16 @@ func (k *kubelet) run(program string) *programs.Program {
 func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 	k.Helper()
 	container := pod.Spec.Containers[0]
+	if len(container.Command) == 0 {
+		container.Command = []string{entrypoint}
+	}
 	rewrite := k.rewriter(pod, container)
 	args := append(slices.Clone(container.Command[1:]), container.Args...)
 	var env []string
 	for name, value := range k.environment(pod, container) {
 		env = append(env, rewrite(name+"="+value))
 	}
-	if *cmp.Or(pod.Spec.AutomountServiceAccountToken, new(bool)) {
+	if slices.ContainsFunc(pod.Spec.Volumes, hasToken) {
 		env = append(env, "KUBECONFIG="+k.kubeconfig(pod))
 	}
 	for i, arg := range args {
@@ -154,6 +160,13 @@ func (k *kubelet) ready(p *programs.Program) *programs.Program {
 func (k *kubelet) binary(command string) string {
 	k.Helper()
 	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator}[command]
+	if command == entrypoint {
+		var err error
+		if path, err = build.Program(k.Context(), "./cmd/reloader", true); err != nil {
+			k.Fatal(err)
+		}
+		ok = true
+	}
 	if !ok {
 		k.Fatalf("the image has no %q", command)
 	}

@@ -3,6 +3,8 @@ package install
 import (
 	"maps"
 	"regexp"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,12 @@ func (k *kubelet) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) string {
 		fields := map[string]string{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID)}
 		if value, ok := fields[from.FieldRef.FieldPath]; ok {
 			return value
+		}
+	}
+	if from := from.ResourceFieldRef; from != nil {
+		if resource, limits := strings.CutPrefix(from.Resource, "limits."); limits && from.Divisor.Value() == 1 {
+			quantity := pod.Spec.Containers[0].Resources.Limits[corev1.ResourceName(resource)]
+			return strconv.FormatInt(quantity.Value(), 10)
 		}
 	}
 	k.Fatalf("a variable of %s comes from %v", pod.Name, from)
