@@ -46,7 +46,7 @@ var reloaderValues = []reloaderValue{
 	{"reloader.reloadOnDelete", "true", "", `KEYTURN_ROLL_ON_DELETE: "true"`},
 	{"reloader.syncAfterRestart", "true", "", "so anyway: kind: StatefulSet"}, // The stream has what was seen before.
 	{"reloader.reloadStrategy", "annotations", "", "KEYTURN_RELOADER_STRATEGY: annotations"},
-	{"reloader.ignoreNamespaces", "a", "", "KEYTURN_NAMESPACE_SELECTOR: kubernetes.io/metadata.name notin (a)"},
+	{"reloader.ignoreNamespaces", "a", "", "KEYTURN_IGNORE_NAMESPACES: a"},
 	{"reloader.namespaceSelector", "a=b", "", "KEYTURN_NAMESPACE_SELECTOR: a=b"},
 	{"reloader.resourceLabelSelector", "a=b", "", "KEYTURN_SELECTOR: a=b"},
 	{"reloader.logFormat", "text", "", "- --log-format=text"},
