@@ -28,7 +28,9 @@ type informerMaker struct {
 	// isNew reports whether an object that was not cached before was created, and not brought into scope by a label.
 	isNew func(o *object, initial bool) bool
 	// noticed is called for each object that may have changed.
-	noticed func(source events.Source, created bool)
+	noticed func(source events.Source)
+	// created is called for each object that was created.
+	created func(first *object)
 	// contents is told of each state of an object.
 	contents *podContents
 	errors   *watchErrors
@@ -87,7 +89,11 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			if ok {
 				m.contents.added(seen)
 			}
-			m.notice(obj, ok && m.isNew(seen, initial))
+			if ok && seen.about().Name != "" && m.isNew(seen, initial) {
+				m.created(seen)
+				return
+			}
+			m.notice(obj)
 		},
 		UpdateFunc: func(before, after any) {
 			// Another resourceVersion may have the same content, but the same one always has.
@@ -99,7 +105,7 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 					m.contents.updated(b, a)
 				}
 			}
-			m.notice(after, false)
+			m.notice(after)
 		},
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -108,13 +114,13 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			if last, ok := obj.(*object); ok {
 				m.contents.removed(last)
 			}
-			m.notice(obj, false)
+			m.notice(obj)
 		},
 	}
 }
 
-func (m *informerMaker) notice(obj any, created bool) {
+func (m *informerMaker) notice(obj any) {
 	if seen, ok := obj.(*object); ok && seen.about().Name != "" {
-		m.noticed(seen.about(), created)
+		m.noticed(seen.about())
 	}
 }

@@ -20,7 +20,7 @@ func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
 		maker := &informerMaker{
 			client: fake.NewClientset(secretOf("shop", "db", "u1", "1", "one")), ring: keyringOf(1),
 			isNew:   func(*object, bool) bool { return false },
-			noticed: func(events.Source, bool) { <-queue },
+			noticed: func(events.Source) { <-queue },
 			errors:  &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)},
 		}
 		kind, err := maker.makeAll(secretSource, []string{"shop", "bank"})

@@ -22,6 +22,8 @@ type queueEntry struct {
 	at time.Time
 	// created reports that the object was created while the watcher ran.
 	created bool
+	// first is the object as it was created, which it may not be any more. Nil if it was not created or that is not known.
+	first *object
 }
 
 // pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one
@@ -54,10 +56,18 @@ func newPendingSources(now func() time.Time) *pendingSources {
 }
 
 // add queues a source. If it is queued already, it keeps the time at which it was first noticed; created is sticky.
-func (p *pendingSources) add(source events.Source, created bool) {
+func (p *pendingSources) add(source events.Source, created bool) { p.put(source, created, nil) }
+
+// addCreated queues the source of an object that was created.
+func (p *pendingSources) addCreated(first *object) { p.put(first.about(), true, first) }
+
+func (p *pendingSources) put(source events.Source, created bool, first *object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entry, queued := p.entries[source]
+	if entry.first == nil {
+		entry.first = first
+	}
 	if !queued {
 		entry.at = p.now()
 	}
@@ -114,6 +124,9 @@ func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 	defer p.mu.Unlock()
 	later, queued := p.entries[source]
 	entry.created = entry.created || later.created
+	if entry.first == nil {
+		entry.first = later.first
+	}
 	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
 	p.queue.AddRateLimited(source)
 	p.finish(source)

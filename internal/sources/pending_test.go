@@ -188,3 +188,22 @@ func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		first := objectOf(keyringOf(1), "u", 1, content{"a": "one"})
+		p.addCreated(first)
+		p.add(testSource, false)
+		p.addCreated(objectOf(keyringOf(1), "u", 2, content{"a": "two"}))
+		entry := mustTake(t, p, testSource)
+		if !entry.created || entry.first != first {
+			t.Errorf("got %+v, want created, with the first object", entry)
+		}
+		p.retry(testSource, entry)
+		entry = mustTake(t, p, testSource)
+		if entry.first != first {
+			t.Errorf("at the retry: got %+v, want the first object", entry)
+		}
+		p.done(testSource)
+	})
+}

@@ -31,7 +31,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	defer cancel()
 	for range maxConflicts {
 		before := r.ledger.get(source)
-		change, ok := r.assessors[source.Kind](source, before, entry.created)
+		change, ok := r.assess(source, before, entry)
 		if !ok {
 			return nil
 		}
@@ -53,4 +53,26 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 	}
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
+}
+
+// assess compares a source with its last event. An object that was changed since it was created, before anything was published, is compared
+// with what it was: to those who may have read that already, it was changed and not created.
+func (r *reconciler) assess(source events.Source, before *lastEvent, entry queueEntry) (events.Change, bool) {
+	assess := r.assessors[source.Kind]
+	change, ok := assess(source, before, entry.created)
+	if !ok || before != nil || !change.Created || entry.first == nil || entry.first.source != source || change.UID != string(entry.first.UID) {
+		return change, ok
+	}
+	created := appeared(entry.first, true)
+	if created.Fingerprint == change.Fingerprint {
+		return change, true
+	}
+	first, err := newLastEvent(0, created)
+	if err != nil {
+		return change, true // At least that is said.
+	}
+	if changed, ok := assess(source, first, true); ok {
+		return changed, true
+	}
+	return change, true
 }

@@ -121,3 +121,44 @@ func TestReconcileReturnsWhyNothingCouldBePublished(t *testing.T) {
 		t.Error("the ledger has what was not published")
 	}
 }
+
+func TestAnObjectThatWasChangedBeforeItsFirstEventIsPublishedAsChanged(t *testing.T) {
+	ring := keyringOf(1)
+	first := objectOf(ring, "u", 1, content{"a": "one", "b": "one"})
+	for _, tt := range []struct {
+		name   string
+		now    *object
+		before *lastEvent
+		want   string
+	}{
+		{"as it was created", first, nil, "created a b"},
+		{"changed since", objectOf(ring, "u", 2, content{"a": "two", "b": "one"}), nil, "changed a"},
+		{"labelled since", objectOf(ring, "u", 2, content{"a": "one", "b": "one"}), nil, "created a b"},
+		{"made anew since", objectOf(ring, "v", 2, content{"a": "two", "b": "one"}), nil, "created a b"},
+		{"published before", objectOf(ring, "u", 3, content{"a": "three", "b": "one"}), mustLast(t, appeared(first, true)), "changed a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bus := &publications{}
+			r, _ := reconcilerOf(t, bus, func(_ events.Source, before *lastEvent, created bool) (events.Change, bool) {
+				return compare(before, tt.now, created)
+			})
+			if tt.before != nil {
+				r.ledger.set(testSource, tt.before)
+			}
+			if err := r.reconcile(t.Context(), testSource, queueEntry{created: true, first: first}); err != nil {
+				t.Fatal(err)
+			}
+			got := bus.published[0]
+			verb := string(got.Verb)
+			if got.Created {
+				verb = "created"
+			}
+			if text := strings.Join(append([]string{verb}, got.Changed...), " "); text != tt.want {
+				t.Errorf("published %s, want %s", text, tt.want)
+			}
+			if verb == "changed" && (got.CreatedAt != "1") {
+				t.Errorf("created at %q, want that of the creation", got.CreatedAt)
+			}
+		})
+	}
+}

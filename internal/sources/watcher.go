@@ -99,7 +99,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	contents := newPodContents()
 	maker := &informerMaker{
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector, ignored: within.ignored,
-		isNew: w.absence.isNew, noticed: w.pending.add, contents: contents, errors: failures,
+		isNew: w.absence.isNew, noticed: w.notice, created: w.pending.addCreated, contents: contents, errors: failures,
 	}
 	eyes := view{
 		cached: w.cached, contents: contents, ring: ring, now: w.options.Now, hasListed: w.informers.hasListed,

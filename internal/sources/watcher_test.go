@@ -276,6 +276,6 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	if err := events.Declare(t.Context(), b.js, 1); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing is forgotten between tries, also that it is new.
-	b.eventually("the last content is published as new", func() bool { return b.lastEvent() == "changed u1/2@2 {a b} [a b] created" })
+	// Nothing is forgotten between tries, also that it was created with another content, which pods may have read.
+	b.eventually("the last content is published as a change", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
 }

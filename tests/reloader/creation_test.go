@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
 )
 
 func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
@@ -38,6 +40,23 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 		r.rolls("never-rolled", func() { remove(r, "earlier") })
 		if found := r.variables("never-rolled"); len(found["main/STAKATER_EARLIER_SECRET"]) != 40 {
 			t.Errorf("the variables are %v", found)
+		}
+	})
+}
+
+// The command hears of the creation and the change at once.
+func TestAChangeRightAfterTheCreationRolls(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	if err := r.program.Suspend(); err != nil {
+		t.Fatal(err)
+	}
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.rolls("web", func() {
+		r.secret("db", map[string]string{"password": "two"})
+		if err := r.program.Resume(); err != nil {
+			r.Fatal(err)
 		}
 	})
 }
