@@ -39,9 +39,9 @@ type following struct {
 	tracer trace.Tracer
 	index  *index
 	now    func() time.Time
-	// kinds and namespaces are those whose workloads the index has. Without namespaces it has those of all.
-	kinds      workload.Kinds
-	namespaces []string
+	// kinds and namespaces are those whose workloads the index has. Without namespaces it has those of all that are not ignored.
+	kinds               workload.Kinds
+	namespaces, ignored []string
 	// timeout is --rollout-timeout: how long a rollout may make no progress.
 	timeout time.Duration
 	// revertDelays are Options.RevertDelays.
@@ -54,7 +54,8 @@ type following struct {
 
 func newFollowing(index *index, kinds workload.Kinds, o Options) *following {
 	return &following{
-		index: index, kinds: kinds, namespaces: o.Namespaces, timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
+		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
+		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
 		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
 	}
 }
@@ -136,7 +137,8 @@ func (f *following) supersede(started events.Outcome) (ending, bool) {
 // watches reports whether a workload would be known if there were one. An earlier actuator may have had other options.
 func (f *following) watches(key workload.Key) bool {
 	_, known := f.kinds.Named(key.Kind)
-	return known && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, key.Namespace))
+	named := len(f.namespaces) == 0 || slices.Contains(f.namespaces, key.Namespace)
+	return known && named && !slices.Contains(f.ignored, key.Namespace)
 }
 
 // review ends the rollout of a workload if its state says so. The state is nil if it is gone.

@@ -119,6 +119,7 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 		{"a workload that is gone", w, func(*Options) {}, "workload-gone"},
 		{"a kind that is ignored now", w, func(o *Options) { o.IgnoreWorkloadKinds = []string{"deployments"} }, "unwatched"},
 		{"a namespace that is left out now", w, func(o *Options) { o.Namespaces = []string{"another"} }, "unwatched"},
+		{"a namespace that is ignored now", w, func(o *Options) { o.IgnoreNamespaces = []string{"shop"} }, "unwatched"},
 		{"a workload that is gone from a namespace of several", w, func(o *Options) { o.Namespaces = []string{"another", "shop"} }, "workload-gone"},
 		{"a Rollout, without --argo-rollouts", &argo, func(*Options) {}, "unwatched"},
 	} {
