@@ -62,7 +62,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)
 		return nil
 	case w.Deaf:
-		fmt.Fprintln(out, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps what another one is made of.")
+		fmt.Fprintln(out, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
 		return nil
 	case w.OptIn.Empty():
 		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)

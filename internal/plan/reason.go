@@ -146,8 +146,8 @@ var verdicts = map[Reason]verdict{
 	},
 	Suspended: {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
 	Aborted: {
-		"rollout-aborted", Hold, people, "its own rollout was aborted, and a new pod template would override that; it rolls once someone has retried, " +
-			"promoted or undone it",
+		"rollout-aborted", Hold, people, "its own rollout was aborted, and a new pod template would override that; it rolls once someone has " +
+			"retried, promoted or undone it",
 	},
 	DryRun: {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
 	NamespaceTerminating: {

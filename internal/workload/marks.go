@@ -53,8 +53,7 @@ type reloadedFrom struct {
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.stored.containers
-	switch {
-	case has == nil || len(known) == 0:
+	if has == nil || len(known) == 0 {
 		return nil, nil
 	}
 	marker, containers := template+"/metadata/annotations/"+pointer(annotationReloadedFrom), template+"/spec/containers"

@@ -27,7 +27,8 @@ func StartedCronJob() Kind {
 		batch := c.Typed.BatchV1()
 		return startedCronJobs{
 			cronJobs.client(c, namespace),
-			patches[batchv1.CronJob, *batchv1.CronJob]{batch.CronJobs(namespace), c.Unrecorded}, batch.Jobs(namespace),
+			patches[batchv1.CronJob, *batchv1.CronJob]{batch.CronJobs(namespace), c.Unrecorded},
+			batch.Jobs(namespace),
 		}
 	}
 	k.read = func(obj runtime.Object) (parts, bool) {

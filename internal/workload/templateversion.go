@@ -43,7 +43,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion, earlier.TemplateWritten})
 	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
 	switch {
-	case known >= 0 && !(exact && w.isByReloader()):
+	case known >= 0 && (!exact || !w.isByReloader()):
 		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
 		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:

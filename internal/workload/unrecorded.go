@@ -23,7 +23,7 @@ type object[T any] interface {
 type patches[T any, Object object[T]] struct {
 	client interface {
 		Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
-		Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (Object, error)
+		Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresource ...string) (Object, error)
 	}
 	// unrecorded is Clients.Unrecorded.
 	unrecorded bool

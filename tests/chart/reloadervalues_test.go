@@ -137,7 +137,7 @@ func TestTheReloaderPageHasAllOfReloader(t *testing.T) {
 		}
 		names[fields[0]] = true
 	}
-	for _, name := range strings.Fields(reloaderFlags) {
+	for name := range strings.FieldsSeq(reloaderFlags) {
 		names[name] = true
 	}
 	for name := range names {
