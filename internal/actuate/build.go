@@ -53,7 +53,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		return writtenBy(ctx, &s.bus.Reader, change)
 	}, s.log)
 	rollouts := &rollouts{
-		dryRun: o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
+		private: o.LeaderElect && o.PrivateStream,
+		dryRun:  o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
 		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
 		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}

@@ -73,6 +73,8 @@ type Options struct {
 	RecreateJobs bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
+	// PrivateStream says that replicas have a stream each, so that what another leader has told is not on it. Default false.
+	PrivateStream bool
 	// LeaderElect elects a leader among replicas, using the Lease keyturn-actuator. Default true.
 	LeaderElect bool
 	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.

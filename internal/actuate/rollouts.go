@@ -11,6 +11,8 @@ import (
 
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
+	// private says that leaders do not share a stream.
+	private bool
 	// dryRun publishes nothing about rollouts that the actuator has not started.
 	dryRun    bool
 	index     *index
@@ -91,7 +93,7 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := stream.began(ctx)
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
-		if !young || !o.following.unreported(w) {
+		if !young || !o.following.unreported(w) || w.StandsFor != (workload.Key{}) {
 			continue
 		}
 		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
@@ -104,6 +106,9 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 // rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
 // event is delivered again says nothing: a later one may supersede it first.
 func (o *rollouts) isUntold(w *workload.Workload, began time.Time) bool {
+	if o.private {
+		return false // Who led before has told it elsewhere.
+	}
 	return o.following.reported[w.Key()] != "" || !began.IsZero() && w.Patched.After(began.Add(clockMargin))
 }
 

@@ -122,7 +122,9 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		undone bool
 		// after is when the patch was made, counted from the oldest event on the stream. Zero: long before.
 		after time.Duration
-		want  []events.Verb
+		// private means that the last leader had another stream.
+		private bool
+		want    []events.Verb
 	}{
 		{name: "by a later event", last: "110", outcome: reported, want: told},
 		{name: "and an event that may be delivered again, or superseded before that", last: "100", outcome: reported, want: told},
@@ -130,6 +132,7 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		{name: "unless the stream may have been lost, and the outcome with it", last: "110", after: time.Second},
 		{name: "unless the stream was lost, and the outcome with it", last: "110"},
 		{name: "unless it is reported", last: "110", outcome: func(w *workload.Workload) events.Outcome { return rolledOut(w, w.Revision, 2) }},
+		{name: "unless another leader has told it on a stream of its own", last: "110", outcome: reported, private: true},
 		{name: "unless it is an earlier roll that somebody has restored", last: "110", outcome: reported, undone: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +144,9 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 			if tt.undone {
 				w.Revision = "r-1"
 			}
-			l := loopOf(t, testOptions(), w)
+			options := testOptions()
+			options.LeaderElect, options.PrivateStream = true, tt.private
+			l := loopOf(t, options, w)
 			bus := busOf(t)
 			if _, err := bus.PublishChange(t.Context(), changeOf(func(c *events.Change) { c.ResourceVersion, c.Time = tt.last, written }), 0); err != nil {
 				t.Fatal(err)

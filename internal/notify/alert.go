@@ -43,6 +43,12 @@ func AlertFrom(getenv func(string) string) (*Alert, error) {
 	return a, nil
 }
 
+// Validate returns an error for an address that nothing can be posted to, or a proxy that is none.
+func (a *Alert) Validate() error {
+	_, err := newAlertSink(a, nil)
+	return err
+}
+
 // newAlertSink returns the sink of an alert. The transport is that of Options.
 func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	client := newClient(transport)

@@ -124,6 +124,9 @@ func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
 			}
 		})
 	}
+	if err := (&Alert{URL: "hooks.example.com/x"}).Validate(); err == nil || strings.Contains(err.Error(), "example") {
+		t.Errorf("an address without a scheme: got %v, want an error that does not quote it", err)
+	}
 	if _, err := AlertFrom(func(name string) string { return map[string]string{"ALERT_ON_RELOAD": "true"}[name] }); err == nil {
 		t.Error("an alert without an address was taken")
 	}

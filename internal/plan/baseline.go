@@ -26,7 +26,7 @@ func Baseline(w *workload.Workload, now events.Change) (workload.RolledFor, bool
 		if !decision.Want.Wanted() {
 			return workload.RolledFor{}, false
 		}
-	case Changed, Appeared:
+	case Changed, Appeared, Suspended, Aborted:
 		if _, reverted := w.Reverted[source]; reverted || IsLaterThanLink(w, now) {
 			return workload.RolledFor{}, false
 		}

@@ -69,6 +69,18 @@ func TestABaselineIsWhatPodsAreKnownToHave(t *testing.T) {
 	}
 }
 
+func TestAWorkloadThatRollsForNothingNowHasABaseline(t *testing.T) {
+	for name, state := range map[string]func(*workload.Workload){
+		"suspended": func(w *workload.Workload) { w.Suspended = true },
+		"aborted":   func(w *workload.Workload) { w.Aborted = true },
+	} {
+		w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, state)
+		if record, ok := Baseline(w, changeOf(nil)); !ok || record.Version != "100" {
+			t.Errorf("%s: got %q (%t), want the version of the last change", name, record.Version, ok)
+		}
+	}
+}
+
 func TestAChangeAfterTheLinkIsNoBaseline(t *testing.T) {
 	if record, ok := Baseline(linkedAt(t, "99", written), changeOf(nil)); ok {
 		t.Errorf("got %q: the change is to be rolled for", record)

@@ -33,8 +33,11 @@ func (q *question) writtenBy() time.Time {
 
 // isBornAfter reports whether the workload was certainly created after the change.
 func (q *question) isBornAfter() bool {
-	at := q.writtenBy()
-	return !at.IsZero() && q.w.Created.After(at.Add(clockMargin))
+	at, margin := q.writtenBy(), clockMargin
+	if q.w.TemplateVersion == "" && q.w.RunsOnce() {
+		margin = 0 // Nothing else may be known of it, and one run too many is worse here than clocks that differ.
+	}
+	return !at.IsZero() && q.w.Created.After(at.Add(margin))
 }
 
 // isTemplateNewer reports whether the pod template was changed after what the pods read, as their resourceVersions say.

@@ -40,6 +40,16 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 			}
 		})
 	}
+	t.Run("of a job it is enough that it was created in a later second", func(t *testing.T) {
+		for later, want := range map[time.Duration]Reason{0: Changed, time.Second: PodsNewer} {
+			w := workloadOf(t, "auto", password, func(w *workload.Workload) {
+				w.ID.Kind, w.Created = "job", written.Add(later)
+			})
+			if got := Decide(w, changeOf(nil), nil).Reason; got != want {
+				t.Errorf("%s after the change: got %s, want %s", later, got, want)
+			}
+		}
+	})
 	t.Run("a change of the key itself has a time", func(t *testing.T) {
 		if w := workloadOf(t, "auto", password, nil); Decide(w, changeOf(nil), nil).Undated {
 			t.Error("its time is asked for")

@@ -94,7 +94,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 		}
 	}
 	if a.Actuate.Reloader {
-		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
+		if a.Notify.Alert, err = alertFrom(os.Getenv); err != nil {
 			// As in Reloader, what it has to do does not depend on being told.
 			r.Logger.WarnContext(context.Background(), "reloads are not told", "err", err)
 		}
@@ -114,4 +114,16 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	}
 	r.Health.AddReadiness("workloads", actuator.Ready)
 	return process.Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
+}
+
+// alertFrom returns the alert of Reloader's variables, nil if there is none or with an error.
+func alertFrom(getenv func(string) string) (*notify.Alert, error) {
+	alert, err := notify.AlertFrom(getenv)
+	if alert == nil || err != nil {
+		return nil, err
+	}
+	if err := alert.Validate(); err != nil {
+		return nil, err
+	}
+	return alert, nil
 }

@@ -40,7 +40,7 @@ func NewReloader(version string) *Reloader {
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
 	// The streams are this process's own, so nobody shares the work, unless there are replicas.
-	r.Actuator.Actuate.LeaderElect = false
+	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.PrivateStream = false, true
 	return r
 }
 

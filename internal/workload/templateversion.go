@@ -32,7 +32,8 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.recallKept(earlier)
 	w.recallReverted(earlier)
 	w.templates = earlier.templates
-	if earlier.template == w.template {
+	// A template that only says how pods are to be started replaces none.
+	if earlier.template == w.template || w.starts {
 		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
 		// A write of a Deployment's annotations has its status be about an earlier generation for a moment. The pods are the same.
 		if earlier.ServingSince != "" && (w.ServingSince != "" || w.Progress.Done == nothingDone) {
@@ -77,3 +78,7 @@ func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 	}
 	return sha256.Sum256(encoded)
 }
+
+// RunsOnce reports whether a roll of the workload is a run of its own: of a Job, or of a CronJob that has one started. Pods that it has already are
+// as old as itself.
+func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }

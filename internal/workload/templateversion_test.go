@@ -43,6 +43,13 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 			}
 		})
 	}
+	t.Run("that of a workload of which a job is started replaces no pods", func(t *testing.T) {
+		earlier, later := read("10", "a"), read("11", "b")
+		later.starts = true
+		if got := later.After(earlier.After(nil, true), true).TemplateVersion; got != "10" {
+			t.Errorf("got %q, want the version that it was created with", got)
+		}
+	})
 	t.Run("few earlier ones are remembered", func(t *testing.T) {
 		var w *Workload
 		for i := range 3 * maxTemplates {
