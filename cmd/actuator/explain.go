@@ -9,12 +9,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/program"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func newExplainCommand(a *program.Actuator) *cobra.Command {
 	var r reading
 	var options inspect.ExplainOptions
-	var namespace string
+	var namespace, access string
 	var keys map[string]string
 	cmd := &cobra.Command{
 		Use:   "explain <kind>/<name>",
@@ -28,6 +29,9 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			}
 			var err error
 			if options.Reading.Keys, err = annotations.Parse(keys); err != nil {
+				return err
+			}
+			if options.Reading.Stores, err = workload.ReadStoreAccess(access); err != nil {
 				return err
 			}
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
@@ -56,6 +60,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	annotations.AddFlag(flags, &keys)
+	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,

@@ -91,8 +91,10 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if !a.options.LeaderElect {
 		return a.lead(ctx)
 	}
+	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
 	e := election{
-		client: a.options.Client, namespace: a.options.LeaseNamespace, identity: a.options.Identity, unfit: a.options.Unfit, log: a.log,
+		client: a.options.Client, namespace: a.options.LeaseNamespace, name: a.options.LeaseName, identity: a.options.Identity,
+		unfit: a.options.Unfit, log: a.log,
 	}
 	return e.run(ctx, a.lead)
 }
@@ -118,7 +120,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	consuming.Go(func() {
 		defer stop()
 		failure = a.bus.Consume(leading, consumeOptions(a.options, a.metrics.reject), func(ctx context.Context, d *events.Delivery) {
-			a.reflectors.look(d.Change.Source.Namespace)
+			a.reflectors.look(d.Change.Source)
 			select {
 			case l.deliveries <- d:
 			case <-ctx.Done():

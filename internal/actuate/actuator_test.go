@@ -138,7 +138,7 @@ func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
 	if a.leading.Load() {
 		t.Error("it leads after it has ended")
 	}
-	lease, err := c.client.CoordinationV1().Leases(options.LeaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	lease, err := c.client.CoordinationV1().Leases(options.LeaseNamespace).Get(t.Context(), options.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// admission decides whether a workload may be rolled now.
+// admission decides whether a workload may be rolled now. What a workload waits for is of its own namespace, but for the slots.
 type admission struct {
 	peers    *failedPeers
 	canaries *canaries
@@ -27,8 +27,8 @@ type obstacle struct {
 	end time.Time
 }
 
-// sentence returns the obstacle of a workload for people.
-func (o obstacle) sentence(w *workload.Workload) string {
+// sentence returns the obstacle for people.
+func (o obstacle) sentence() string {
 	text := o.reason.Sentence()
 	if !o.end.IsZero() {
 		text += ": until " + o.end.UTC().Format(time.RFC3339)
@@ -36,11 +36,7 @@ func (o obstacle) sentence(w *workload.Workload) string {
 	if o.peer == nil {
 		return text
 	}
-	text += ": " + o.peer.ID.String()
-	if o.peer.ID.Namespace != w.ID.Namespace {
-		text += " in namespace " + o.peer.ID.Namespace
-	}
-	return text
+	return text + ": " + o.peer.ID.String()
 }
 
 // obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out, and since is when the
@@ -63,8 +59,17 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 			return obstacle{reason: plan.LowerWave, peer: peer}
 		}
 	}
-	if a.limits.reached(w) {
-		return obstacle{reason: plan.Limit}
-	}
-	return obstacle{}
+	return obstacle{reason: a.limits.stop(w)}
+}
+
+// begin takes note of a workload that is being rolled.
+func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
+	a.canaries.start(w, doing)
+	a.limits.begin(w)
+}
+
+// forget has everything that is known for the time of a dispatch only looked for again.
+func (a *admission) forget() {
+	a.waves.forget()
+	a.limits.forget()
 }

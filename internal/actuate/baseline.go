@@ -1,14 +1,26 @@
 package actuate
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
 
 // baselines keeps the last event of each source that concerns a workload, to compare the next one with.
 type baselines map[events.Source]events.Change
+
+// isEarlier reports whether a change is an earlier one of the same object than another. A redelivery may come after a later event: the server
+// that sends it may not know of that yet.
+func isEarlier(change, than events.Change) bool {
+	return change.UID == than.UID && workload.Newer(than.ResourceVersion, change.ResourceVersion)
+}
 
 // next returns the event of the source before this one, nil if it is not known, and keeps this one if relevant. A redelivered
 // event says nothing about the content before it; a deletion or an ignored source says nothing about what the pods run.
 func (b baselines) next(change events.Change, relevant bool) *events.Change {
 	before, ok := b[change.Source]
+	if ok && isEarlier(change, before) {
+		return nil
+	}
 	if !relevant || change.Ignore || change.Verb == events.VerbDeleted {
 		delete(b, change.Source)
 		return nil

@@ -27,6 +27,7 @@ func TestTheBaselineIsTheEventBefore(t *testing.T) {
 		{name: "the first event has none", now: at("100", nil)},
 		{name: "a later one has the one before", before: []events.Change{at("90", nil), at("95", nil)}, now: at("100", nil), want: "95"},
 		{name: "one that comes again has none", before: []events.Change{at("90", nil), at("100", nil)}, now: at("100", nil)},
+		{name: "one that comes late has none", before: []events.Change{at("90", nil), at("110", nil)}, now: at("100", nil)},
 		{name: "the events of other sources do not count", before: []events.Change{at("90", another)}, now: at("100", nil)},
 		{name: "a deletion says nothing of what the pods have", before: []events.Change{at("90", nil), at("95", deleted)}, now: at("100", nil)},
 		{name: "nor does what was ignored", before: []events.Change{at("90", nil), at("95", ignored)}, now: at("100", nil)},
@@ -46,6 +47,15 @@ func TestTheBaselineIsTheEventBefore(t *testing.T) {
 			}
 		})
 	}
+	t.Run("one that comes late is not what the next is compared with", func(t *testing.T) {
+		known := make(baselines)
+		for _, version := range []string{"90", "110", "100"} {
+			known.next(at(version, nil), true)
+		}
+		if from := known.next(at("120", nil), true); from == nil || from.ResourceVersion != "110" {
+			t.Errorf("got %v, want the event at 110", from)
+		}
+	})
 	t.Run("nothing is kept of a source that concerns no workload", func(t *testing.T) {
 		known := make(baselines)
 		known.next(at("90", nil), true)

@@ -63,7 +63,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		isDecided: baselines.isDecided, denied: make(denials), turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
+		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
+		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
@@ -71,16 +72,16 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	shadows := &shadows{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, metrics: s.metrics, log: s.log, now: now,
-		left: make(map[workload.Key]time.Time),
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,
+		log: s.log, now: now, left: make(map[workload.Key]time.Time),
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
-		waves:   &waves{index: s.index, unfinished: unfinished},
-		limits:  &limits{maxRollouts: o.MaxRollouts, following: following, patcher: patcher},
+		waves:   newWaves(s.index, unfinished),
+		limits:  newLimits(o, following, patcher),
 		reloads: reloads,
 		now:     now,
 	}
@@ -90,7 +91,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		reloads: reloads, concluder: concluder, syncer: syncer,
-		dater: dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
+		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
 			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
@@ -111,10 +113,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 func recordReadsOf(s surroundings, last func(context.Context, events.Source) (*events.Delivery, error)) recordReads {
 	return recordReads{
 		last: last, log: s.log,
-		acked: func(ctx context.Context) (uint64, error) {
-			lag, err := s.bus.Lag(ctx, durable(s.options))
-			return lag.AckFloor, err
-		},
+		lag: func(ctx context.Context) (events.Lag, error) { return s.bus.Lag(ctx, durable(s.options)) },
 		outcome: func(ctx context.Context, w events.Workload) (events.Outcome, error) {
 			stored, err := s.bus.Last(ctx, events.OutcomeSubject(s.options.Cluster, w))
 			if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// canaries has one workload go first with a change after another one failed to roll for it and was repaired by hand: undoing its rollout says
-// nothing about the content, which may be as bad for the others.
+// canaries has one workload of a namespace go first with a change after another one there failed to roll for it and was repaired by hand: undoing
+// its rollout says nothing about the content, which may be as bad for the others.
 type canaries struct {
 	index *index
 	// unfinished reports whether a workload is not finished with a change of a source.
@@ -18,31 +18,31 @@ type canaries struct {
 	chosen map[sourceChange]workload.Key
 }
 
-// sourceChange is one change of a source.
-type sourceChange struct{ source, version, uid string }
+// sourceChange is one change of a source, as the workloads of one namespace read it.
+type sourceChange struct{ namespace, source, version, uid string }
 
-func sourceChangeOf(source string, change workload.RolledFor) sourceChange {
-	return sourceChange{source, change.Version, change.UID}
+func sourceChangeOf(namespace, source string, change workload.RolledFor) sourceChange {
+	return sourceChange{namespace, source, change.Version, change.UID}
 }
 
 func newCanaries(index *index, unfinished func(workload.Key, events.Source) bool) *canaries {
 	return &canaries{index: index, unfinished: unfinished, chosen: make(map[sourceChange]workload.Key)}
 }
 
-// require has a workload go first with each change, instead of with earlier ones of the same sources.
-func (c *canaries) require(changes map[string]workload.RolledFor) {
+// require has a workload of a namespace go first with each change, instead of with earlier ones of the same sources.
+func (c *canaries) require(namespace string, changes map[string]workload.RolledFor) {
 	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
 		_, again := changes[of.source]
-		return again
+		return again && of.namespace == namespace
 	})
 	for source, change := range changes {
-		c.chosen[sourceChangeOf(source, change)] = workload.Key{}
+		c.chosen[sourceChangeOf(namespace, source, change)] = workload.Key{}
 	}
 }
 
 // stop returns the workload that goes first with a change, if this one must wait for it. Nil: it need not wait.
 func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
-	of := sourceChangeOf(decision.Source.String(), decision.Record)
+	of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)
 	key, required := c.chosen[of]
 	if !required || key == w.Key() || key == (workload.Key{}) {
 		return nil
@@ -64,7 +64,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 // start takes a workload that is being rolled.
 func (c *canaries) start(w *workload.Workload, doing []plan.Decision) {
 	for _, decision := range doing {
-		of := sourceChangeOf(decision.Source.String(), decision.Record)
+		of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)
 		if key, required := c.chosen[of]; required && key == (workload.Key{}) {
 			c.chosen[of] = w.Key()
 		}

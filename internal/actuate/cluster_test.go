@@ -148,6 +148,7 @@ func (c *cluster) patches() []string {
 func (c *cluster) options() Options {
 	options := testOptions()
 	options.Client, options.Settle, options.LeaderElect, options.Now = c.client, 0, false, time.Now
+	options.StoreAccess = "testdata/every-store.yaml"
 	options.Logger = slog.New(slog.NewTextHandler(c, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return options
 }

@@ -27,7 +27,7 @@ type completion struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	// unrecorded has the kinds of which it was said that nothing can be recorded on them.
+	// unrecorded has the kinds of which the log says that nothing can be recorded on them.
 	unrecorded map[string]bool
 }
 
@@ -35,10 +35,9 @@ type completion struct {
 func (c *completion) finish(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.patcher.finished(r)
-	c.gathering.patched(r.workload.Key(), c.now())
-	if kind := r.kind; result.unrecorded != nil && !c.unrecorded[kind.Name] {
-		c.unrecorded[kind.Name] = true
-		c.log.WarnContext(ctx, "no permission to patch; nothing is recorded on the workloads", "resource", kind.Resource, "err", result.unrecorded)
+	c.gathering.patched(r.key(), c.now())
+	if result.unrecorded != nil {
+		c.warn(ctx, r, result.unrecorded)
 	}
 	switch {
 	case r.corrects != nil:
@@ -53,7 +52,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.succeeded(ctx, result)
 	case errors.Is(result.err, errTerminating):
 		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
-		c.gathering.releaseHeld(c.now())
+		c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
 	case kube.HasChanged(result.err):
 		c.decideAgain(ctx, r)
 	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:
@@ -61,7 +60,19 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	default:
 		c.retry(ctx, r, result.err)
 	}
-	c.rollouts.review(ctx, r.workload.Key())
+	c.rollouts.review(ctx, r.key())
+}
+
+// warn says why nothing was recorded on a workload; once for a kind that there is no permission to patch.
+func (c *completion) warn(ctx context.Context, r *roll, err error) {
+	switch {
+	case !kube.IsMissingRight(err, "patch"):
+		c.log.WarnContext(r.context(ctx), "job started, but not recorded on the workload", "workload", r.workload.ID.String(),
+			"namespace", r.workload.ID.Namespace, "err", err)
+	case !c.unrecorded[r.kind.Name]:
+		c.unrecorded[r.kind.Name] = true
+		c.log.WarnContext(ctx, "no permission to patch; nothing is recorded on the workloads", "resource", r.kind.Resource, "err", err)
+	}
 }
 
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
@@ -84,13 +95,12 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 // released ends what a patch was for.
 func (c *completion) released(ctx context.Context, r *roll) {
 	c.concluder.releaseRoll(ctx, r)
-	c.gathering.releaseHeld(c.now())
+	c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
 }
 
 // retry has a failed patch made again later, of what is known by then.
 func (c *completion) retry(ctx context.Context, r *roll, err error) {
-	delay, given := c.gathering.retry(r.pending, c.now())
-	c.concluder.inFlight.replace(ctx, given)
+	delay := c.again(ctx, r)
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 	c.metrics.retried(ctx, r.workload.ID)
@@ -99,10 +109,16 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 // decideAgain has a workload decided again whose record someone else has written since the decision, such as another leader in whose term the
 // patch was sent or arrived.
 func (c *completion) decideAgain(ctx context.Context, r *roll) {
-	delay, given := c.gathering.retry(r.pending, c.now())
-	c.concluder.inFlight.replace(ctx, given)
+	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay)
+}
+
+// again holds the changes of a patch for another decision, and returns for how long.
+func (c *completion) again(ctx context.Context, r *roll) time.Duration {
+	delay, given := c.gathering.retry(r.pending, c.now())
+	c.concluder.inFlight.replace(ctx, given)
+	return delay
 }
 
 // giveUp ends what a patch was for that the API server refuses. The events are dead-lettered when nothing else holds them.
@@ -115,7 +131,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 	c.recorder.denied.add(r.workload.Key(), r.pending.changes)
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)
-		change.event.err = &events.RejectError{Reason: events.ReasonPatchDenied, Err: err}
+		change.event.reject(&events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
 	}
 	c.released(ctx, r)
 }

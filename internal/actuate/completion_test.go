@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // denial is the answer to a patch that admission denies.
@@ -34,17 +36,28 @@ func (b *revertBed) refusals(answer error, times int) int {
 }
 
 func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
-	b := newRevertBed(t)
-	b.answers = errors.New("etcdserver: request timed out")
-	b.change()
-	if given := b.refusals(b.answers, 2*kube.MaxDenials); given != 0 {
-		t.Fatalf("%d were given up without a denial", given)
+	tests := []struct {
+		name   string
+		denial error
+	}{
+		{"by admission", denial()},
+		{"because another Job has the name that is needed", fmt.Errorf("%w: delete job import-keyturn", workload.ErrNameTaken)},
 	}
-	if given := b.refusals(denial(), kube.MaxDenials-1); given != 0 {
-		t.Errorf("it was given up after %d denials, want after %d", kube.MaxDenials-1, kube.MaxDenials)
-	}
-	if given := b.refusals(denial(), 1); given != 1 {
-		t.Errorf("it was not given up after %d denials", kube.MaxDenials)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newRevertBed(t)
+			b.answers = errors.New("etcdserver: request timed out")
+			b.change()
+			if given := b.refusals(b.answers, 2*kube.MaxDenials); given != 0 {
+				t.Fatalf("%d were given up without a denial", given)
+			}
+			if given := b.refusals(test.denial, kube.MaxDenials-1); given != 0 {
+				t.Errorf("it was given up after %d denials, want after %d", kube.MaxDenials-1, kube.MaxDenials)
+			}
+			if given := b.refusals(test.denial, 1); given != 1 {
+				t.Errorf("it was not given up after %d denials", kube.MaxDenials)
+			}
+		})
 	}
 }
 

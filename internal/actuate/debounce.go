@@ -14,20 +14,32 @@ import (
 type debounce struct {
 	// quiet is how long no further change must have come, and most how long the first one waits for that.
 	quiet, most time.Duration
-	// byKey are all workloads in it. held are those that wait for something other than a time.
+	// byKey are all workloads in it. held are those that wait for something other than a time, by namespace.
 	byKey map[workload.Key]*pending
-	held  map[workload.Key]*pending
+	held  map[string]map[workload.Key]*pending
+	// order are those that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn while
+	// they are looked at for another reason.
 	order dueOrder
+	due   turns
+	slots turns
 }
 
 func newDebounce(quiet, most time.Duration) *debounce {
-	return &debounce{quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(map[workload.Key]*pending)}
+	return &debounce{
+		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(map[string]map[workload.Key]*pending),
+		due: newTurns(), slots: newTurns(),
+	}
 }
 
 // has reports whether a workload has a pending change of a source.
 func (d *debounce) has(key workload.Key, source events.Source) bool {
 	p := d.byKey[key]
 	return p != nil && p.changes[source] != nil
+}
+
+// supersedes reports whether a workload has a later pending change of the same object.
+func (d *debounce) supersedes(key workload.Key, change events.Change) bool {
+	return d.has(key, change.Source) && isEarlier(change, d.byKey[key].changes[change.Source].change)
 }
 
 // add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
@@ -68,7 +80,7 @@ func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given 
 	delay = p.backoff.Step()
 	p.retryAt = now.Add(delay)
 	if later := d.byKey[p.key]; later != nil {
-		delete(d.held, p.key)
+		d.take(later)
 		given = later.merge(p)
 		p = later
 	}
@@ -81,6 +93,7 @@ func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given 
 func (d *debounce) schedule(p *pending, due time.Time) {
 	p.due = due
 	d.byKey[p.key] = p
+	d.due.remove(p)
 	if p.position < 0 {
 		heap.Push(&d.order, p)
 		return
@@ -88,7 +101,7 @@ func (d *debounce) schedule(p *pending, due time.Time) {
 	heap.Fix(&d.order, p.position)
 }
 
-// next returns when the first workload is due, and false if none waits for a time.
+// next returns when the next workload is due, and false if none waits for a time.
 func (d *debounce) next() (time.Time, bool) {
 	if len(d.order) == 0 {
 		return time.Time{}, false
@@ -96,19 +109,40 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order[0].due, true
 }
 
-// pop returns the first workload that is due, nil if none is. The caller drops it, holds it, or schedules it anew.
+// pop returns the next workload that is due, nil if none is. The caller drops it, holds it, or schedules it anew.
 func (d *debounce) pop(now time.Time) *pending {
-	if len(d.order) == 0 || d.order[0].due.After(now) {
-		return nil
+	for len(d.order) > 0 && !d.order[0].due.After(now) {
+		if p, ok := heap.Pop(&d.order).(*pending); ok {
+			d.unhold(p)
+			d.due.push(p)
+		}
 	}
-	p, _ := heap.Pop(&d.order).(*pending)
-	p.held = plan.None
-	delete(d.held, p.key)
+	return d.due.pop(func(string) bool { return true })
+}
+
+// popSlot returns the next workload that waits for a slot and whose namespace has room, nil if there is none. The caller does with it as with one
+// that is due.
+func (d *debounce) popSlot(hasRoom func(namespace string) bool) *pending {
+	p := d.slots.pop(hasRoom)
+	if p != nil {
+		d.take(p)
+	}
 	return p
+}
+
+// take has a workload wait for nothing.
+func (d *debounce) take(p *pending) {
+	d.unhold(p)
+	d.due.remove(p)
+	d.slots.remove(p)
+	if p.position >= 0 {
+		heap.Remove(&d.order, p.position)
+	}
 }
 
 // drop forgets a workload that was popped.
 func (d *debounce) drop(p *pending) {
+	d.slots.remove(p)
 	if d.byKey[p.key] == p {
 		delete(d.byKey, p.key)
 	}
@@ -117,7 +151,25 @@ func (d *debounce) drop(p *pending) {
 // hold keeps a workload that was popped until it is released.
 func (d *debounce) hold(p *pending, why plan.Reason) {
 	p.held = why
-	d.held[p.key] = p
+	if d.held[p.key.Namespace] == nil {
+		d.held[p.key.Namespace] = make(map[workload.Key]*pending)
+	}
+	d.held[p.key.Namespace][p.key] = p
+	if p.needsSlot() {
+		p.slot = why
+		d.slots.push(p)
+	} else {
+		d.slots.remove(p)
+	}
+}
+
+// unhold has a workload be held no more.
+func (d *debounce) unhold(p *pending) {
+	p.held = plan.None
+	delete(d.held[p.key.Namespace], p.key)
+	if len(d.held[p.key.Namespace]) == 0 {
+		delete(d.held, p.key.Namespace)
+	}
 }
 
 // holdUntil does the same, and releases it at a time.
@@ -133,9 +185,7 @@ func (d *debounce) gathers(key workload.Key, source events.Source) bool {
 
 // patched releases the workload if it waits for its own patch, which has ended.
 func (d *debounce) patched(key workload.Key, now time.Time) {
-	if p := d.held[key]; p != nil && p.held == plan.Busy {
-		d.release(p, now)
-	}
+	d.releaseFrom(key, plan.Busy, now)
 }
 
 // date notes when the changes of a source were written, for workloads that wait for it.
@@ -152,15 +202,33 @@ func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.T
 	}
 }
 
-// releaseHeld makes every held workload due, after something has moved that may have held it.
-func (d *debounce) releaseHeld(now time.Time) {
-	for _, p := range d.held {
+// releaseHeld makes the held workloads of a namespace due, after something there has moved that may have held them. Those that wait for a slot have
+// their turn when there is one.
+func (d *debounce) releaseHeld(namespace string, now time.Time) {
+	for _, p := range d.held[namespace] {
+		if !p.needsSlot() {
+			d.release(p, now)
+		}
+	}
+}
+
+// releaseAll makes every held workload due.
+func (d *debounce) releaseAll(now time.Time) {
+	for _, held := range d.held {
+		for _, p := range held {
+			d.release(p, now)
+		}
+	}
+}
+
+// releaseFrom makes a workload due if it is held for a reason.
+func (d *debounce) releaseFrom(key workload.Key, why plan.Reason, now time.Time) {
+	if p := d.byKey[key]; p != nil && p.held == why {
 		d.release(p, now)
 	}
 }
 
 func (d *debounce) release(p *pending, now time.Time) {
-	p.held = plan.None
-	delete(d.held, p.key)
+	d.unhold(p)
 	d.schedule(p, now)
 }

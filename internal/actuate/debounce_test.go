@@ -76,7 +76,7 @@ func TestWhatIsHeldComesUpWhenItIsReleased(t *testing.T) {
 	if q.add(w, eventOf(changeOf(nil)), nil, now); q.byKey[p.key] != p || len(q.order) != 0 {
 		t.Error("a further change of a held workload begins another entry")
 	}
-	q.releaseHeld(now.Add(time.Hour))
+	q.releaseAll(now.Add(time.Hour))
 	if again := q.pop(now.Add(time.Hour)); again != p || p.isHeld() || len(q.held) != 0 {
 		t.Error("it did not come up when it was released")
 	}

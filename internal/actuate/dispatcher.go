@@ -26,7 +26,9 @@ type dispatcher struct {
 	gathering *debounce
 	dater     *dater
 	// warned says that incomparable resourceVersions were logged.
-	warned    bool
+	warned bool
+	// slotted says that the last workload was taken from those that wait for a slot.
+	slotted   bool
 	admission *admission
 	patcher   *patcher
 	concluder *concluder
@@ -38,10 +40,11 @@ type dispatcher struct {
 	now       func() time.Time
 }
 
-// dispatch acts on the workloads that are due, while patches may be started.
+// dispatch acts on the workloads that are due, and on those that wait for a slot as far as there are any, while patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
+	d.admission.forget()
 	for !d.patcher.full() {
-		p := d.gathering.pop(d.now())
+		p := d.next()
 		if p == nil {
 			return
 		}
@@ -55,8 +58,23 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 		}
 		d.gathering.drop(p)
 		d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-		d.gathering.releaseHeld(d.now())
+		d.gathering.releaseHeld(p.key.Namespace, d.now())
 	}
+}
+
+// next returns the next workload to act on, nil if there is none. Those that are due and those that wait for a slot take turns, so that neither
+// keep the patches from the others.
+func (d *dispatcher) next() *pending {
+	d.slotted = !d.slotted
+	if !d.slotted {
+		if p := d.gathering.pop(d.now()); p != nil {
+			return p
+		}
+	}
+	if p := d.gathering.popSlot(d.admission.limits.hasRoom); p != nil {
+		return p
+	}
+	return d.gathering.pop(d.now())
 }
 
 // verdict is what is decided about the changes of one workload: doing needs its patch, leaving does not.
@@ -132,6 +150,9 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	why := obstacle{reason: v.waits}
 	if v.rolls {
 		why = d.admission.obstacle(w, v.doing, p.first)
+		if why.reason == plan.None && d.admission.limits.needsSlot(w) && d.gathering.slots.has(p) {
+			why.reason = p.slot // It is looked at for another reason than that its turn has come.
+		}
 	}
 	if why.reason != plan.None && why.reason == p.reported && len(v.leaving) == 0 {
 		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
@@ -147,13 +168,13 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	switch {
 	case len(v.doing) == 0:
 		d.gathering.drop(p)
-		d.gathering.releaseHeld(d.now())
+		d.gathering.releaseHeld(p.key.Namespace, d.now())
 	case why.reason != plan.None:
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
 		d.gathering.drop(p)
 		if v.rolls {
-			d.admission.canaries.start(w, v.doing)
+			d.admission.begin(w, v.doing)
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}

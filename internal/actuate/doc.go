@@ -7,7 +7,7 @@
 // everything that waits, waits on the stream.
 //
 // Ordering: the changes of one workload are gathered in its debounce window and make one roll, to the last content. Between workloads
-// there is no order, but for their waves.
+// there is no order, but for their waves. Namespaces take turns: no workload waits for one of another namespace, but for a slot.
 //
 // Failure: a patch that fails is retried with a backoff and holds up no other workload. If the API server denies it for good, its events
 // are dead-lettered once nothing else holds them.
@@ -15,7 +15,7 @@
 // The loop (loop.go) calls parts that own their state and know nothing of it, in the order of an event's way:
 //
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
-//	debounce.go, pending.go         the debounce window
+//	debounce.go, pending.go         the debounce window, and what is held; turns.go has the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds in the history when a change was written
 //	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go
 //	patcher.go, roll.go             sends the patch

@@ -52,7 +52,7 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
 		Annotations: map[string]string{workload.AnnotationRollOn: annotation},
-	}}, workload.Reading{})
+	}}, workload.Reading{Stores: everyStore})
 	if !ok || len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}
@@ -71,6 +71,9 @@ var (
 	deployments, _ = workload.BuiltIn().Named("deployment")
 	daemonSets, _  = workload.BuiltIn().Named("daemonset")
 )
+
+// everyStore lets every namespace name every secret in a store.
+var everyStore = workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
 
 // The annotations that tests read and write.
 const (

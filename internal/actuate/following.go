@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -81,15 +83,16 @@ func (f *following) isAborted(key workload.Key) bool {
 	return w != nil && w.Aborted
 }
 
-// replacing counts the rollouts that replace pods.
-func (f *following) replacing() int {
-	n := 0
-	for key := range f.rollouts {
-		if w := f.index.get(key); w != nil && w.Progress.Pods > 0 && !w.Progress.Waits(f.now()) {
-			n++
+// replacing lists the rollouts that replace pods, in no order.
+func (f *following) replacing() iter.Seq[workload.Key] {
+	return func(yield func(workload.Key) bool) {
+		for key := range f.rollouts {
+			w := f.index.get(key)
+			if w != nil && w.Progress.Pods > 0 && !w.Progress.Waits(f.now()) && !yield(key) {
+				return
+			}
 		}
 	}
-	return n
 }
 
 // unreported reports whether the workload was rolled to a revision that no outcome has.
@@ -134,11 +137,10 @@ func (f *following) supersede(started events.Outcome) (ending, bool) {
 	return ending{}, false
 }
 
-// watches reports whether a workload would be known if there were one. An earlier actuator may have had other options.
+// watches reports whether the kind and the namespace of a workload are watched. An earlier actuator may have had other options.
 func (f *following) watches(key workload.Key) bool {
 	_, known := f.kinds.Named(key.Kind)
-	named := len(f.namespaces) == 0 || slices.Contains(f.namespaces, key.Namespace)
-	return known && named && !slices.Contains(f.ignored, key.Namespace)
+	return known && kube.Includes(f.namespaces, f.ignored, key.Namespace)
 }
 
 // review ends the rollout of a workload if its state says so. The state is nil if it is gone.

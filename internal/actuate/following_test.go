@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -92,8 +93,8 @@ func TestARolloutThatTakesTooLongEnds(t *testing.T) {
 	f := followingOf(options, indexOf(slow, paused))
 	f.begin(t.Context(), rolledOut(slow, "r1", 2))
 	f.begin(t.Context(), rolledOut(paused, "r1", 2))
-	if f.replacing() != 1 {
-		t.Errorf("%d rollouts replace pods, want the one that is not paused", f.replacing())
+	if replacing := slices.Collect(f.replacing()); len(replacing) != 1 {
+		t.Errorf("%v replace pods, want the one that is not paused", replacing)
 	}
 	now = written.Add(options.RolloutTimeout - time.Second)
 	if ended := f.overdue(); len(ended) != 0 {

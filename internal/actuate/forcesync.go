@@ -51,8 +51,8 @@ func (h heldEvent) Hold() { h.open++ }
 
 // Release drops one hold.
 func (h heldEvent) Release(ctx context.Context, err error) {
-	if err != nil && h.err == nil {
-		h.err = err
+	if err != nil {
+		h.reject(err)
 	}
 	h.inFlight.release(ctx, h.inFlightEvent)
 }

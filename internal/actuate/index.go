@@ -27,8 +27,8 @@ type index struct {
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
-	// waves counts the workloads with a wave other than 0.
-	waves int
+	// waves counts the workloads of each namespace with a wave other than 0.
+	waves map[string]int
 }
 
 func newIndex(reading workload.Reading, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
@@ -38,6 +38,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		bySource:  make(map[events.Source]map[workload.Key]struct{}),
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
+		waves:     make(map[string]int),
 	}
 }
 
@@ -91,11 +92,11 @@ func (x *index) reverted() map[string]int {
 	return count
 }
 
-// hasWaves reports whether any workload has a wave.
-func (x *index) hasWaves() bool {
+// hasWaves reports whether any workload of a namespace has a wave.
+func (x *index) hasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.waves > 0
+	return x.waves[namespace] > 0
 }
 
 // dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
@@ -165,8 +166,8 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 	x.replace(earlier, w, templated, earlier.Version)
 }
 
-// keep takes the state of a workload that a patch would have made that there is no permission for. What the patch would have written counts from then
-// on, as if it were there.
+// keep takes the state that a patch without permission would have made of a workload. What the patch would have written counts from then on, as if
+// it were there.
 func (x *index) keep(patched *workload.Workload) {
 	x.mu.Lock()
 	earlier := x.workloads[patched.Key()]
@@ -177,11 +178,20 @@ func (x *index) keep(patched *workload.Workload) {
 	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
 }
 
-// keepStart takes the last outcome of a workload. If it says that a Job was started that the workload says nothing of, that counts as if it did.
+// keepStart takes the last outcome of a workload. A Job that was started by that, and of which the workload has no record, counts as if it had.
 func (x *index) keepStart(last events.Outcome) {
+	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
+}
+
+// keepStarts takes what Jobs of a workload say that they were started for.
+func (x *index) keepStarts(key workload.Key, starts workload.Starts) {
+	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
+}
+
+func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*workload.Workload, bool)) {
 	x.mu.Lock()
-	if earlier := x.workloads[workload.KeyOf(last.Workload)]; earlier != nil {
-		if keeping, ok := earlier.KeepingStart(last); ok {
+	if earlier := x.workloads[key]; earlier != nil {
+		if keeping, ok := keeping(earlier); ok {
 			x.replace(earlier, keeping, false, earlier.Version)
 			return
 		}
@@ -226,7 +236,7 @@ func (x *index) add(w *workload.Workload) {
 		x.runners[w.Runs][key] = struct{}{}
 	}
 	if w.Wave != 0 {
-		x.waves++
+		x.waves[key.Namespace]++
 	}
 	if w.OptIn.Empty() {
 		return
@@ -260,7 +270,9 @@ func (x *index) remove(w *workload.Workload) {
 		delete(x.runners, w.Runs)
 	}
 	if w.Wave != 0 {
-		x.waves--
+		if x.waves[key.Namespace]--; x.waves[key.Namespace] == 0 {
+			delete(x.waves, key.Namespace)
+		}
 	}
 	for _, source := range w.Sources() {
 		delete(x.bySource[source], key)

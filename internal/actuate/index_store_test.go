@@ -150,7 +150,7 @@ func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
 	if diff := cmp.Diff([]string{"name", "pattern"}, names); diff != "" {
 		t.Errorf("dependents (-want +got):\n%s", diff)
 	}
-	if x.hasWaves() {
+	if x.hasWaves("shop") {
 		t.Error("it knows of a wave")
 	}
 }

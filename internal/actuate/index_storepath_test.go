@@ -65,7 +65,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 				Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "1", Annotations: tt.workload,
 			}}
 			deployment.Spec.Template.Annotations = tt.template
-			w, _ := workload.Read(deployments, deployment, workload.Reading{All: tt.rollAll})
+			w, _ := workload.Read(deployments, deployment, workload.Reading{All: tt.rollAll, Stores: everyStore})
 			if len(w.Problems) > 0 {
 				t.Fatal(w.Problems)
 			}

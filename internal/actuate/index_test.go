@@ -116,7 +116,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 		for key, w := range there {
 			x.forget(key, w.ID.UID)
 		}
-		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+x.waves != 0 {
+		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.waves) != 0 {
 			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))
 		}
 	}

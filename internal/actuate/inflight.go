@@ -20,6 +20,18 @@ type inFlightEvent struct {
 	open int
 	// err is why one of them failed for good. The event is then dead-lettered instead of acked.
 	err error
+	// again is a later delivery of the same event. The stream takes an answer to one delivery for all, so the last one answers.
+	again *inFlightEvent
+}
+
+// reject has the event dead-lettered when nothing holds it any more.
+func (e *inFlightEvent) reject(err error) {
+	for e.again != nil && e.again.open > 0 {
+		e = e.again
+	}
+	if e.err == nil {
+		e.err = err
+	}
 }
 
 // context returns ctx with the span of the event, and without its cancellation: an event is finished even if the loop stops.
@@ -37,16 +49,54 @@ type inFlightEvents struct {
 	// done is events.Delivery.Done.
 	done func(*events.Delivery, context.Context, error)
 	open map[*inFlightEvent]struct{}
+	// delivered is the last delivery of each that was delivered by the consumer.
+	delivered map[delivered]*inFlightEvent
+}
+
+// delivered identifies an event on the stream. A stream that was lost and made anew numbers other events as the one before did.
+type delivered struct {
+	seq uint64
+	id  string
+}
+
+func (e *inFlightEvent) delivered() delivered {
+	return delivered{seq: e.delivery.Seq, id: e.delivery.Change.ID()}
 }
 
 func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, now func() time.Time) *inFlightEvents {
 	return &inFlightEvents{
 		tracer: tracer, consumer: consumer, metrics: metrics, now: now, done: (*events.Delivery).Done,
-		open: make(map[*inFlightEvent]struct{}),
+		open: make(map[*inFlightEvent]struct{}), delivered: make(map[delivered]*inFlightEvent),
 	}
 }
 
-// begin takes a delivery. The caller finishes or holds the event.
+// deliver takes a delivery of the consumer. The caller finishes or holds the event.
+func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
+	e := f.begin(ctx, delivery)
+	if before := f.delivered[e.delivered()]; before != nil {
+		before.again = e
+	}
+	f.delivered[e.delivered()] = e
+	return e
+}
+
+// sources counts the sources with events that were delivered up to a sequence on the stream, and are in flight. The stream has one event of each.
+func (f *inFlightEvents) sources(upTo uint64) int {
+	newest := make(map[string]uint64)
+	for d, e := range f.delivered {
+		on := events.Subject(e.delivery.Change.Cluster, e.delivery.Change.Source)
+		newest[on] = max(newest[on], d.seq)
+	}
+	count := 0
+	for _, seq := range newest {
+		if seq <= upTo {
+			count++
+		}
+	}
+	return count
+}
+
+// begin takes an event that was read again, for which no consumer waits. The caller finishes or holds it.
 func (f *inFlightEvents) begin(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := &inFlightEvent{delivery: delivery, span: startProcess(context.WithoutCancel(ctx), f.tracer, f.consumer, delivery)}
 	f.open[e] = struct{}{}
@@ -61,14 +111,10 @@ func (f *inFlightEvents) release(ctx context.Context, e *inFlightEvent) {
 	}
 }
 
-// replace drops one hold of each event whose place a later one has taken. If that is the same event, delivered again, it is the one to answer:
-// the stream takes an answer to either delivery for both.
+// replace drops one hold of each event whose place a later one has taken.
 func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
 	for _, r := range given {
 		r.event.span.AddLink(trace.Link{SpanContext: r.by.span.SpanContext()})
-		if r.event.err == nil && r.event.delivery.Seq == r.by.delivery.Seq {
-			r.event.err = events.ErrRedelivered
-		}
 		f.release(ctx, r.event)
 	}
 }
@@ -76,6 +122,12 @@ func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
 // finish acks an event, or does with it what the error asks for: see events.Delivery.Done.
 func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error) {
 	delete(f.open, e)
+	if f.delivered[e.delivered()] == e {
+		delete(f.delivered, e.delivered())
+	}
+	if e.again != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = events.ErrRedelivered
+	}
 	if err != nil && !errors.Is(err, events.ErrRedelivered) && ctx.Err() == nil {
 		recordError(e.span, err)
 	}

@@ -21,7 +21,7 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	// arrived is told of each event that concerns a workload.
+	// arrived is called for each event that concerns a workload.
 	arrived func(workload.Key, events.Source)
 	metrics *metrics
 	log     *slog.Logger
@@ -31,7 +31,7 @@ type intake struct {
 // take handles a delivered event: it is gathered for the workloads that it may change, and concluded for the others.
 func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	change := delivery.Change
-	e := i.inFlight.begin(ctx, delivery)
+	e := i.inFlight.deliver(ctx, delivery)
 	eventCtx := e.context(ctx)
 	dependents := i.index.dependents(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
@@ -63,7 +63,7 @@ func (i *intake) resume(ask func(question)) {
 func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, change := recalled.workload, recalled.delivery.Change
 	w := i.index.get(key)
-	// What is pending or under way may be for a later event, which this one must not replace.
+	// What is pending or under way is for this event or a later one.
 	if w == nil || i.gathering.has(key, change.Source) || i.patcher.covers(key, change) || recalled.linked && !i.isMissed(w, change) {
 		return
 	}
@@ -83,6 +83,9 @@ func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.
 func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
 	key, change := w.Key(), e.delivery.Change
+	if i.gathering.supersedes(key, change) || i.patcher.supersedes(key, change) {
+		return // An event that comes late must not take the place of a later one.
+	}
 	// What a patch under way makes of the workload is known only when it is finished.
 	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {

@@ -32,7 +32,7 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid"}}
 	})
 	l := loopOf(t, testOptions(), w)
-	l.patcher.rolls[w.Key()] = &roll{workload: w}
+	l.patcher.rolls[w.Key()] = &roll{workload: w, pending: newPending(w.Key(), written)}
 	event := eventOf(changeOf(nil))
 	l.intake.consider(t.Context(), event, w, nil)
 	if event.open != 1 || l.gathering.byKey[w.Key()] == nil {

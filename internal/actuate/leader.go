@@ -12,9 +12,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leaseName is the name of the Lease: deploy/base/rbac.yaml allows no other.
-const leaseName = "keyturn-actuator"
-
 // The times of the Lease, about half of those of kube-controller-manager: after a crash another actuator leads within leaseDuration and two
 // retryPeriods, which is about as long as the stream is without a leader then. A leader that cannot renew the Lease stops after
 // renewDeadline, and has the rest of leaseDuration to finish its patches. One that stops for an API server that is slow loses nothing: it,
@@ -28,8 +25,8 @@ const (
 // election makes one of several actuators the leader.
 type election struct {
 	client kubernetes.Interface
-	// namespace is that of the Lease.
-	namespace string
+	// namespace and name are those of the Lease.
+	namespace, name string
 	// identity is what the Lease calls this actuator.
 	identity string
 	// unfit returns why this actuator must not lead now, or nil.
@@ -39,7 +36,7 @@ type election struct {
 
 // run calls lead whenever this actuator holds the Lease, until the context is done.
 func (e *election) run(ctx context.Context, lead func(context.Context) error) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, leaseName,
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, e.name,
 		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.identity})
 	if err != nil {
 		return fmt.Errorf("making the lease: %w", err)

@@ -39,12 +39,12 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, seconds, now := "other", int32(15), metav1.NewMicroTime(time.Now())
 		client := fake.NewClientset(&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: leaseName, ResourceVersion: "1"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: "lease", ResourceVersion: "1"},
 			Spec: coordinationv1.LeaseSpec{
 				HolderIdentity: &other, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
 			},
 		})
-		e := election{client: client, namespace: "keyturn-system", identity: "me", unfit: testOptions().Unfit, log: testOptions().Logger}
+		e := election{client: client, namespace: "keyturn-system", name: "lease", identity: "me", unfit: testOptions().Unfit, log: testOptions().Logger}
 		led := false
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -61,7 +61,7 @@ func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
 		if led {
 			t.Error("it has led")
 		}
-		lease, err := client.CoordinationV1().Leases("keyturn-system").Get(t.Context(), leaseName, metav1.GetOptions{})
+		lease, err := client.CoordinationV1().Leases("keyturn-system").Get(t.Context(), "lease", metav1.GetOptions{})
 		if err != nil || *lease.Spec.HolderIdentity != other {
 			t.Errorf("the lease is held by %q (%v), want it as it was", *lease.Spec.HolderIdentity, err)
 		}
@@ -77,7 +77,7 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 		var running sync.WaitGroup
 		start := func(i int) {
 			e := election{
-				client: client, namespace: "keyturn-system", identity: strconv.Itoa(i), log: testOptions().Logger,
+				client: client, namespace: "keyturn-system", name: "lease", identity: strconv.Itoa(i), log: testOptions().Logger,
 				unfit: func() error {
 					if cutOff[i].Load() {
 						return errors.New("cut off")

@@ -1,21 +1,94 @@
 package actuate
 
-import "github.com/keyturn/keyturn/internal/workload"
+import (
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
 
-// limits bounds the rollouts in progress.
+// limits bounds the rollouts in progress: those of the cluster, and those of each namespace. A namespace may begin one while it has fewer than
+// slots are free. So one alone has half of the slots, of two each has a third, and one that has none finds a slot, until as many namespaces as
+// there are slots roll at a time. Rollouts that never end so cost another namespace half of its own slots at most, and never all.
 type limits struct {
-	// maxRollouts is --max-rollouts; zero is without limit.
-	maxRollouts int
-	following   *following
-	patcher     *patcher
+	// maxRollouts is --max-rollouts, and perNamespace --max-rollouts-per-namespace. Zero is without limit.
+	maxRollouts, perNamespace int
+	// alone says that workloads of no other namespace are watched. Nobody else needs a slot.
+	alone     bool
+	following *following
+	patcher   *patcher
+	// inProgress are the workloads whose rollouts have a slot, and taken counts those of each namespace. They are looked for when somebody asks,
+	// once for each dispatch.
+	inProgress map[workload.Key]struct{}
+	taken      map[string]int
 }
 
-// reached reports whether a workload must wait for a slot. One without pods needs none.
-func (l *limits) reached(w *workload.Workload) bool {
-	return l.maxRollouts > 0 && w.Progress.Pods > 0 && l.inProgress() >= l.maxRollouts
+// newLimits returns the limits of the options.
+func newLimits(o Options, following *following, patcher *patcher) *limits {
+	return &limits{
+		maxRollouts: o.MaxRollouts, perNamespace: o.MaxRolloutsPerNamespace, alone: len(o.Namespaces) == 1, following: following, patcher: patcher,
+	}
 }
 
-// inProgress counts the rollouts that have a slot: those that replace pods, or soon will.
-func (l *limits) inProgress() int {
-	return l.following.replacing() + l.patcher.rolling(func(key workload.Key) bool { return !l.following.follows(key) })
+// forget has the rollouts in progress counted again.
+func (l *limits) forget() { l.inProgress = nil }
+
+// stop returns why a workload must wait for a slot, plan.None if it need not.
+func (l *limits) stop(w *workload.Workload) plan.Reason {
+	if !l.needsSlot(w) {
+		return plan.None
+	}
+	return l.full(w.ID.Namespace)
+}
+
+// needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none, and one that is being rolled has its own: what
+// comes meanwhile may be what its pods need to start.
+func (l *limits) needsSlot(w *workload.Workload) bool {
+	l.count()
+	_, has := l.inProgress[w.Key()]
+	return w.Progress.Pods > 0 && !has
+}
+
+// hasRoom reports whether a namespace may begin a rollout.
+func (l *limits) hasRoom(namespace string) bool { return l.full(namespace) == plan.None }
+
+// full returns why a namespace may begin no rollout, plan.None if it may.
+func (l *limits) full(namespace string) plan.Reason {
+	l.count()
+	own, free := l.taken[namespace], l.maxRollouts-len(l.inProgress)
+	switch {
+	case l.maxRollouts > 0 && free <= 0:
+		return plan.Limit
+	case l.perNamespace > 0 && own >= l.perNamespace:
+		return plan.NamespaceLimit
+	case l.maxRollouts > 0 && !l.alone && own >= free:
+		return plan.NamespaceLimit
+	}
+	return plan.None
+}
+
+// count counts the rollouts that have a slot: those that replace pods, or soon will.
+func (l *limits) count() {
+	if l.inProgress != nil {
+		return
+	}
+	l.inProgress, l.taken = make(map[workload.Key]struct{}), make(map[string]int)
+	for key := range l.following.replacing() {
+		l.take(key)
+	}
+	for key := range l.patcher.rolling() {
+		if !l.following.follows(key) {
+			l.take(key)
+		}
+	}
+}
+
+// begin takes a slot for a workload that is being rolled.
+func (l *limits) begin(w *workload.Workload) {
+	if l.needsSlot(w) {
+		l.take(w.Key())
+	}
+}
+
+func (l *limits) take(key workload.Key) {
+	l.inProgress[key] = struct{}{}
+	l.taken[key.Namespace]++
 }

@@ -47,9 +47,79 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 				other := workloadOf(t, "auto", wholeDB, named("patched", func(w *workload.Workload) { w.Progress = running }))
 				b.patcher.rolls[other.Key()] = &roll{workload: other, rolls: true}
 			}
-			l := limits{maxRollouts: test.limit, following: b.following, patcher: b.patcher}
-			if got := l.reached(w); got != (test.want == plan.Limit) {
-				t.Errorf("the limit is reached: %t, want %s", got, test.want)
+			l := newLimits(Options{MaxRollouts: test.limit, Namespaces: []string{"shop"}}, b.following, b.patcher)
+			if got := l.stop(w); got != test.want {
+				t.Errorf("it waits for %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
+	tests := []struct {
+		name    string
+		options Options
+		// shop and bank are how many of them are being rolled out.
+		shop, bank int
+		want       plan.Reason
+	}{
+		{"alone it may take half", Options{MaxRollouts: 10}, 4, 0, plan.None},
+		{"and no more, so that another finds a slot at once", Options{MaxRollouts: 10}, 5, 0, plan.NamespaceLimit},
+		{"of two each may take a third", Options{MaxRollouts: 9}, 2, 3, plan.None},
+		{"and no more", Options{MaxRollouts: 9}, 3, 3, plan.NamespaceLimit},
+		{"one that has none may take the last slot", Options{MaxRollouts: 2}, 0, 1, plan.None},
+		{"but none where none is left", Options{MaxRollouts: 1}, 0, 1, plan.Limit},
+		{"it may take all where no other is watched", Options{MaxRollouts: 10, Namespaces: []string{"shop"}}, 9, 0, plan.None},
+		{"and no more than those", Options{MaxRollouts: 10, Namespaces: []string{"shop"}}, 10, 0, plan.Limit},
+		{"it has a limit of its own", Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, plan.NamespaceLimit},
+		{"in which others do not count", Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 1, 4, plan.None},
+		{"also where the cluster has none", Options{MaxRolloutsPerNamespace: 2}, 2, 0, plan.NamespaceLimit},
+		{"also where no other is watched", Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2, Namespaces: []string{"shop"}}, 2, 0, plan.NamespaceLimit},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Progress.Pods = 3 })
+			x := indexOf(w)
+			b := busyWorkloadsOf(x)
+			for namespace, count := range map[string]int{"shop": test.shop, "bank": test.bank} {
+				for i := range count {
+					other := workloadOf(t, "auto", wholeDB, named(strconv.Itoa(i), func(w *workload.Workload) {
+						w.ID.Namespace, w.Progress = namespace, workload.Progress{State: workload.Progressing, Pods: 3}
+					}))
+					x.observe(other, false)
+					b.following.rollouts[other.Key()] = &rollout{}
+				}
+			}
+			l := newLimits(test.options, b.following, b.patcher)
+			if got := l.stop(w); got != test.want {
+				t.Errorf("it waits for %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What has changed meanwhile may be what repairs the rollout.
+func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
+	for name, options := range map[string]Options{
+		"of the cluster":             {MaxRollouts: 1, Namespaces: []string{"shop"}},
+		"of its namespace":           {MaxRollouts: 10, MaxRolloutsPerNamespace: 1},
+		"of the half of a namespace": {MaxRollouts: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running := func(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Progressing, Pods: 3} }
+			w, other := workloadOf(t, "auto", wholeDB, running), workloadOf(t, "auto", wholeDB, named("other", running))
+			b := busyWorkloadsOf(indexOf(w, other))
+			b.following.rollouts[w.Key()] = &rollout{}
+			l := newLimits(options, b.following, b.patcher)
+			if got := l.stop(w); got != plan.None {
+				t.Errorf("it waits for %q", got)
+			}
+			l.begin(w)
+			if len(l.inProgress) != 1 || l.taken["shop"] != 1 {
+				t.Errorf("%d slots are taken, %d in its namespace, want its own", len(l.inProgress), l.taken["shop"])
+			}
+			if got := l.stop(other); got == plan.None {
+				t.Error("another workload finds a slot, too")
 			}
 		})
 	}

@@ -41,6 +41,7 @@ type loop struct {
 	pauses     *pauses
 	reloads    *reloads
 	shadows    *shadows
+	starts     *starts
 	concluder  *concluder
 	syncer     *forcesync.Syncer
 	outbox     *outbox
@@ -53,6 +54,7 @@ type loop struct {
 // is not finished.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
+	l.starts.resume(ctx)
 	l.rollouts.resume(ctx, l.stream)
 	l.intake.resume(l.recaller.ask)
 	l.recorder.resume()

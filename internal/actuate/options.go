@@ -37,8 +37,11 @@ type Options struct {
 	Settle time.Duration
 	// SettleMax bounds the debounce, counted from the first change. Default 10s.
 	SettleMax time.Duration
-	// MaxRollouts is how many rollouts may be in progress. Zero means no limit. Default 50.
+	// MaxRollouts is how many rollouts may be in progress. A namespace may begin one while it has fewer than are left, if there are others.
+	// Zero means no limit. Default 50.
 	MaxRollouts int
+	// MaxRolloutsPerNamespace is how many of them may be of one namespace. Zero means no more than its share of MaxRollouts: see limits. Default 0.
+	MaxRolloutsPerNamespace int
 	// RolloutTimeout is how long a rollout may make no progress before it counts as failed. Default 15m.
 	RolloutTimeout time.Duration
 	// RollAll also rolls workloads without an annotation, for everything that their pod spec references.
@@ -50,6 +53,8 @@ type Options struct {
 	// ReloaderStrategy is what a roll writes on the pod template for Reloader besides Keyturn's annotations: its marker, with "annotations",
 	// or its environment variables, with "env-vars". It counts with Reloader only. Default "annotations".
 	ReloaderStrategy string
+	// StoreAccess is the file that says which namespaces may name which secrets in stores: see workload.StoreAccess. Default: none may name any.
+	StoreAccess string
 	// RollOnCreate is which workloads roll when a source is created. Default plan.CreateAuto.
 	RollOnCreate plan.Creation
 	// RollOnDelete has a deleted source roll the workloads whose pods can start without it. Default false.
@@ -67,18 +72,20 @@ type Options struct {
 	MaxSyncs int
 	// ArgoRollouts also rolls Rollouts of Argo Rollouts. Default false.
 	ArgoRollouts bool
-	// StartCronJobs has a Job of a CronJob started for a change, instead of the CronJob's template changed. Default false.
+	// StartCronJobs starts a Job of a CronJob for a change, instead of changing the CronJob's template. Default false.
 	StartCronJobs bool
-	// RecreateJobs also rolls Jobs, which are made anew. Default false.
+	// RecreateJobs also rolls Jobs, which are deleted and created again. Default false.
 	RecreateJobs bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
-	// PrivateStream says that replicas have a stream each, so that what another leader has told is not on it. Default false.
+	// PrivateStream says that replicas have a stream each, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
-	// LeaderElect elects a leader among replicas, using the Lease keyturn-actuator. Default true.
+	// LeaderElect elects a leader among replicas, using a Lease. Default true.
 	LeaderElect bool
 	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.
 	LeaseNamespace string
+	// LeaseName is the name of the Lease. The one that deploy/base/rbac.yaml allows is the default, keyturn-actuator.
+	LeaseName string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
 	// Lease takes it at once, without waiting for it to expire. the program uses POD_NAME, which a restarted container keeps and
 	// no two running pods share. Default: the host name and a random number.
@@ -118,7 +125,7 @@ func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
 		PatchWorkers: 16, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
-		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", Now: time.Now,
+		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
 	}
@@ -131,12 +138,16 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Settle, "settle", o.Settle, "debounce: how long a workload must have no further change before it is rolled")
 	flags.DurationVar(&o.SettleMax, "settle-max", o.SettleMax, "longest debounce, counted from the first change")
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
+	flags.IntVar(&o.MaxRolloutsPerNamespace, "max-rollouts-per-namespace", o.MaxRolloutsPerNamespace,
+		"maximum `number` of rollouts in progress in a namespace; 0 means no limit but its share of --max-rollouts")
 	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
 	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave as Reloader does where Keyturn differs, for those who come from it")
 	flags.StringVar(&o.ReloaderStrategy, "reloader-strategy", o.ReloaderStrategy, "`strategy` of Reloader that says what a rollout with --reloader "+
 		"also writes on the pod template: its marker ("+strategyMarker+") or its variables ("+strategyVariables+")")
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
+	flags.StringVar(&o.StoreAccess, "store-access", o.StoreAccess,
+		"`file` with the secrets in stores that namespaces may name in keyturn.dev/roll-on, in YAML; empty allows those that pods are seen to read")
 	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
 		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
 	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
@@ -150,7 +161,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.StartCronJobs, "start-cronjobs", o.StartCronJobs,
 		"start a Job of a CronJob for a change, instead of changing its template for the next run")
 	flags.BoolVar(&o.RecreateJobs, "recreate-jobs", o.RecreateJobs,
-		"also roll Jobs, finished ones too: each is deleted and made anew under its name")
+		"also roll Jobs, finished ones too: each is deleted and created again under its name")
 	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
 		"also serve metrics under the names of Reloader, for existing dashboards")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
@@ -179,13 +190,28 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 
 // reading returns how workloads are read.
 func (o *Options) reading() (workload.Reading, error) {
-	keys, err := annotations.Parse(o.ReloaderAnnotations)
-	return workload.Reading{All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Keys: keys}, err
+	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
+	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
+	return workload.Reading{
+		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys,
+	}, errors.Join(keysErr, storesErr)
 }
 
 // policy returns what the flags have the plan do.
 func (o *Options) policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
+}
+
+// validateLimits returns what is wrong with the limits of rollouts.
+func (o *Options) validateLimits() []error {
+	var problems []error
+	if o.MaxRollouts < 0 {
+		problems = append(problems, fmt.Errorf("--max-rollouts: %d, want 0 (no limit) or more", o.MaxRollouts))
+	}
+	if o.MaxRolloutsPerNamespace < 0 {
+		problems = append(problems, fmt.Errorf("--max-rollouts-per-namespace: %d, want 0 (no limit of its own) or more", o.MaxRolloutsPerNamespace))
+	}
+	return problems
 }
 
 // Validate returns every problem of the options, a line each.
@@ -210,9 +236,7 @@ func (o *Options) Validate() error {
 	if o.SettleMax < o.Settle {
 		problems = append(problems, fmt.Errorf("--settle-max: %s, want --settle (%s) or more", o.SettleMax, o.Settle))
 	}
-	if o.MaxRollouts < 0 {
-		problems = append(problems, fmt.Errorf("--max-rollouts: %d, want 0 (no limit) or more", o.MaxRollouts))
-	}
+	problems = append(problems, o.validateLimits()...)
 	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
 		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
 	}

@@ -54,6 +54,10 @@ func TestOptionsValidate(t *testing.T) {
 			"--max-rollouts: -1, want 0 (no limit) or more",
 		},
 		{
+			"nor is that of a namespace", func(o *Options) { o.MaxRolloutsPerNamespace = -1 },
+			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
+		},
+		{
 			"creations roll in a known way", func(o *Options) { o.RollOnCreate = "sometimes" },
 			`--roll-on-create: "sometimes", want one of ["auto" "always" "never"]`,
 		},
@@ -77,6 +81,10 @@ func TestOptionsValidate(t *testing.T) {
 		{
 			"the keys of Reloader's annotations are checked", func(o *Options) { o.ReloaderAnnotations = map[string]string{"auto-annotation": "a b"} },
 			`--reloader-annotations: auto-annotation: "a b", want the key of an annotation, such as example.org/reload`,
+		},
+		{
+			"the file of store access is there", func(o *Options) { o.StoreAccess = "testdata/nothing.yaml" },
+			"--store-access: open testdata/nothing.yaml: no such file or directory",
 		},
 		{
 			"variables are for those who come from Reloader", func(o *Options) { o.ReloaderStrategy = "env-vars" },
@@ -122,7 +130,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
+		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f",
 	})
@@ -130,8 +138,8 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
-		PatchWorkers: 6, LeaseNamespace: "here", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
+		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, MaxRolloutsPerNamespace: 3, StoreAccess: "stores.yaml", RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
+		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
 	}

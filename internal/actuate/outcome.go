@@ -76,7 +76,7 @@ func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Wor
 // held is the outcome of a workload that must wait.
 func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, doing []plan.Decision, why obstacle) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbHeld, w, p, doing)
-	outcome.Reason, outcome.Message = why.reason.String(), why.sentence(w)
+	outcome.Reason, outcome.Message = why.reason.String(), why.sentence()
 	return outcome
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -55,7 +56,7 @@ func (p *patcher) full() bool { return len(p.rolls)-p.completing >= p.workers }
 // idle reports whether no patch is under way that is for a change.
 func (p *patcher) idle() bool { return len(p.rolls) == p.completing }
 
-// busy reports whether a patch of the workload is under way.
+// busy reports whether a patch of the workload is under way, or it is being restored.
 func (p *patcher) busy(key workload.Key) bool { return p.rolls[key] != nil }
 
 // has reports whether a patch of the workload for a change of the source is under way.
@@ -73,20 +74,25 @@ func (p *patcher) covers(key workload.Key, change events.Change) bool {
 	return under.ID() == change.ID() || workload.Newer(under.ResourceVersion, change.ResourceVersion)
 }
 
-// rolling counts the patches under way that are going to replace pods, of those workloads that count.
-func (p *patcher) rolling(counts func(workload.Key) bool) int {
-	n := 0
-	for key, r := range p.rolls {
-		if r.rolls && r.workload.Progress.Pods > 0 && counts(key) {
-			n++
+// supersedes reports whether a patch of the workload for a later change of the same object is under way.
+func (p *patcher) supersedes(key workload.Key, change events.Change) bool {
+	return p.has(key, change.Source) && isEarlier(change, p.rolls[key].pending.changes[change.Source].change)
+}
+
+// rolling lists the workloads with a patch under way that is going to replace pods, in no order.
+func (p *patcher) rolling() iter.Seq[workload.Key] {
+	return func(yield func(workload.Key) bool) {
+		for key, r := range p.rolls {
+			if r.rolls && r.workload.Progress.Pods > 0 && !yield(key) {
+				return
+			}
 		}
 	}
-	return n
 }
 
 // start sends a patch in the background.
 func (p *patcher) start(ctx context.Context, r *roll) {
-	p.rolls[r.workload.Key()] = r
+	p.rolls[r.key()] = r
 	if r.completes {
 		p.completing++
 	}
@@ -95,7 +101,7 @@ func (p *patcher) start(ctx context.Context, r *roll) {
 
 // finished takes a patch off those that are under way. Call it with each result.
 func (p *patcher) finished(r *roll) {
-	delete(p.rolls, r.workload.Key())
+	delete(p.rolls, r.key())
 	if r.completes {
 		p.completing--
 	}

@@ -6,11 +6,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// failedPeers are the workloads whose last rollout failed and that have not recovered. They stop the others from being rolled for
-// the same change.
+// failedPeers are the workloads whose last rollout failed and that have not recovered. They stop the others of their namespace from being
+// rolled for the same change.
 type failedPeers struct {
 	index *index
 	keys  map[workload.Key]failure
+	// byChange has those that were rolled for a change.
+	byChange map[sourceChange]map[workload.Key]struct{}
 }
 
 // failure is what a workload was rolled to when its rollout failed.
@@ -20,16 +22,13 @@ type failure struct {
 }
 
 func newFailedPeers(index *index) *failedPeers {
-	return &failedPeers{index: index, keys: make(map[workload.Key]failure)}
+	return &failedPeers{index: index, keys: make(map[workload.Key]failure), byChange: make(map[sourceChange]map[workload.Key]struct{})}
 }
 
 // stop returns a workload that was rolled for the same change and failed, for which this one must wait. Nil: there is none.
 func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
-	for key := range f.keys {
-		if key == w.Key() {
-			continue
-		}
-		if peer := f.index.get(key); peer != nil && peer.Rolled[decision.Source.String()].SameChange(decision.Record) {
+	for key := range f.byChange[sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)] {
+		if peer := f.index.get(key); peer != nil && key != w.Key() {
 			return peer
 		}
 	}
@@ -38,10 +37,31 @@ func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workl
 
 // add takes a workload whose rollout has failed.
 func (f *failedPeers) add(key workload.Key) {
+	f.remove(key)
 	f.keys[key] = failure{}
-	if w := f.index.get(key); w != nil {
-		f.keys[key] = failure{revision: w.Revision, rolled: w.Rolled}
+	w := f.index.get(key)
+	if w == nil {
+		return
 	}
+	f.keys[key] = failure{revision: w.Revision, rolled: w.Rolled}
+	for source, change := range w.Rolled {
+		of := sourceChangeOf(key.Namespace, source, change)
+		if f.byChange[of] == nil {
+			f.byChange[of] = make(map[workload.Key]struct{})
+		}
+		f.byChange[of][key] = struct{}{}
+	}
+}
+
+func (f *failedPeers) remove(key workload.Key) {
+	for source, change := range f.keys[key].rolled {
+		of := sourceChangeOf(key.Namespace, source, change)
+		delete(f.byChange[of], key)
+		if len(f.byChange[of]) == 0 {
+			delete(f.byChange, of)
+		}
+	}
+	delete(f.keys, key)
 }
 
 // recovered reports whether a workload was failed and is no more, as its state w says; w is nil if it is gone. It has recovered when its
@@ -53,7 +73,7 @@ func (f *failedPeers) recovered(key workload.Key, w *workload.Workload) (unteste
 	if !ok || w != nil && w.Revision == failed.revision && !complete {
 		return nil, false
 	}
-	delete(f.keys, key)
+	f.remove(key)
 	if complete {
 		return nil, true
 	}

@@ -72,6 +72,8 @@ type pending struct {
 	denials int
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
+	// slot is why it waits for a slot, if it is among those that do.
+	slot plan.Reason
 	// reported is the last reason for waiting that an outcome was published for.
 	reported plan.Reason
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
@@ -118,6 +120,9 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
+
+// needsSlot reports whether the workload waits for nothing but a slot.
+func (p *pending) needsSlot() bool { return p.held == plan.Limit || p.held == plan.NamespaceLimit }
 
 // deny counts a patch that the API server refused, and returns how many of the same content it has. A patch of other content may be accepted.
 func (p *pending) deny(content map[string]workload.RolledFor) int {

@@ -2,13 +2,16 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -17,18 +20,21 @@ const (
 	// busyInterval is how often a namespace is listed in which something has just changed, and quietInterval how often everything is.
 	busyInterval  = 2 * time.Second
 	quietInterval = 30 * time.Second
-	// busyLimit is how long a namespace counts as busy after the last change of a source in it: as long as a rollout may take by default.
-	busyLimit = 15 * time.Minute
 	// manyNamespaces are more than are listed one by one at a time: one list of everything costs less.
 	manyNamespaces = 8
 )
+
+// listBackoff returns the delays between lists that the API server refuses. While it does, it is asked no more often than in an idle cluster.
+func listBackoff() wait.Backoff {
+	return wait.Backoff{Duration: busyInterval, Factor: 2, Jitter: 0.2, Steps: math.MaxInt, Cap: quietInterval}
+}
 
 // lister lists the workloads of a kind in a namespace, or in all of them.
 type lister func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
 
 // poller keeps a store equal to the API server without a watch. It lists a namespace when a source has changed there, and again for as long as
 // that changes its workloads; what else happens is seen every quietInterval. So an idle cluster costs a list of everything that the API server
-// has in its memory twice a minute, and a change is acted on within about busyInterval.
+// has in its memory twice a minute, and a change is acted on within about busyInterval. A list that is refused delays all others.
 type poller struct {
 	store *kindStore
 	list  lister
@@ -42,25 +48,15 @@ type poller struct {
 	busy map[string]*busyNamespace
 	// next is when everything is listed.
 	next time.Time
-}
-
-// busyNamespace is a namespace in which a source has changed.
-type busyNamespace struct {
-	next, until time.Time
-	pause       time.Duration
-	seen        contents
-}
-
-// contents differ if a list of the same namespace does: every write has a newer resourceVersion.
-type contents struct {
-	newest string
-	count  int
+	// retry is when the next list may be asked for after one that was refused, zero if the last one was not. Backoff has the delays.
+	retry   time.Time
+	backoff wait.Backoff
 }
 
 func newPoller(store *kindStore, list lister, log *slog.Logger) *poller {
 	return &poller{
 		store: store, list: list, log: log, wake: make(chan struct{}, 1), asked: make(map[string]struct{}),
-		busy: make(map[string]*busyNamespace),
+		busy: make(map[string]*busyNamespace), backoff: listBackoff(),
 	}
 }
 
@@ -78,10 +74,11 @@ func (p *poller) look(namespace string) {
 	}
 }
 
-// run lists until the context is done. What is in the store was listed just before.
+// run lists until the context is done. What is in the store was listed just before. It may be called again: what is busy then, stays so.
 func (p *poller) run(ctx context.Context) {
 	p.next = time.Now().Add(quietInterval)
-	timer := time.NewTimer(quietInterval)
+	p.accepted()
+	timer := time.NewTimer(p.pause())
 	defer timer.Stop()
 	for {
 		select {
@@ -98,6 +95,9 @@ func (p *poller) run(ctx context.Context) {
 func (p *poller) pass(ctx context.Context) time.Duration {
 	now := time.Now()
 	p.takeAsked(now)
+	if now.Before(p.retry) {
+		return p.pause()
+	}
 	var due []string
 	for namespace, b := range p.busy {
 		if !now.Before(b.next) {
@@ -108,40 +108,32 @@ func (p *poller) pass(ctx context.Context) time.Duration {
 		p.listAll(ctx, now)
 	} else {
 		for _, namespace := range due {
-			p.listOne(ctx, namespace, now)
+			if !p.listOne(ctx, namespace, now) {
+				break
+			}
 		}
 	}
+	return p.pause()
+}
+
+// pause returns how long nothing is due.
+func (p *poller) pause() time.Duration {
 	next := p.next
 	for _, b := range p.busy {
 		if b.next.Before(next) {
 			next = b.next
 		}
 	}
-	return max(time.Until(next), 0)
-}
-
-// takeAsked makes the namespaces busy that were asked for. One that was listed just now is listed again after busyInterval.
-func (p *poller) takeAsked(now time.Time) {
-	p.mu.Lock()
-	asked := p.asked
-	p.asked = make(map[string]struct{})
-	p.mu.Unlock()
-	for namespace := range asked {
-		b := p.busy[namespace]
-		if b == nil {
-			b = &busyNamespace{next: now}
-			p.busy[namespace] = b
-		} else if soon := b.next.Add(busyInterval - b.pause); soon.Before(b.next) {
-			b.next = soon
-		}
-		b.pause, b.until = busyInterval, now.Add(busyLimit)
-	}
+	return max(time.Until(next), time.Until(p.retry), 0)
 }
 
 // listAll takes a list of everything, from the memory of the API server. One that is older than what is known is dropped.
 func (p *poller) listAll(ctx context.Context, now time.Time) {
 	items, version := p.read(ctx, p.store.namespace, metav1.ListOptions{ResourceVersion: "0"})
-	if version == "" || p.store.seen != "" && workload.Newer(p.store.seen, version) {
+	if version == "" {
+		return
+	}
+	if p.store.seen != "" && workload.Newer(p.store.seen, version) {
 		p.next = now.Add(busyInterval)
 		for _, b := range p.busy {
 			b.next = p.next
@@ -155,28 +147,16 @@ func (p *poller) listAll(ctx context.Context, now time.Time) {
 	}
 }
 
-// listOne takes a list of one namespace.
-func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) {
-	b := p.busy[namespace]
+// listOne takes a list of one namespace. It returns false if it was refused.
+func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) bool {
 	items, version := p.read(ctx, namespace, metav1.ListOptions{})
 	if version == "" {
-		b.next = now.Add(busyInterval)
-		return
+		return false
 	}
 	part := &kindStore{index: p.store.index, kind: p.store.kind, namespace: namespace, synced: func() {}, seen: p.store.seen}
 	_ = part.Replace(items, version) // It never fails.
-	p.listed(namespace, b, contentsOf(items, namespace), now)
-}
-
-// listed takes note of a list of a busy namespace. While nothing changes there, the pauses become longer.
-func (p *poller) listed(namespace string, b *busyNamespace, seen contents, now time.Time) {
-	if b.pause *= 2; seen != b.seen {
-		b.pause = busyInterval
-	}
-	b.seen, b.next = seen, now.Add(b.pause)
-	if b.pause >= quietInterval || now.After(b.until) {
-		delete(p.busy, namespace)
-	}
+	p.listed(namespace, p.busy[namespace], contentsOf(items, namespace), now)
+	return true
 }
 
 // read returns the objects of a list and its resourceVersion, which is empty if it failed.
@@ -189,12 +169,14 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 	if err == nil {
 		version, err = meta.NewAccessor().ResourceVersion(list)
 	}
+	if err == nil && version == "" {
+		err = errors.New("the list has no resourceVersion")
+	}
 	if err != nil {
-		if ctx.Err() == nil {
-			p.log.WarnContext(ctx, "cannot list workloads", "resource", place(p.store.kind, namespace), "retry_in", busyInterval, "err", err)
-		}
+		p.refused(ctx, namespace, err)
 		return nil, ""
 	}
+	p.accepted()
 	items = make([]any, 0, len(objects))
 	for _, object := range objects {
 		items = append(items, object)
@@ -202,18 +184,15 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 	return items, version
 }
 
-// contentsOf returns those of one namespace in a list.
-func contentsOf(items []any, namespace string) contents {
-	var c contents
-	for _, item := range items {
-		about, err := meta.Accessor(item)
-		if err != nil || namespace != metav1.NamespaceAll && about.GetNamespace() != namespace {
-			continue
-		}
-		c.count++
-		if version := about.GetResourceVersion(); c.newest == "" || workload.Newer(version, c.newest) {
-			c.newest = version
-		}
+// refused has all lists wait, longer each time. It logs the first of several refusals.
+func (p *poller) refused(ctx context.Context, namespace string, err error) {
+	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
+	p.retry = time.Now().Add(delay)
+	if isFirst && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "cannot list workloads; trying ever more seldom", "resource", place(p.store.kind, namespace), "retry_in", delay,
+			"max_retry_in", quietInterval, "err", err)
 	}
-	return c
 }
+
+// accepted has lists wait no more.
+func (p *poller) accepted() { p.retry, p.backoff = time.Time{}, listBackoff() }

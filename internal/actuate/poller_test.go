@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,8 +29,18 @@ type listing struct {
 	version  int
 	versions map[string]int
 	fault    error
+	// annotations are those of the Deployments, by namespace.
+	annotations map[string]map[string]string
 	// lists are the namespaces that were listed, "" for all of them.
 	lists []string
+	log   strings.Builder
+}
+
+// Write is for the log.
+func (l *listing) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.Write(line)
 }
 
 // change changes what is there.
@@ -37,6 +48,13 @@ func (l *listing) change(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
+}
+
+// lines returns how many lines were logged that contain a text, and what was logged.
+func (l *listing) lines(text string) (int, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.log.String(), text), l.log.String()
 }
 
 func (l *listing) write(namespace string) {
@@ -57,7 +75,7 @@ func (l *listing) list(_ context.Context, namespace string, _ metav1.ListOptions
 	for in, version := range l.versions {
 		if namespace == "" || namespace == in {
 			list.Items = append(list.Items, appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-				Name: "web", Namespace: in, UID: types.UID("uid-" + in), ResourceVersion: strconv.Itoa(version),
+				Name: "web", Namespace: in, UID: types.UID("uid-" + in), ResourceVersion: strconv.Itoa(version), Annotations: l.annotations[in],
 			}})
 		}
 	}
@@ -74,7 +92,7 @@ func polled(t *testing.T, namespaces ...string) (*listing, *index, *poller) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key, []events.Source) {})
 	kinds := workload.BuiltIn()
 	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
-	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.DiscardHandler))
+	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -186,25 +204,39 @@ func TestManyNamespacesAreListedAtOnce(t *testing.T) {
 	})
 }
 
-func TestAListThatFailsIsTriedAgain(t *testing.T) {
+func TestAListThatIsRefusedIsAskedForEverMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, x, p := polled(t, "shop")
-		l.change(func() { l.fault = errors.New("no") })
-		if got := l.after(10*busyInterval, func() { p.look("shop") }); len(got) < 5 || len(got) > 11 {
-			t.Errorf("it listed %d times, want once each %s", len(got), busyInterval)
+		l, x, p := polled(t, "bank", "shop")
+		refuse := func() { l.change(func() { l.fault = errors.New("no") }) }
+		accept := func() { l.change(func() { l.fault = nil }) }
+		look := func() { p.look("bank"); p.look("shop") }
+		refuse()
+		if got := l.after(5*busyInterval, look); len(got) < 3 || len(got) > 4 {
+			t.Errorf("it asked %d times in %s, want 3 or 4 in all", len(got), 5*busyInterval)
 		}
-		l.change(func() { l.fault = nil })
-		l.after(busyInterval)
-		if known(x, "shop") != "1" {
+		// That is as often as everything is listed in an idle cluster.
+		if got := l.after(20*quietInterval, look); len(got) < 15 || len(got) > 22 {
+			t.Errorf("it asked %d times in %s, want about 20", len(got), 20*quietInterval)
+		}
+		if lines, log := l.lines("\n"); lines != 1 {
+			t.Errorf("it logged %d lines, want one:\n%s", lines, log)
+		}
+		accept()
+		l.write("shop")
+		l.after(quietInterval*3/2, look)
+		if known(x, "shop") != "3" {
 			t.Error("it is not known after the fault")
 		}
-		l.change(func() { l.fault = errors.New("no") })
-		l.after(20 * quietInterval)
-		l.change(func() { l.fault = nil })
+		refuse()
+		l.after(busyInterval, look)
+		accept()
 		l.write("shop")
-		l.after(busyInterval)
-		if known(x, "shop") != "2" {
-			t.Error("it is not known after a long fault")
+		l.after(2*busyInterval, look)
+		if known(x, "shop") != "4" {
+			t.Error("it is not known soon after a short fault")
+		}
+		if lines, log := l.lines("\n"); lines != 2 {
+			t.Errorf("it logged %d lines, want one for each fault:\n%s", lines, log)
 		}
 	})
 }

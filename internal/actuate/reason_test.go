@@ -111,6 +111,13 @@ func reasonCases() []reasonCase {
 			},
 		},
 		{
+			reason: plan.NamespaceLimit, unexplained: true, options: func(o *Options) { o.MaxRolloutsPerNamespace = 1 }, workload: pods,
+			arrange: func(l *loop, w *workload.Workload) {
+				peer(l, w, pods)
+				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
+			},
+		},
+		{
 			reason: plan.PeerFailed, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
 				peer(l, w, func(p *workload.Workload) { p.Refs = w.Refs; rolled("b", "100")(p) })
 				l.rollouts.peers.add(workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"})
@@ -120,7 +127,7 @@ func reasonCases() []reasonCase {
 			reason: plan.CanaryFirst, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
 				peer(l, w, func(p *workload.Workload) { p.Refs = w.Refs })
 				key := workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}
-				l.rollouts.canaries.chosen[sourceChange{"secret/" + w.Refs[0].Name, "100", "uid-" + w.Refs[0].Name}] = key
+				l.rollouts.canaries.chosen[sourceChange{"shop", "secret/" + w.Refs[0].Name, "100", "uid-" + w.Refs[0].Name}] = key
 				l.rollouts.following.rollouts[key] = &rollout{
 					started: events.Outcome{Sources: []events.OutcomeSource{{Source: "secret/" + w.Refs[0].Name}}},
 				}

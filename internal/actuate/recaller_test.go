@@ -13,6 +13,21 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// runRecaller runs a recaller until the returned function is called, which waits for its end.
+func runRecaller(t *testing.T, r *recaller) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		r.run(ctx)
+		close(ended)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
@@ -33,20 +48,14 @@ func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 			r.ask(question{workload: web, source: gone})
 			r.ask(question{workload: web, source: db})
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			r.run(ctx)
-			close(ended)
-		}()
+		stop := runRecaller(t, r)
 		got := <-r.answers
 		if got.workload != web || got.delivery.Change.Source != db || tries != 3 {
 			t.Errorf("got %v after %d tries, want the event of %v after 3", got, tries, db)
 		}
 		// Done has no effect on an event that no consumer waits for.
-		got.delivery.Done(ctx, context.Canceled)
+		got.delivery.Done(t.Context(), context.Canceled)
 		stop()
-		<-ended
 	})
 }
 
@@ -102,12 +111,7 @@ func TestAQuestionCanWait(t *testing.T) {
 		r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
 			return &events.Delivery{Change: events.Change{Source: source}}, nil
 		}, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			r.run(ctx)
-			close(ended)
-		}()
+		stop := runRecaller(t, r)
 		began := time.Now()
 		r.askAfter(question{workload: web, source: db}, time.Minute)
 		r.askAfter(question{workload: web, source: db}, time.Hour)
@@ -121,7 +125,6 @@ func TestAQuestionCanWait(t *testing.T) {
 			}
 		}
 		stop()
-		<-ended
 	})
 }
 
@@ -136,12 +139,7 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 			}
 			return &events.Delivery{Change: events.Change{Source: source, ResourceVersion: strconv.Itoa(version)}}, nil
 		}, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			r.run(ctx)
-			close(ended)
-		}()
+		stop := runRecaller(t, r)
 		began := time.Now()
 		r.ask(question{workload: web, source: db, linked: true})
 		select {
@@ -157,11 +155,10 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 			t.Errorf("it was asked %d times, want twice", version)
 		}
 		stop()
-		<-ended
 	})
 }
 
-// What is decided twice is told twice where nothing on the workload says that it was decided, as in a dry run.
+// What is decided twice is reported twice where nothing on the workload says that it was decided, as in a dry run.
 func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -178,12 +175,7 @@ func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 					reads++
 					return &events.Delivery{Change: events.Change{Source: source, UID: "uid", ResourceVersion: tt.versions[reads-1]}}, nil
 				}, slog.New(slog.DiscardHandler))
-				ctx, stop := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					r.run(ctx)
-					close(ended)
-				}()
+				stop := runRecaller(t, r)
 				r.ask(question{workload: workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, source: db, linked: true})
 				answers := 0
 				for later := time.After(time.Hour); later != nil; {
@@ -195,7 +187,6 @@ func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 					}
 				}
 				stop()
-				<-ended
 				if answers != tt.want || reads != 2 {
 					t.Errorf("%d answers of %d reads, want %d of 2", answers, reads, tt.want)
 				}

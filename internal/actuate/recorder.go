@@ -48,6 +48,7 @@ type recorder struct {
 	isUnsettled func(workload.Key) bool
 	// isDecided reports whether an event is decided, given whether it was acked.
 	isDecided func(last events.Change, acked bool) bool
+	acks      *acks
 	denied    denials
 	reads     recordReads
 	metrics   *metrics
@@ -57,8 +58,11 @@ type recorder struct {
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
 	// busy says that a read or a patch is under way, and next is when another may begin.
-	busy    bool
-	next    time.Time
+	busy bool
+	next time.Time
+	// reading is the workload whose read is under way, and came are its sources that an event has come of since that began.
+	reading workload.Key
+	came    []events.Source
 	answers chan recordable
 	running sync.WaitGroup
 }
@@ -97,6 +101,9 @@ func (r *recorder) renew(key workload.Key) {
 
 // arrived has a workload not wait for long if the last look has found no event of a source that has one now.
 func (r *recorder) arrived(key workload.Key, source events.Source) {
+	if key == r.reading && !slices.Contains(r.came, source) {
+		r.came = append(r.came, source)
+	}
 	turn := r.turns[key]
 	if turn == nil || !slices.Contains(turn.absent, source) {
 		return
@@ -171,6 +178,7 @@ func (r *recorder) advance(ctx context.Context) {
 			continue
 		}
 		r.busy, r.next = true, r.now().Add(recordPause)
+		r.reading, r.came = key, nil
 		r.running.Go(func() {
 			select {
 			case r.answers <- r.reads.read(ctx, w):
@@ -182,16 +190,25 @@ func (r *recorder) advance(ctx context.Context) {
 
 // answered writes what is known of a workload.
 func (r *recorder) answered(ctx context.Context, found recordable) {
-	r.busy = false
+	r.busy, r.reading = false, workload.Key{}
 	w, turn := r.index.get(found.workload), r.turns[found.workload]
 	k, known := r.kinds.Named(found.workload.Kind)
 	if w == nil || turn == nil || !known {
 		return
 	}
 	turn.absent = found.absent
+	if slices.ContainsFunc(found.absent, func(source events.Source) bool { return slices.Contains(r.came, source) }) {
+		// It came after it was looked for. On a replicated stream, it may not be found at once either.
+		turn.looks, turn.waits = lookBackoff(), recordBackoff()
+		r.lookLater(turn)
+		return
+	}
 	if len(found.absent) > 0 && len(found.last) == 0 {
 		turn.due = r.now().Add(turn.waits.Step()) // Unless an event comes.
 		return
+	}
+	if len(found.last) > 0 {
+		r.acks.observe(found.lag)
 	}
 	entries := r.entries(w, found)
 	if len(entries) == 0 || r.isUnsettled(found.workload) {
@@ -216,7 +233,7 @@ func (r *recorder) entries(w *workload.Workload, found recordable) map[string]wo
 	entries := make(map[string]workload.RolledFor)
 	for _, last := range found.last {
 		change := last.Change
-		if !r.isDecided(change, last.Seq <= found.acked) || r.denied.has(w.Key(), change) || found.isRefused(change) {
+		if !r.isDecided(change, r.acks.has(last.Seq, found.lag)) || r.denied.has(w.Key(), change) || found.isRefused(change) {
 			continue
 		}
 		if record, ok := plan.Baseline(w, change); ok {

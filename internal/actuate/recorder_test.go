@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ type recordBed struct {
 	*loop
 	now     time.Time
 	last    *events.Delivery
-	acked   uint64
+	lag     events.Lag
 	outcome events.Outcome
 	// failure is why the outcome cannot be read.
 	failure error
@@ -29,7 +30,7 @@ type recordBed struct {
 func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.Deployment) *recordBed {
 	t.Helper()
 	b := &recordBed{
-		cluster: newCluster(t, deployments...), now: written, acked: 1,
+		cluster: newCluster(t, deployments...), now: written, lag: events.Lag{Delivered: 1, AckFloor: 1},
 		last: &events.Delivery{Change: changeOf(nil), Seq: 1, Deliveries: 1},
 	}
 	options := b.options()
@@ -45,7 +46,7 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 			}
 			return b.last, nil
 		},
-		acked:   func(context.Context) (uint64, error) { return b.acked, nil },
+		lag:     func(context.Context) (events.Lag, error) { return b.lag, nil },
 		outcome: func(context.Context, events.Workload) (events.Outcome, error) { return b.outcome, b.failure },
 		log:     options.Logger,
 	}
@@ -54,6 +55,9 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 	}
 	return b
 }
+
+// unacked says that an event is delivered and in flight.
+var unacked = events.Lag{Delivered: 1, AckPending: 1}
 
 // observe has the index see a Deployment.
 func (b *recordBed) observe(name string) {
@@ -123,7 +127,7 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 		prepare func(*recordBed)
 		settle  func(*recordBed)
 	}{
-		{"an event that is not decided", func(b *recordBed) { b.acked = 0 }, func(b *recordBed) { b.acked = 1 }},
+		{"an event that is not decided", func(b *recordBed) { b.lag = unacked }, func(b *recordBed) { b.lag.AckFloor = 1 }},
 		{
 			"a change that the API server refused to roll for",
 			func(b *recordBed) { b.outcome = denied }, func(b *recordBed) { b.outcome = events.Outcome{} },
@@ -164,7 +168,7 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 // Another workload may wait for its turn with the same or an earlier event, which is not acked meanwhile.
 func TestAnEventThatIsTakenIsDecidedForAWorkloadWithoutPendingChanges(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
-	b.acked = 0
+	b.lag = unacked
 	b.last.Change = changeOf(func(c *events.Change) { c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil })
 	b.turn()
 	b.wantRecords(0, "the event is neither acked nor taken")
@@ -247,7 +251,7 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 		deploymentOf("one", "db", rollOn("auto")), deploymentOf("two", "db", rollOn("auto")))
 	b.recorder.advance(t.Context())
 	b.recorder.answered(t.Context(), <-b.recorder.answers)
-	if len(b.patcher.rolls) != 1 || b.patcher.full() || !b.patcher.idle() || b.dispatcher.admission.limits.inProgress() != 0 {
+	if len(b.patcher.rolls) != 1 || b.patcher.full() || !b.patcher.idle() || len(slices.Collect(b.patcher.rolling())) != 0 {
 		t.Errorf("%d patches are under way; full %t, idle %t", len(b.patcher.rolls), b.patcher.full(), b.patcher.idle())
 	}
 	b.finish()

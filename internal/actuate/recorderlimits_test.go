@@ -19,7 +19,7 @@ import (
 // A replica of the stream may answer with an event that is superseded.
 func TestAnEventThatThisLeaderKnowsALaterOneOfIsNotRecorded(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
-	b.acked = 2
+	b.lag = events.Lag{Delivered: 2, AckFloor: 2}
 	later := changeOf(func(c *events.Change) {
 		c.Verb, c.ChangedAt, c.Previous, c.Changed, c.ResourceVersion = events.VerbObserved, "", "", nil, "110"
 	})
@@ -57,6 +57,41 @@ func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 	b.intake.take(t.Context(), last)
 	wait(2 * time.Minute)
 	b.wantRecords(1, "there is one")
+}
+
+// The read finds no event, and one comes before that is known.
+func TestAnEventThatComesWhileItIsLookedForIsNotWaitedForAgain(t *testing.T) {
+	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
+	last := b.last
+	last.Change = changeOf(func(c *events.Change) { c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil })
+	b.last = nil
+	for range 48 {
+		b.now = b.now.Add(time.Hour) // Until looks are hours apart.
+		b.turn()
+	}
+	// What was missing is not known after a look that has failed.
+	read := b.recorder.reads.last
+	b.recorder.reads.last = func(context.Context, events.Source) (*events.Delivery, error) { return nil, errors.New("no") }
+	for range 24 {
+		b.now = b.now.Add(time.Hour)
+		b.turn()
+	}
+	b.recorder.reads.last = read
+	for !b.recorder.busy {
+		b.now = b.now.Add(time.Hour)
+		b.recorder.collect()
+		b.recorder.advance(t.Context())
+	}
+	found := <-b.recorder.answers
+	b.last = last
+	b.intake.take(t.Context(), last)
+	b.recorder.answered(t.Context(), found)
+	b.wantRecords(0, "it was not found")
+	for range 2 {
+		b.now = b.now.Add(time.Minute)
+		b.turn()
+	}
+	b.wantRecords(1, "it has come")
 }
 
 func TestAnEventOfAnotherSourceIsNoReasonToAskAgain(t *testing.T) {

@@ -18,8 +18,8 @@ const recordTimeout = 10 * time.Second
 type recordReads struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
-	// acked returns the sequence on the stream up to which every event is acked.
-	acked func(context.Context) (uint64, error)
+	// lag returns which events are delivered and acked.
+	lag func(context.Context) (events.Lag, error)
 	// outcome returns the last outcome of a workload. The error wraps events.ErrNotFound if there is none.
 	outcome func(context.Context, events.Workload) (events.Outcome, error)
 	log     *slog.Logger
@@ -28,10 +28,11 @@ type recordReads struct {
 // recordable is what the stream says of the sources that a workload has no record of.
 type recordable struct {
 	workload workload.Key
-	// last are the last events of the sources, absent are the sources without one, and acked is the sequence up to which every event is acked.
+	// last are the last events of the sources, absent are the sources without one, and lag says which events were delivered and acked then, if
+	// last are any.
 	last   []*events.Delivery
 	absent []events.Source
-	acked  uint64
+	lag    events.Lag
 	// outcome is the last one of the workload, empty if there is none.
 	outcome events.Outcome
 }
@@ -60,7 +61,7 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	return found
 }
 
-// events finds the last events of sources, but for those that are not readable, and up to where the stream is acked.
+// events finds the last events of sources, but for those that are not readable, and what of the stream is acked.
 func (r *recordReads) events(ctx context.Context, sources []events.Source, found *recordable) (err error) {
 	for _, source := range sources {
 		delivery, err := r.last(ctx, source)
@@ -79,7 +80,7 @@ func (r *recordReads) events(ctx context.Context, sources []events.Source, found
 		return nil
 	}
 	// Read after the events: if the stream was made anew in between, they are later than what it has acked.
-	found.acked, err = r.acked(ctx)
+	found.lag, err = r.lag(ctx)
 	return err
 }
 

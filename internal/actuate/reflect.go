@@ -30,7 +30,7 @@ type reflectors struct {
 	reloader bool
 
 	mu sync.Mutex
-	// pollers are those of the workloads that may not be watched now.
+	// pollers are those of the workloads that may not be watched, or could not when that was last tried.
 	pollers map[*poller]struct{}
 	// unwatchable has the resources of which it was said that they may not be watched.
 	unwatchable map[string]bool
@@ -99,13 +99,21 @@ func (r *reflectors) keep(ctx context.Context, k workload.Kind, store *kindStore
 			removed()
 		}
 	}
-	for ctx.Err() == nil {
+	var p *poller
+	defer func() { r.dismiss(p) }()
+	for {
 		watching, refused := context.WithCancel(ctx)
 		r.reflector(k, store, check, refused).RunWithContext(watching)
 		refused()
-		if ctx.Err() == nil {
-			r.poll(ctx, k, store, check)
+		if ctx.Err() != nil {
+			return
 		}
+		if p == nil {
+			p = r.poller(k, store, removed)
+		}
+		polling, end := context.WithTimeout(ctx, watchAgain)
+		p.run(polling)
+		end()
 	}
 }
 

@@ -44,9 +44,7 @@ func (r *reloads) review(key workload.Key) {
 	if w := r.index.get(key); w != nil && r.see(w, r.now()) {
 		r.last = r.now()
 	}
-	if p := r.gathering.held[key]; p != nil && p.held == plan.ReloaderFirst {
-		r.gathering.release(p, r.now())
-	}
+	r.gathering.releaseFrom(key, plan.ReloaderFirst, r.now())
 }
 
 // see reports whether Reloader has written a workload since the last one of its namespace.

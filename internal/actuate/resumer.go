@@ -6,12 +6,20 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far apart the clocks of the API server and of NATS may be.
-const clockMargin = 10 * time.Second
+const (
+	// clockMargin is how far apart the clocks of the API server and of NATS may be.
+	clockMargin = 10 * time.Second
+	// resumePatience bounds how long a new leader waits for the last outcomes. Several servers elect a leader in seconds.
+	resumePatience = time.Minute
+	// changedPatience bounds how long it waits for the times of the changes that rollouts are for, which only metrics need.
+	changedPatience = 5 * time.Second
+)
 
 // resumer reads from the stream what was in progress before this actuator became the leader.
 type resumer struct {
@@ -22,15 +30,10 @@ type resumer struct {
 
 // outcomes calls take with the last outcome of each workload on the stream, and reports whether these are all.
 func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool {
-	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
-		outcome, err := events.ParseOutcome(stored.Event)
-		if err != nil {
-			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
-			return nil
-		}
+	outcomes, err := r.patiently(ctx)
+	for _, outcome := range outcomes {
 		take(outcome)
-		return nil
-	})
+	}
 	if err != nil && ctx.Err() == nil {
 		// Rollouts are started and followed nevertheless; only the ends of earlier ones are not reported.
 		r.log.ErrorContext(ctx, "reading the last outcomes failed", "err", err)
@@ -38,8 +41,46 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool 
 	return err == nil
 }
 
-// began returns when the oldest event of the cluster was stored that the stream has, the zero time if it has none, or does not answer. Everything
-// that was published since is there, or was superseded.
+// patiently reads the last outcomes, again and again while nobody answers: what this actuator takes over from the last one, the stream's servers
+// may take over from the last leader at the same time. Nothing can be done before that.
+func (r *resumer) patiently(ctx context.Context) ([]events.Outcome, error) {
+	bounded, cancel := context.WithTimeout(ctx, resumePatience)
+	defer cancel()
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
+	for {
+		outcomes, err := r.read(bounded)
+		if err == nil || bounded.Err() != nil || !events.IsSilence(err) {
+			return outcomes, err
+		}
+		delay := backoff.Step()
+		r.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
+		select {
+		case <-bounded.Done():
+		case <-time.After(delay):
+		}
+	}
+}
+
+// read reads the last outcomes, as far as they are readable.
+func (r *resumer) read(ctx context.Context) ([]events.Outcome, error) {
+	if err := r.bus.Answers(ctx); err != nil {
+		return nil, err
+	}
+	var outcomes []events.Outcome
+	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.origins.Cluster)}, func(stored events.Stored) error {
+		outcome, err := events.ParseOutcome(stored.Event)
+		if err != nil {
+			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
+			return nil
+		}
+		outcomes = append(outcomes, outcome)
+		return nil
+	})
+	return outcomes, err
+}
+
+// began returns when the oldest of the cluster's events on the stream was stored, the zero time if there is none, or the stream does not answer.
+// Everything that was published since is there, or was superseded.
 func (r *resumer) began(ctx context.Context) time.Time {
 	at, err := r.bus.Oldest(ctx, append(events.SourceFilters(r.origins.Cluster), events.OutcomeFilter(r.origins.Cluster)))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {

@@ -38,7 +38,7 @@ type roll struct {
 	corrects *correction
 	// endsPause says that the patch only takes away what says that a pause has begun.
 	endsPause bool
-	// restores says that the patch has the workload made that its own one stands for.
+	// restores says that the patch creates the workload that its own one stands for.
 	restores bool
 	// completes says that the patch completes the record, and is for no change.
 	completes bool
@@ -48,6 +48,14 @@ type roll struct {
 	attempts int
 	// span is that of the decision, which has ended. What comes of the decision is below it. Its caller sets it.
 	span trace.Span
+}
+
+// key is the workload that nothing else may be done with meanwhile.
+func (r *roll) key() workload.Key {
+	if r.restores {
+		return r.workload.StandsFor
+	}
+	return r.workload.Key()
 }
 
 // context returns ctx with the span of the decision, and without its cancellation: a patch that was started is finished.

@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -44,7 +45,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
 		"cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
 	if result.after.ID.UID != result.roll.workload.ID.UID {
-		// It was made anew. The index may still have the one before, or none.
+		// It was recreated. The index may still have the one before, or none.
 		o.ended(ctx, o.following.end(result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message))
 		return
 	}
@@ -56,12 +57,29 @@ func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started even
 	if !o.following.unreported(w) {
 		return
 	}
+	o.begin(ctx, started)
+	o.review(ctx, w.Key())
+}
+
+// restored reports a rollout that ended when the workload was made anew of what an earlier attempt has kept, if no outcome says so yet. The index
+// may still have the one before, or none.
+func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
+	if !w.AtRecord() || !o.following.unreported(w) {
+		return
+	}
+	started := o.outcomes.found(w)
+	started.Message = "made anew of the manifest that an earlier attempt has kept"
+	o.begin(ctx, started)
+	o.ended(ctx, o.following.end(w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message))
+}
+
+// begin reports and follows a rollout.
+func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
 	if superseded, ok := o.following.supersede(started); ok {
 		o.ended(ctx, superseded)
 	}
 	o.teller.report(ctx, started)
 	o.following.begin(ctx, started)
-	o.review(ctx, w.Key())
 }
 
 // resume follows the rollouts that were in progress when the last leader stopped: those whose last outcome on the stream says that
@@ -78,8 +96,10 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		o.reverts.resumeOutcome(ctx, outcome)
 	})
 	o.reverts.resume()
+	bounded, cancel := context.WithTimeout(ctx, changedPatience)
+	defer cancel()
 	for key, r := range o.following.rollouts {
-		r.changed = stream.changed(ctx, r.started)
+		r.changed = stream.changed(bounded, r.started)
 		o.review(ctx, key)
 	}
 	if complete && !o.dryRun {
@@ -90,11 +110,11 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 // find reports the rollouts that no outcome is about, because the actuator that started them was killed before it published one, and follows
 // them to their end. The outcome of an older one may have expired: what the workload does then is not its rollout.
 func (o *rollouts) find(ctx context.Context, stream *resumer) {
-	began := stream.began(ctx)
+	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
-		if !young || !o.following.unreported(w) || w.StandsFor != (workload.Key{}) {
-			continue
+		if !young || !o.following.unreported(w) || w.Deaf {
+			continue // Of a Job with the record of another, that one is told of.
 		}
 		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))
@@ -105,19 +125,23 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 // isUntold reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since the
 // rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
 // event is delivered again says nothing: a later one may supersede it first.
-func (o *rollouts) isUntold(w *workload.Workload, began time.Time) bool {
-	if o.private {
-		return false // Who led before has told it elsewhere.
+func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
+	switch {
+	case o.private:
+		return false // The previous leader has published it on a stream of its own.
+	case o.following.reported[w.Key()] != "":
+		return true
 	}
-	return o.following.reported[w.Key()] != "" || !began.IsZero() && w.Patched.After(began.Add(clockMargin))
+	at := began()
+	return !at.IsZero() && w.Patched.After(at.Add(clockMargin))
 }
 
 // review looks at a workload that has changed or gone.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	w := o.index.get(key)
 	if untested, recovered := o.peers.recovered(key, w); recovered {
-		o.canaries.require(untested)
-		o.gathering.releaseHeld(o.now())
+		o.canaries.require(key.Namespace, untested)
+		o.gathering.releaseHeld(key.Namespace, o.now())
 	}
 	if w != nil {
 		o.problems.report(ctx, w)
@@ -134,8 +158,8 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 
 // reviewOverdue ends the rollouts that take too long.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
-	// A slot may be free without an end that was seen: a Deployment that was paused needs none.
-	o.gathering.releaseHeld(o.now())
+	// What is held may need no roll any more, or no slot: a Deployment that was scaled to zero needs none.
+	o.gathering.releaseAll(o.now())
 	for _, end := range o.following.overdue() {
 		o.ended(ctx, end)
 	}
@@ -160,5 +184,5 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "seconds", end.took.Round(time.Millisecond).Seconds())
 	o.teller.report(ctx, outcome)
-	o.gathering.releaseHeld(o.now())
+	o.gathering.releaseHeld(outcome.Workload.Namespace, o.now())
 }

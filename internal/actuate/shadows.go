@@ -18,13 +18,15 @@ const shadowRetry = time.Minute
 // shadows restores workloads that were deleted to be made anew, by an actuator that was ended before it did. What there is to do is known from
 // the workloads that stand for them.
 type shadows struct {
-	dryRun  bool
-	kinds   workload.Kinds
-	index   *index
-	patcher *patcher
-	metrics *metrics
-	log     *slog.Logger
-	now     func() time.Time
+	dryRun    bool
+	kinds     workload.Kinds
+	index     *index
+	patcher   *patcher
+	gathering *debounce
+	rollouts  *rollouts
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
 
 	// left has when to restore what a workload stands for.
 	left map[workload.Key]time.Time
@@ -44,13 +46,15 @@ func (s *shadows) review(key workload.Key) {
 		delete(s.left, key)
 		return
 	}
-	if _, known := s.left[key]; !known {
-		// An actuator that does not lead any more may be making the workload anew for as long as one patch takes, and relies on what it kept.
-		s.left[key] = w.Created.Add(kube.PatchTimeout)
+	// An actuator that does not lead any more may be making the workload anew for as long as one patch takes, and relies on what it kept. Each of
+	// its attempts keeps it anew.
+	due, known := s.left[key]
+	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(due) {
+		s.left[key] = taken
 	}
 }
 
-// advance restores what nobody is making anew.
+// advance restores what nobody is making anew, or is about to.
 func (s *shadows) advance(ctx context.Context) {
 	for key, due := range s.left {
 		if s.patcher.full() {
@@ -58,12 +62,12 @@ func (s *shadows) advance(ctx context.Context) {
 		}
 		w := s.index.get(key)
 		k, known := s.kinds.Named(key.Kind)
-		if w == nil || !known || s.now().Before(due) || s.patcher.busy(key) || s.patcher.busy(w.StandsFor) {
+		if w == nil || !known || s.now().Before(due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil {
 			continue
 		}
 		s.left[key] = s.now().Add(shadowRetry)
 		s.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: k.Restore(), restores: true, pending: newPending(key, s.now()), span: trace.SpanFromContext(ctx),
+			kind: k, workload: w, patch: k.Restore(w), restores: true, pending: newPending(key, s.now()), span: trace.SpanFromContext(ctx),
 		})
 	}
 }
@@ -72,8 +76,10 @@ func (s *shadows) advance(ctx context.Context) {
 func (s *shadows) finish(ctx context.Context, result patchResult) {
 	id, of := result.roll.workload.ID, result.roll.workload.StandsFor
 	switch {
-	case result.err == nil:
+	case result.err == nil && result.after.Revision == result.roll.workload.Revision:
 		s.log.InfoContext(ctx, "workload restored", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace)
+		s.rollouts.restored(ctx, result.after)
+	case result.err == nil: // It was not deleted, or someone else has made one of the name.
 	case !apierrors.IsNotFound(result.err):
 		s.metrics.patchFailed(ctx, id.Kind)
 		s.log.WarnContext(ctx, "restoring a workload failed; retrying", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace,

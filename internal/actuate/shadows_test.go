@@ -1,13 +1,18 @@
 package actuate
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -43,33 +48,158 @@ func TestAJobThatWasDeletedIsMadeAndItsShadowIsNot(t *testing.T) {
 	})
 }
 
+// shadowBed is a loop that knows the shadow of the Job import, and an API server that has it and not the Job.
+type shadowBed struct {
+	*testing.T
+	*loop
+	now    time.Time
+	client *fake.Clientset
+	shadow *batchv1.Job
+}
+
+var importKey = workload.Key{Kind: "job", Namespace: "shop", Name: "import"}
+
+func newShadowBed(t *testing.T) *shadowBed {
+	t.Helper()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "import", UID: "u", ResourceVersion: "4", CreationTimestamp: metav1.NewTime(written), Annotations: rollOn("auto"),
+		},
+		Spec: batchv1.JobSpec{Template: webDeployment("4", nil).Spec.Template},
+	}
+	w, _ := workload.Read(workload.Job(), job, workload.Reading{})
+	patch, err := workload.Job().Patch(w, workload.Write{Rolls: true, Rolled: map[string]workload.RolledFor{
+		"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, _, err := operationsOf(patch.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, value := range sets {
+		if name, is := strings.CutPrefix(path, "/metadata/annotations/"); is {
+			job.Annotations[strings.ReplaceAll(name, "~1", "/")], _ = value.(string)
+		}
+	}
+	job.Name, job.UID, job.Annotations["keyturn.dev/recreates"] = "import-keyturn", "s", "import/u"
+	b := &shadowBed{T: t, now: written, client: fake.NewClientset(job), shadow: job}
+	b.client.PrependReactor("create", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if create, ok := action.(k8stesting.CreateAction); ok {
+			if made, ok := create.GetObject().(*batchv1.Job); ok {
+				made.UID, made.ResourceVersion = "made", "60"
+			}
+		}
+		return false, nil, nil
+	})
+	options := testOptions()
+	options.RecreateJobs, options.Client, options.Now = true, b.client, func() time.Time { return b.now }
+	w, _ = workload.Read(workload.Job(), job, workload.Reading{})
+	b.loop = loopOf(t, options, w)
+	b.shadows.resume()
+	return b
+}
+
+// restores reports whether the Job is restored at a time, and finishes that.
+func (b *shadowBed) restores(at time.Time) bool {
+	b.Helper()
+	b.now = at
+	b.shadows.advance(b.Context())
+	if !b.patcher.busy(importKey) {
+		return false
+	}
+	b.completion.finish(b.Context(), <-b.patcher.results)
+	return true
+}
+
 func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 	t.Parallel()
-	w, ok := workload.Read(workload.Job(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "import-keyturn", UID: "s", ResourceVersion: "5", CreationTimestamp: metav1.NewTime(written),
-		Annotations: map[string]string{"keyturn.dev/recreates": "import/u"},
-	}}, workload.Reading{})
-	if !ok {
-		t.Fatal("no workload")
-	}
-	options, now := testOptions(), written
-	options.Client = fake.NewClientset()
-	x := indexOf(w)
-	s := &shadows{
-		kinds: workload.Kinds{workload.Job()}, index: x, patcher: patcherOf(options, x), left: make(map[workload.Key]time.Time),
-		now: func() time.Time { return now },
-	}
-	s.resume()
-	now = written.Add(kube.PatchTimeout - time.Second)
-	if s.advance(t.Context()); s.patcher.busy(w.Key()) {
+	b := newShadowBed(t)
+	if b.restores(written.Add(kube.PatchTimeout - time.Second)) {
 		t.Error("it is taken while another actuator may be about to need it")
 	}
-	now = written.Add(kube.PatchTimeout)
-	if s.advance(t.Context()); !s.patcher.busy(w.Key()) {
+	again := b.shadow.DeepCopy()
+	again.UID, again.ResourceVersion, again.CreationTimestamp = "s2", "8", metav1.NewTime(written.Add(time.Second))
+	w, _ := workload.Read(workload.Job(), again, workload.Reading{})
+	b.intake.index.observe(w, true)
+	b.shadows.review(w.Key())
+	if b.restores(written.Add(kube.PatchTimeout)) {
+		t.Error("that of a later attempt is taken while another actuator may be about to need it")
+	}
+	if !b.restores(written.Add(kube.PatchTimeout + time.Second)) {
 		t.Error("it is left alone when no other actuator needs it")
 	}
-	result := <-s.patcher.results
-	s.patcher.finished(result.roll)
+}
+
+func TestAManifestIsKeptWhileItsJobIsStillToBeRolled(t *testing.T) {
+	t.Parallel()
+	b := newShadowBed(t)
+	p := newPending(importKey, written)
+	b.gathering.schedule(p, written)
+	if b.restores(written.Add(kube.PatchTimeout)) {
+		t.Fatal("it is taken although the next attempt may be about to need it")
+	}
+	b.gathering.drop(b.gathering.pop(b.now))
+	if !b.restores(written.Add(kube.PatchTimeout)) {
+		t.Error("it is left alone when there is no next attempt")
+	}
+}
+
+func TestAJobWaitsWhileItIsRestored(t *testing.T) {
+	t.Parallel()
+	b := newShadowBed(t)
+	b.now = written.Add(kube.PatchTimeout)
+	b.shadows.advance(t.Context())
+	b.gathering.schedule(newPending(importKey, written), written)
+	b.dispatcher.dispatch(t.Context())
+	if p := b.gathering.held[importKey.Namespace][importKey]; p == nil || p.held != plan.Busy {
+		t.Errorf("it is %+v, want it held while it is restored", p)
+	}
+	b.completion.finish(t.Context(), <-b.patcher.results)
+	if len(b.gathering.held) > 0 {
+		t.Error("it is still held")
+	}
+}
+
+func TestAJobThatIsRestoredIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	b := newShadowBed(t)
+	if !b.restores(written.Add(kube.PatchTimeout)) {
+		t.Fatal("it is not restored")
+	}
+	var got []events.Verb
+	for _, r := range b.outbox.waiting {
+		got = append(got, r.outcome.Verb)
+		if o := r.outcome; o.Workload.Name != "import" || o.Revision != b.shadow.Annotations[annotationRevision] || len(o.Sources) != 1 {
+			t.Errorf("got %+v, want the roll of the Job", o)
+		}
+		if _, err := r.outcome.Event(); err != nil {
+			t.Errorf("it cannot be published: %v", err)
+		}
+	}
+	if diff := cmp.Diff([]events.Verb{events.VerbStarted, events.VerbCompleted}, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if len(b.rollouts.following.rollouts) > 0 {
+		t.Error("it is still followed")
+	}
+}
+
+func TestAJobThatNeedsNoRestoreIsNotReported(t *testing.T) {
+	t.Parallel()
+	for _, uid := range []types.UID{"u", "theirs"} {
+		b := newShadowBed(t)
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import", UID: uid, Annotations: map[string]string{
+			annotationRolled: "{}", annotationRevision: "earlier",
+		}}}
+		if err := b.client.Tracker().Add(job); err != nil {
+			t.Fatal(err)
+		}
+		if !b.restores(written.Add(kube.PatchTimeout)) || len(b.outbox.waiting) > 0 {
+			t.Errorf("of the Job %s: got %+v, want no outcome", uid, b.outbox.waiting)
+		}
+	}
 }
 
 func TestAStartThatOnlyAnOutcomeTellsOfIsNotRepeated(t *testing.T) {

@@ -13,8 +13,10 @@ func newSnapshot(o *rollouts) *snapshot {
 		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
 		reverted: o.index.reverted(),
 	}
-	for _, p := range gathering.held {
-		s.held[p.held]++
+	for _, held := range gathering.held {
+		for _, p := range held {
+			s.held[p.held]++
+		}
 	}
 	return s
 }

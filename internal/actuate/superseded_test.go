@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -54,6 +55,24 @@ func (b *heldBed) take(d *events.Delivery) {
 
 // pending is what the held workload waits with.
 func (b *heldBed) pending() *pending { return b.gathering.byKey[b.held.Key()] }
+
+// patch has a patch of the held workload be under way.
+func (b *heldBed) patch() *roll {
+	b.Helper()
+	p := b.pending()
+	b.gathering.releaseAll(b.now)
+	if b.gathering.pop(b.now) != p {
+		b.Fatal("it is not released")
+	}
+	b.gathering.drop(p)
+	r, err := newRoll(deployments, b.held, decisionsOf(b.held, p), p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.span = trace.SpanFromContext(b.Context())
+	b.patcher.rolls[b.held.Key()] = r
+	return r
+}
 
 // version is a change of db at a resourceVersion.
 func version(number int, letter string) events.Change {
@@ -121,21 +140,75 @@ func TestAnEventThatIsDeliveredAgainIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// A second nak would have it delivered once more, to whom the first has brought it.
+func TestAnEventThatIsDeliveredAgainIsGivenBackOnce(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	change := version(100, "b")
+	first := b.inFlight.deliver(t.Context(), &events.Delivery{Change: change, Seq: 7, Deliveries: 1})
+	again := b.inFlight.deliver(t.Context(), &events.Delivery{Change: change, Seq: 7, Deliveries: 2})
+	b.inFlight.abandon(t.Context())
+	if err := b.done[first.delivery]; !errors.Is(err, events.ErrRedelivered) {
+		t.Errorf("the first delivery is finished with %v, want it left to the second", err)
+	}
+	if err := b.done[again.delivery]; !errors.Is(err, context.Canceled) || len(b.inFlight.delivered) != 0 {
+		t.Errorf("the second delivery is finished with %v, want it given back", err)
+	}
+}
+
+// A consumer's new leader may send again what the one before has superseded already, because its copy of the stream is behind.
+func TestAnEventThatIsDeliveredAgainTakesNoLaterOnesPlace(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*heldBed)
+	}{
+		{"which is pending", func(*heldBed) {}},
+		{"which is being patched for", func(b *heldBed) { b.patch() }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newHeldBed(t, testOptions())
+			last := b.deliver(version(110, "c"))
+			test.prepare(b)
+			late := &events.Delivery{Change: version(100, "b"), Seq: b.seq - 1, Deliveries: 2, Received: b.now}
+			b.take(late)
+			if err, done := b.done[late]; !done || err != nil {
+				t.Errorf("the event that came late is finished: %t (%v), want it acked", done, err)
+			}
+			if _, done := b.done[last]; done || len(b.inFlight.open) != 1 {
+				t.Errorf("the last event is finished: %t, and %d are in flight", done, len(b.inFlight.open))
+			}
+			if p := b.pending(); p != nil && p.changes[db].change.ResourceVersion != "110" {
+				t.Errorf("the change at %s is pending, want the last", p.changes[db].change.ResourceVersion)
+			}
+		})
+	}
+}
+
+// What the stream forgets of the event, a crash loses of the workload that still waits.
+func TestADenialIsLeftToTheLastDeliveryOfItsEvent(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	first := b.deliver(version(100, "b"))
+	r := b.patch()
+	again := &events.Delivery{Change: first.Change, Seq: first.Seq, Deliveries: 2, Received: b.now}
+	b.take(again)
+	for range kube.MaxDenials {
+		r.pending.deny(r.content)
+	}
+	b.completion.finish(t.Context(), patchResult{roll: r, err: denial()})
+	if err, done := b.done[first]; !done || !errors.Is(err, events.ErrRedelivered) {
+		t.Errorf("the first delivery is finished: %t (%v), want it left to the second", done, err)
+	}
+	var reject *events.RejectError
+	b.concluder.releaseAll(t.Context(), b.pending(), plan.WorkloadGone)
+	if err, done := b.done[again]; !done || !errors.As(err, &reject) {
+		t.Errorf("the second delivery is finished: %t (%v), want it rejected", done, err)
+	}
+}
+
 func TestWhatAFailedPatchWasForGivesWayToWhatCameSince(t *testing.T) {
 	b := newHeldBed(t, testOptions())
 	first := b.deliver(version(100, "b"))
-	p := b.gathering.byKey[b.held.Key()]
-	b.gathering.releaseHeld(b.now)
-	if b.gathering.pop(b.now) != p {
-		t.Fatal("it is not released")
-	}
-	b.gathering.drop(p)
-	r, err := newRoll(deployments, b.held, decisionsOf(b.held, p), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.span = trace.SpanFromContext(t.Context())
-	b.patcher.rolls[b.held.Key()] = r
+	r := b.patch()
 	last := b.deliver(version(110, "c"))
 	b.completion.finish(t.Context(), patchResult{roll: r, err: errors.New("no answer")})
 	if err, done := b.done[first]; !done || err != nil {

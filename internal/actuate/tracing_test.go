@@ -120,8 +120,8 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 		t.Errorf("got the spans %v, want one plan", ended)
 	}
 	// A decision that it has to wait for something else is another one.
-	l.rollouts.peers.add(busy.Key())
 	busy.Rolled = map[string]workload.RolledFor{db.String(): plan.Decide(w, change, nil).Record}
+	l.rollouts.peers.add(busy.Key())
 	l.dispatcher.act(t.Context(), p, w)
 	if got := len(recorder.Ended()); p.held != plan.PeerFailed || got != 2 {
 		t.Errorf("held for %s with %d plans, want %s and 2", p.held, got, plan.PeerFailed)

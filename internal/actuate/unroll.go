@@ -13,9 +13,10 @@ import (
 // errStripped means that a patch was accepted without the change of the pod template, so that it replaces no pods. Only admission can do that.
 var errStripped = errors.New("the pod template in the response lacks the new annotations: an admission webhook removes them")
 
-// isDenied reports whether the API server denies a patch, in what it answers or in what it does, or the Job that it is to start.
+// isDenied reports whether the API server denies a patch, in what it answers or in what it does, or the Job that it is to start; or whether a
+// Job of someone else is in its way.
 func isDenied(err error) bool {
-	return errors.Is(err, errStripped) || errors.Is(err, workload.ErrUnstarted) || kube.IsDenied(err)
+	return errors.Is(err, errStripped) || errors.Is(err, workload.ErrUnstarted) || errors.Is(err, workload.ErrNameTaken) || kube.IsDenied(err)
 }
 
 // unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, someone else has written it, or the

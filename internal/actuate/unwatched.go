@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -44,30 +46,52 @@ func (r *reflectors) unwatched(ctx context.Context, where string, err error) wat
 	return ended
 }
 
-// poll keeps a store equal to the API server without a watch, until it is time to try one again.
-func (r *reflectors) poll(ctx context.Context, k workload.Kind, store *kindStore, check func(context.Context, error)) {
-	polling, end := context.WithTimeout(ctx, watchAgain)
-	defer end()
+// poller returns what keeps a store equal to the API server while it may not be watched. It calls removed when the API server no longer serves
+// the kind.
+func (r *reflectors) poller(k workload.Kind, store *kindStore, removed func()) *poller {
 	p := newPoller(store, func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
 		options.FieldSelector = r.outside
 		list, err := k.Objects(r.clients, namespace).List(ctx, options)
-		check(ctx, err)
+		if apierrors.IsNotFound(err) {
+			removed()
+		}
+		if missing := kube.MissingPermission(place(k, namespace), manifestOf(k), err); missing != nil {
+			return nil, missing
+		}
 		return list, err
 	}, r.log)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.pollers[p] = struct{}{}
-	r.mu.Unlock()
-	p.run(polling)
-	r.mu.Lock()
-	delete(r.pollers, p)
-	r.mu.Unlock()
+	return p
 }
 
-// look is called when a source in a namespace has changed: the workloads that are not watched may not be known as they are.
-func (r *reflectors) look(namespace string) {
+// dismiss drops a poller that runs no more, nil if there was none.
+func (r *reflectors) dismiss(p *poller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pollers, p)
+}
+
+// look is called when a source has changed: the workloads of its namespace that are not watched may not be known as they are. A secret in a store
+// has no namespace, and no list of everything is worth it: it is about those with workloads that are known to read it. Who comes to read it is
+// known when everything is listed.
+func (r *reflectors) look(source events.Source) {
+	if !r.reloader {
+		return
+	}
+	namespaces := map[string]struct{}{source.Namespace: {}}
+	if source.Namespace == metav1.NamespaceAll {
+		namespaces = make(map[string]struct{})
+		for _, w := range r.index.dependents(source) {
+			namespaces[w.ID.Namespace] = struct{}{}
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range r.pollers {
-		p.look(namespace)
+		for namespace := range namespaces {
+			p.look(namespace)
+		}
 	}
 }

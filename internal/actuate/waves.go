@@ -5,11 +5,24 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// waves has the workloads of a lower wave finish first with a change of a source.
+// waves has the workloads of a lower wave finish first with a change of a source. The waves of a namespace hold no workload of another.
 type waves struct {
 	index *index
 	// unfinished reports whether a workload is not finished with a change of a source: see unfinished.
 	unfinished func(workload.Key, events.Source) bool
+	// lowest has the unfinished workload of the lowest wave, nil if there is none. It is looked for once for each dispatch, and again when that
+	// one is finished, not for each workload that is held.
+	lowest map[namespaceSource]*workload.Workload
+}
+
+// namespaceSource is a source as the workloads of one namespace read it.
+type namespaceSource struct {
+	namespace string
+	source    events.Source
+}
+
+func newWaves(index *index, unfinished func(workload.Key, events.Source) bool) *waves {
+	return &waves{index: index, unfinished: unfinished, lowest: make(map[namespaceSource]*workload.Workload)}
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, being
@@ -21,15 +34,34 @@ func unfinished(gathering *debounce, patcher *patcher, following *following) fun
 	}
 }
 
+// forget has the lowest waves looked for again.
+func (v *waves) forget() { clear(v.lowest) }
+
 // stop returns a workload of a lower wave that is not finished with a change of the source, for which this one must wait. Nil: there is none.
 func (v *waves) stop(w *workload.Workload, source events.Source) *workload.Workload {
-	if !v.index.hasWaves() {
+	if !v.index.hasWaves(w.ID.Namespace) {
 		return nil
 	}
-	for _, peer := range v.index.dependents(source) {
-		if peer.Wave < w.Wave && v.unfinished(peer.Key(), source) {
-			return peer
+	of := namespaceSource{w.ID.Namespace, source}
+	peer, known := v.lowest[of]
+	if !known || peer != nil && !v.unfinished(peer.Key(), source) {
+		peer = v.find(of)
+		v.lowest[of] = peer
+	}
+	if peer == nil || peer.Wave >= w.Wave {
+		return nil
+	}
+	return peer
+}
+
+// find returns the unfinished workload of the lowest wave, nil if there is none.
+func (v *waves) find(of namespaceSource) *workload.Workload {
+	var lowest *workload.Workload
+	for _, peer := range v.index.dependents(of.source) {
+		lower := peer.ID.Namespace == of.namespace && (lowest == nil || peer.Wave < lowest.Wave)
+		if lower && v.unfinished(peer.Key(), of.source) {
+			lowest = peer
 		}
 	}
-	return nil
+	return lowest
 }

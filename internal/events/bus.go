@@ -26,6 +26,8 @@ type Bus struct {
 	// retry returns the delays between the attempts of a consumer. It is newConsumerBackoff, except in tests.
 	retry    func() wait.Backoff
 	refusals refusals
+	// guardInterval is the constant of that name, except in tests.
+	guardInterval time.Duration
 	// rejecting are the rejections of Consume, nil while it has not run.
 	rejecting atomic.Pointer[rejections]
 
@@ -51,8 +53,8 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 		return nil, err
 	}
 	b := &Bus{
-		Reader: Reader{stall: stall, historyRoot: historyRoot},
-		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newConsumerBackoff,
+		Reader: Reader{stall: stall, lostAfter: lostAfter, historyRoot: historyRoot},
+		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newConsumerBackoff, guardInterval: guardInterval,
 	}
 	for name, stream := range map[string]*jetstream.Stream{
 		StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters,

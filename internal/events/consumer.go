@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ensureConsumer returns the durable consumer of the stream, created or updated to the configuration. The error wraps
 // errConsumer if the server rejects the update.
-func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+func ensureConsumer(
+	ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger,
+) (jetstream.Consumer, error) {
 	name := stream.CachedInfo().Config.Name
 	consumer, err := stream.Consumer(ctx, want.Durable)
 	switch {
@@ -24,12 +28,14 @@ func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream
 	case err != nil:
 		return nil, fmt.Errorf("reading consumer %s of %s: %w", want.Durable, name, err)
 	}
-	field, found, required := consumerDifference(consumer.CachedInfo().Config, want)
+	field, found, required := consumerDifference(consumer.CachedInfo().Config, want, time.Now())
 	if field == "" {
 		return consumer, nil
 	}
 	consumer, err = stream.UpdateConsumer(ctx, want)
 	if err == nil {
+		logger.WarnContext(ctx, "consumer was not as required, and is now", "durable", want.Durable, "stream", name, "field", field,
+			"found", fmt.Sprint(found), "required", fmt.Sprint(required))
 		return consumer, nil
 	}
 	err = fmt.Errorf("%s of %s: %s is %v, want %v: %w", want.Durable, name, field, found, required, err)
@@ -39,29 +45,43 @@ func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream
 	return nil, err
 }
 
-// consumerDifference returns the first field in which a consumer differs from what is wanted, or "".
-func consumerDifference(have, want jetstream.ConsumerConfig) (field string, found, required any) {
+// consumerDifference returns the first field in which a consumer differs from what is wanted, or "". It compares whatever keeps events, or parts
+// of them, from being delivered: whoever may create consumers of a stream may set it.
+func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (field string, found, required any) {
 	filters := have.FilterSubjects
 	if have.FilterSubject != "" {
 		filters = []string{have.FilterSubject}
 	}
 	slices.Sort(filters)
 	wanted := slices.Sorted(slices.Values(want.FilterSubjects))
-	switch {
-	case have.AckPolicy != want.AckPolicy:
-		return "ack_policy", have.AckPolicy, want.AckPolicy
-	case have.DeliverPolicy != want.DeliverPolicy && have.DeliverPolicy != jetstream.DeliverLastPerSubjectPolicy:
-		return "deliver_policy", have.DeliverPolicy, want.DeliverPolicy
-	case !slices.Equal(filters, wanted):
-		return "filter_subjects", filters, wanted
-	case have.MaxDeliver > 0:
-		return "max_deliver", have.MaxDeliver, want.MaxDeliver
-	case have.MaxAckPending != want.MaxAckPending:
-		return "max_ack_pending", have.MaxAckPending, want.MaxAckPending
-	case have.AckWait != want.AckWait:
-		return "ack_wait", have.AckWait, want.AckWait
-	case have.InactiveThreshold != want.InactiveThreshold:
-		return "inactive_threshold", have.InactiveThreshold, want.InactiveThreshold
+	paused := have.PauseUntil != nil && have.PauseUntil.After(now)
+	for _, f := range []struct {
+		name        string
+		have, want  any
+		isDifferent bool
+	}{
+		{"ack_policy", have.AckPolicy, want.AckPolicy, have.AckPolicy != want.AckPolicy},
+		{
+			"deliver_policy", have.DeliverPolicy, want.DeliverPolicy,
+			have.DeliverPolicy != want.DeliverPolicy && have.DeliverPolicy != jetstream.DeliverLastPerSubjectPolicy,
+		},
+		{"filter_subjects", filters, wanted, !slices.Equal(filters, wanted)},
+		{"max_deliver", have.MaxDeliver, want.MaxDeliver, have.MaxDeliver > 0},
+		{"max_ack_pending", have.MaxAckPending, want.MaxAckPending, have.MaxAckPending != want.MaxAckPending},
+		{"ack_wait", have.AckWait, want.AckWait, have.AckWait != want.AckWait},
+		{"inactive_threshold", have.InactiveThreshold, want.InactiveThreshold, have.InactiveThreshold != want.InactiveThreshold},
+		{"pause_until", have.PauseUntil, "none", paused},
+		{"headers_only", have.HeadersOnly, false, have.HeadersOnly},
+		{"backoff", have.BackOff, "none", len(have.BackOff) > 0},
+		{"max_batch", have.MaxRequestBatch, 0, have.MaxRequestBatch > 0},
+		{"max_expires", have.MaxRequestExpires, 0, have.MaxRequestExpires > 0},
+		{"max_bytes", have.MaxRequestMaxBytes, 0, have.MaxRequestMaxBytes > 0},
+		{"priority_groups", have.PriorityGroups, "none", len(have.PriorityGroups) > 0},
+		{"replay_policy", have.ReplayPolicy, want.ReplayPolicy, have.ReplayPolicy != want.ReplayPolicy},
+	} {
+		if f.isDifferent {
+			return f.name, f.have, f.want
+		}
 	}
 	return "", nil, nil
 }
@@ -72,6 +92,8 @@ type Lag struct {
 	Pending uint64
 	// AckPending counts the events in flight.
 	AckPending int
+	// Delivered is the sequence on the stream up to which every event was delivered.
+	Delivered uint64
 	// AckFloor is the sequence on the stream up to which every event was acked.
 	AckFloor uint64
 }
@@ -83,5 +105,7 @@ func (b *Bus) Lag(ctx context.Context, durable string) (Lag, error) {
 		return Lag{}, fmt.Errorf("reading consumer %s of %s: %w", durable, StreamChanges, err)
 	}
 	info := consumer.CachedInfo()
-	return Lag{Pending: info.NumPending, AckPending: info.NumAckPending, AckFloor: info.AckFloor.Stream}, nil
+	return Lag{
+		Pending: info.NumPending, AckPending: info.NumAckPending, Delivered: info.Delivered.Stream, AckFloor: info.AckFloor.Stream,
+	}, nil
 }

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,49 @@ func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
 	}
 	if info := consumer.CachedInfo().Config; info.MaxDeliver != -1 || info.InactiveThreshold != time.Hour || !slices.Equal(info.FilterSubjects, SourceFilters(testCluster)) {
 		t.Errorf("got %+v", info)
+	}
+}
+
+// Who may create consumers of the stream may change this one, and its reader would not notice.
+func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*jetstream.ConsumerConfig)
+	}{
+		{"paused", func(c *jetstream.ConsumerConfig) { c.PauseUntil = new(time.Now().Add(time.Hour)) }},
+		{"headers alone", func(c *jetstream.ConsumerConfig) { c.HeadersOnly = true }},
+		{"other subjects", func(c *jetstream.ConsumerConfig) { c.FilterSubject, c.FilterSubjects = "keyturn.v1.other.>", nil }},
+		{"a limit of the batch", func(c *jetstream.ConsumerConfig) { c.MaxRequestBatch = 1 }},
+		{"a limit of the bytes", func(c *jetstream.ConsumerConfig) { c.MaxRequestMaxBytes = 1 }},
+		{"a limit of the time", func(c *jetstream.ConsumerConfig) { c.MaxRequestExpires = time.Millisecond }},
+		{"late redeliveries", func(c *jetstream.ConsumerConfig) { c.MaxDeliver, c.BackOff = 3, []time.Duration{time.Hour} }},
+		{"few in flight", func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 1 }},
+	}
+	s := startServer(t)
+	b := s.bus()
+	b.guardInterval = 50 * time.Millisecond
+	js := s.jetstream()
+	c := consume(t, b, ConsumeOptions{})
+	mustPublish(t, b, version("db", "1"), 0)
+	c.next().Done(t.Context(), nil)
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := consumer.CachedInfo().Config
+			test.change(&config)
+			if _, err := js.UpdateConsumer(t.Context(), StreamChanges, config); err != nil {
+				t.Fatal(err)
+			}
+			mustPublish(t, b, version(fmt.Sprintf("web%d", i), "1"), 0)
+			d := c.next()
+			if d.Change.Source.Name != fmt.Sprintf("web%d", i) {
+				t.Errorf("got %v", d.Change.Source)
+			}
+			d.Done(t.Context(), nil)
+		})
 	}
 }
 

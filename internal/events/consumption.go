@@ -17,8 +17,11 @@ import (
 // server may have vanished, or be cut off from the others.
 const silences = 3
 
-// findTimeout bounds an attempt to find the consumer. While its servers elect a leader, none answers.
+// findTimeout bounds an attempt to find the consumer, or the stream. While its servers elect a leader, none answers.
 const findTimeout = 2 * time.Second
+
+// guardInterval is how often the consumer is compared with what is required.
+const guardInterval = time.Minute
 
 // consumption is one call of Consume or ConsumeOutcomes.
 type consumption struct {
@@ -35,13 +38,15 @@ type consumption struct {
 	logger     *slog.Logger
 	now        func() time.Time
 	retry      func() wait.Backoff
+	// guardInterval is the constant of that name, except in tests.
+	guardInterval time.Duration
 }
 
 // newConsumption returns a consumption of the stream. The options have no zero values.
 func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions, handler func(context.Context, *Delivery)) *consumption {
 	return &consumption{
 		stream: stream, config: opts.consumerConfig(), opts: opts, handler: handler, heartbeat: newHeartbeat(),
-		connection: b.js.Conn(), logger: b.logger, now: b.now, retry: b.retry,
+		connection: b.js.Conn(), logger: b.logger, now: b.now, retry: b.retry, guardInterval: b.guardInterval,
 	}
 }
 
@@ -52,6 +57,7 @@ func (c *consumption) run(ctx context.Context) error {
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
 	wg.Go(func() { c.heartbeat.run(beside, c.opts.AckWait/3) })
+	wg.Go(func() { c.guard(beside) })
 	if c.rejections != nil {
 		wg.Go(func() { c.rejections.run(beside) })
 	}
@@ -103,7 +109,24 @@ func (c *consumption) afterSilence(ctx context.Context, before int, err error) i
 func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
-	return ensureConsumer(ctx, c.stream, c.config)
+	return ensureConsumer(ctx, c.stream, c.config, c.logger)
+}
+
+// guard compares the consumer again and again with what is required. One that is paused, or sends headers alone, looks to its reader like one
+// without news.
+func (c *consumption) guard(ctx context.Context) {
+	tick := time.NewTicker(c.guardInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
+			c.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
+		}
+	}
 }
 
 // fetch consumes until something fails. It reports whether the consumer was there before that.
@@ -144,6 +167,10 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, rejections: c.rejections, logger: c.logger,
 	}
 	c.heartbeat.add(msg)
+	if len(d.data) == 0 && d.header.Get(nats.MsgSize) != "" {
+		d.Done(ctx, errHeadersOnly)
+		return
+	}
 	if err := c.parse(d); err != nil {
 		if reject, ok := errors.AsType[*RejectError](err); ok {
 			c.opts.OnReject(ctx, reject.Reason)

@@ -3,6 +3,8 @@ package events
 import (
 	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go"
 )
 
 var (
@@ -17,6 +19,12 @@ var (
 	ErrRedelivered = errors.New("the event was delivered again")
 )
 
+// errLost is the error of a reading whose consumer was lost with its server, or messages of it on their way.
+var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
+
+// errHeadersOnly finishes a delivery of which the consumer, which someone has changed, left out the data. It comes again when that is repaired.
+var errHeadersOnly = errors.New("the consumer sends headers only")
+
 // errNotStored is the ErrConflict of a subject that has no event.
 var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
 
@@ -26,6 +34,8 @@ var (
 	// errConsumer is wrapped by the errors of Bus.Consume: the durable consumer has a wrong field, which the server does not
 	// let us change.
 	errConsumer = errors.New("consumer is not declared as required")
+	// errFound ends a reading early.
+	errFound = errors.New("found")
 )
 
 // The reasons why an attribute cannot be written or read. None quotes the value.

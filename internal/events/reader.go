@@ -15,7 +15,9 @@ const (
 	// stall is how long a Reader waits for a message before it asks the server whether there are more.
 	stall = time.Second
 	// infoTimeout bounds that question. A question without an answer is repeated.
-	infoTimeout = 5 * time.Second
+	infoTimeout = 2 * time.Second
+	// lostAfter is how long there may be no message, and no answer which says that none is missing: then the consumer is lost, or what it sent.
+	lostAfter = 10 * time.Second
 )
 
 // Reader reads events from streams. It is safe for concurrent use. It does not close the connection.
@@ -24,8 +26,8 @@ type Reader struct {
 	changes, history jetstream.Stream
 	// historyRoot is the prefix of the subjects of history.
 	historyRoot string
-	// stall is the constant of that name, except in tests.
-	stall time.Duration
+	// stall and lostAfter are the constants of that name, except in tests.
+	stall, lostAfter time.Duration
 }
 
 // OpenFleet returns a reader of a stream that sources StreamChanges of many clusters, with unchanged subjects. The stream's
@@ -42,7 +44,18 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	case err != nil:
 		return nil, fmt.Errorf("reading stream %s: %w", stream, err)
 	}
-	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, stall: stall}, nil
+	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, stall: stall, lostAfter: lostAfter}, nil
+}
+
+// Answers returns nil if the servers of StreamChanges answer soon. While they elect a leader they do not, and a longer question would wait in vain
+// also after that. IsSilence reports whether the error is that.
+func (r *Reader) Answers(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	if _, err := r.changes.Info(bounded); err != nil {
+		return fmt.Errorf("reading stream %s: %w", r.changes.CachedInfo().Config.Name, err)
+	}
+	return nil
 }
 
 // Last returns the last event on a subject. The error wraps ErrNotFound if there is none. On a replicated stream the answer
@@ -66,7 +79,9 @@ func (r *Reader) subject(history string) string {
 // read calls fn for each message of a stream until it has caught up.
 //
 // Each message carries the number of those that follow. This does not suffice: if the last ones vanish before they are sent
-// (superseded, expired, deleted), no message is marked as the last. So read asks the server whenever no message comes.
+// (superseded, expired, deleted), no message is marked as the last. So read asks the server whenever no message comes. The iterator replaces a
+// consumer when it has missed its heartbeats within one call of Next, which are too short for that: if neither messages nor answers come, the
+// consumer was lost with its server, and read returns an error.
 func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
 ) error {
@@ -94,6 +109,7 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 		messages.Stop()
 	}()
 	last := &jetstream.MsgMetadata{}
+	since := time.Now()
 	for {
 		msg, err := messages.Next(jetstream.NextMaxWait(r.stall))
 		switch {
@@ -101,11 +117,13 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 			return failed(context.Cause(ctx))
 		case errors.Is(err, nats.ErrTimeout):
 			done, err := caughtUp(ctx, consumer, last)
-			if err != nil {
+			switch {
+			case err != nil:
 				return failed(err)
-			}
-			if done {
+			case done:
 				return nil
+			case time.Since(since) > r.lostAfter:
+				return failed(errLost)
 			}
 			continue
 		case err != nil:
@@ -120,12 +138,12 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 		if last.NumPending == 0 {
 			return nil
 		}
+		since = time.Now()
 	}
 }
 
-// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of
-// a stream that no longer exists; any other error is worth another question. A consumer that was lost with its server is replaced
-// by the reading itself.
+// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of a stream that no
+// longer exists; any other error is worth another question.
 func caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()

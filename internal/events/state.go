@@ -44,9 +44,6 @@ func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Sto
 	return nil
 }
 
-// errFound ends a reading early.
-var errFound = errors.New("found")
-
 // Oldest returns when the oldest event was stored that matches a filter, of those that State would call fn for. The error wraps ErrNotFound if
 // there is none.
 func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time, error) {

@@ -30,7 +30,7 @@ const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
 	deadLetterBytes = 64 << 20
-	// leastBytes are what the smallest stream reserves, and smaller is how much less than another each is.
+	// leastBytes is what the smallest stream reserves, and smaller is the factor between a stream and the next smaller one.
 	leastBytes = 8 << 20
 	smaller    = 8
 	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.

@@ -23,7 +23,7 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			absent = append(absent, fmt.Errorf("%w: %s does not exist", errStream, want.Name))
-		case isSilence(err):
+		case IsSilence(err):
 			return answeredWait, fmt.Errorf("reading stream %s: %w", want.Name, err)
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("reading stream %s: %w", want.Name, err))
@@ -37,9 +37,9 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 	return patience, errors.Join(append(absent, wrong...)...)
 }
 
-// isSilence reports whether a stream could not be read because nobody answered, as long as its servers, or those of the cluster, have no
-// leader.
-func isSilence(err error) bool {
+// IsSilence reports whether an error means that nobody answered, which is so while the servers of a stream, or those of the cluster, have no
+// leader. It is worth another question.
+func IsSilence(err error) bool {
 	var answer *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
 		errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader

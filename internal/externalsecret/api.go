@@ -16,6 +16,11 @@ var (
 	ClusterExternalSecrets = resource("clusterexternalsecrets")
 )
 
+// IsCluster reports whether the objects of a resource are in no namespace.
+func IsCluster(resource schema.GroupVersionResource) bool {
+	return resource == ClusterSecretStores || resource == ClusterExternalSecrets
+}
+
 func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: esv1.Group, Version: esv1.Version, Resource: plural}
 }

@@ -10,8 +10,7 @@ import (
 type InFlight interface {
 	// Hold defers the ack until one more Release.
 	Hold()
-	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked; with events.ErrRedelivered, it is
-	// left to a later delivery.
+	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked.
 	Release(ctx context.Context, err error)
 }
 

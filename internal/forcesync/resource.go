@@ -20,11 +20,6 @@ type resource struct {
 // String returns the resource as messages name it.
 func (r resource) String() string { return kube.Scope(r.Resource, r.namespace) }
 
-// isCluster reports whether its objects are in no namespace.
-func (r resource) isCluster() bool {
-	return r.GroupVersionResource == externalsecret.ClusterSecretStores || r.GroupVersionResource == externalsecret.ClusterExternalSecrets
-}
-
 // watched lists the resources to watch for the ExternalSecrets of some namespaces.
 func watched(namespaces []string) []resource {
 	readStore := func(obj *unstructured.Unstructured) any { return externalsecret.ReadStore(obj) }

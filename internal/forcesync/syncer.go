@@ -79,14 +79,14 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 	y.tracker.open(ctx, s)
 }
 
-// join adds the event of later to a pending sync, which lets go of the others. If its change is newer, the sync starts over for it, and no more is
+// join adds the event of later to a pending sync, which releases the others. If its change is newer, the sync starts over for it, and no more is
 // patched for the older one.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.joined = true
 	newest := s.newest()
 	switch {
 	case later.change.ID() == s.change.ID():
-		newest.event.Release(ctx, events.ErrRedelivered)
+		newest.event.Release(ctx, nil)
 		s.causes[len(s.causes)-1] = later.newest()
 		return
 	case !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion):

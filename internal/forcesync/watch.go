@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -128,7 +129,7 @@ func (w *Watch) watch(ctx context.Context, r resource) {
 // listWatch lists and watches a resource, and reports a missing permission.
 func (w *Watch) listWatch(r resource) *cache.ListWatch {
 	client, fields := w.client(r), ""
-	if !r.isCluster() {
+	if !externalsecret.IsCluster(r.GroupVersionResource) {
 		fields = kube.Outside(w.options.Ignored)
 	}
 	check := func(ctx context.Context, err error) {

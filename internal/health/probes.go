@@ -49,7 +49,7 @@ func (h *Probes) Handler(alsoLive ...string) http.Handler {
 	return mux
 }
 
-// OnceReady serves a handler from the first time on that every readiness check passes. Before that it answers as /readyz does.
+// OnceReady returns a handler that answers as /readyz does until every readiness check has passed once, and from then on serves the given one.
 func (h *Probes) OnceReady(handler http.Handler) http.Handler {
 	var was atomic.Bool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -28,7 +28,7 @@ type CompareOptions struct {
 	Namespaces []string
 	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty compares all that the stream keeps.
 	Since string
-	// Jobs says that the actuator makes Jobs anew.
+	// Jobs says that the actuator recreates Jobs.
 	Jobs bool
 	// Clients read the workloads.
 	Clients workload.Clients

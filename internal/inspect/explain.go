@@ -37,6 +37,13 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if err != nil {
 		return err
 	}
+	runners, err := readRunners(ctx, options, w)
+	if err != nil {
+		return err
+	}
+	if len(runners) > 0 {
+		w = w.RunBy(runners...)
+	}
 	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", w.ID, w.ID.Namespace, options.Origins.Cluster)
 	for _, problem := range w.Problems {
 		fmt.Fprintf(out, "! %s\n", problem)
@@ -57,6 +64,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if w.IsPausedBySomeone() {
 		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
 	}
+	writeAborted(w, runners, out)
 	switch {
 	case options.ignores(w.ID.Kind):
 		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)
@@ -103,11 +111,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 		return w, nil
 	}
 	// What it runs the pods of is rolled instead.
-	run, err := readWorkload(ctx, options, w.Runs.Kind+"/"+w.Runs.Name, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return run.RunBy(w), nil
+	return readWorkload(ctx, options, w.Runs.Kind+"/"+w.Runs.Name, namespace)
 }
 
 // writeSources writes a line for each source that the workload depends on.

@@ -96,7 +96,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	if err := client.Tracker().Add(paused); err != nil {
 		t.Fatal(err)
 	}
-	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}}
+	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}}
 	tests := []struct {
 		name, workload string
 		want           []string
@@ -178,7 +178,10 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client := fake.NewClientset(deploymentOf("web", rollOn(tt.rollOn)))
-			options := ExplainOptions{Origins: events.Origins{Cluster: "demo", StoresFrom: tt.from}, Clients: workload.Clients{Typed: client}}
+			options := ExplainOptions{
+				Origins: events.Origins{Cluster: "demo", StoresFrom: tt.from}, Clients: workload.Clients{Typed: client, Dynamic: customClient()},
+			}
+			options.Reading.Stores.Grants = []workload.StoreGrant{{Namespaces: []string{"shop"}, Store: "*", Paths: []string{"secret/shop"}}}
 			var out bytes.Buffer
 			if err := Explain(t.Context(), options, &buses[0].Reader, "deployment/web", "shop", &out); err != nil {
 				t.Fatal(err)
@@ -213,7 +216,9 @@ func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
 		}
 	}
 	options := ExplainOptions{
-		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
+		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
+			Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: customClient(),
+		},
 	}
 	var out bytes.Buffer
 	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
@@ -241,7 +246,9 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 		return o
 	}
 	options := ExplainOptions{
-		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
+		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
+			Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: customClient(),
+		},
 	}
 	const want = "It has been held since 2026-03-14T15:09:26Z: it waits: deployment/api (lower-wave)"
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// cronJobOf is a CronJob that reads the Secret db.
+// cronJobOf returns a CronJob that reads the Secret db.
 func cronJobOf(name string, suspended bool) *batchv1.CronJob {
 	web := deploymentOf(name, rollOn("auto"))
 	cronJob := &batchv1.CronJob{ObjectMeta: web.ObjectMeta, Spec: batchv1.CronJobSpec{Suspend: &suspended}}
@@ -22,7 +22,7 @@ func cronJobOf(name string, suspended bool) *batchv1.CronJob {
 	return cronJob
 }
 
-// jobOf is a Job that reads the Secret db.
+// jobOf returns a Job that reads the Secret db.
 func jobOf(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 	web := deploymentOf(name, rollOn("auto"))
 	job := &batchv1.Job{ObjectMeta: web.ObjectMeta, Spec: batchv1.JobSpec{Template: web.Spec.Template}}

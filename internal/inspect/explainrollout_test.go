@@ -5,15 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
+
+// customClient is an API server that serves Rollouts, of which there are none.
+func customClient() *dynamicfake.FakeDynamicClient {
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList",
+	})
+}
 
 // rolloutOf is a Rollout of Argo Rollouts that rolls on the Secret db.
 func rolloutOf(name string, spec map[string]any) *unstructured.Unstructured {
@@ -24,6 +34,87 @@ func rolloutOf(name string, spec map[string]any) *unstructured.Unstructured {
 		},
 		"spec": spec,
 	}}
+}
+
+// abortedRollout is one whose steps someone has ended.
+func abortedRollout(name string, spec map[string]any) *unstructured.Unstructured {
+	rollout := rolloutOf(name, spec)
+	rollout.Object["status"] = map[string]any{"abort": true, "phase": "Degraded"}
+	return rollout
+}
+
+func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	runs := func(deployment string) map[string]any {
+		return map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": deployment}}
+	}
+	own := map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "own"}}}}
+	custom := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), abortedRollout("edge", runs("web")), rolloutOf("inner", runs("web")),
+		rolloutOf("fine", runs("api")), abortedRollout("own", own))
+	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), deploymentOf("api", rollOn("auto")), deploymentOf("plain", rollOn("auto")))
+	const holds = "hold: its own rollout was aborted"
+	const until = " was aborted. No change rolls it until someone lifts that: `kubectl argo rollouts retry rollout "
+	const edge = "rollout/edge, which runs its pods," + until + "edge -n shop`, or promote or undo it."
+	tests := []struct {
+		name, workload string
+		kinds          workload.Kinds
+		want           []string
+	}{
+		{"of the Deployment whose pods it runs", "deployment/web", nil, []string{edge, holds}},
+		{"of another Rollout of that Deployment", "rollout/inner", nil, []string{edge, holds}},
+		{"of itself", "rollout/own", nil, []string{"It" + until + "own -n shop`, or promote or undo it.", holds}},
+		{"of a Deployment whose Rollout goes on", "deployment/api", nil, nil},
+		{"of a Deployment that no Rollout runs", "deployment/plain", nil, nil},
+		{"where the actuator knows no Rollouts", "deployment/web", workload.BuiltIn(), nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := ExplainOptions{
+				Origins: events.Origins{Cluster: "demo"}, Kinds: test.kinds, Clients: workload.Clients{Typed: client, Dynamic: custom},
+			}
+			var out bytes.Buffer
+			if err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("it does not say %q:\n%s", want, &out)
+				}
+			}
+			if len(test.want) == 0 && strings.Contains(out.String(), "abort") {
+				t.Errorf("it says that something was aborted:\n%s", &out)
+			}
+		})
+	}
+}
+
+func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	rollouts := schema.GroupResource{Group: "argoproj.io", Resource: "rollouts"}
+	for _, test := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"without permission", apierrors.NewForbidden(rollouts, "", nil), true},
+		{"which is no surprise where the kind is not installed", apierrors.NewNotFound(rollouts, ""), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			custom := customClient()
+			custom.PrependReactor("list", "rollouts", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, test.err })
+			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
+				Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: custom,
+			}}
+			var out bytes.Buffer
+			if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(out.String(), "! no permission to list rollouts.argoproj.io"); got != test.want {
+				t.Errorf("it says so: %t, want %t:\n%s", got, test.want, &out)
+			}
+		})
+	}
 }
 
 func TestExplainKnowsRollouts(t *testing.T) {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -15,6 +16,11 @@ func Outside(namespaces []string) string {
 		requirements = append(requirements, "metadata.namespace!="+namespace)
 	}
 	return strings.Join(requirements, ",")
+}
+
+// Includes reports whether a namespace is one of the named, or of all where none is named, and is not ignored.
+func Includes(named, ignored []string, namespace string) bool {
+	return (len(named) == 0 || slices.Contains(named, namespace)) && !slices.Contains(ignored, namespace)
 }
 
 // Fields returns the field selector of the objects that all of the selectors match. Empty ones match all.

@@ -27,8 +27,20 @@ func TestOutsideSelectsTheOtherNamespaces(t *testing.T) {
 				if got := selector.Matches(fields.Set{"metadata.namespace": namespace, "type": "Opaque"}); got != want {
 					t.Errorf("%s: got %t, want %t", namespace, got, want)
 				}
+				if got := Includes(nil, tt.ignored, namespace); got != want {
+					t.Errorf("%s: included is %t, want what the selector matches, %t", namespace, got, want)
+				}
 			}
 		})
+	}
+}
+
+func TestOnlyNamedNamespacesAreIncludedWhereSomeAreNamed(t *testing.T) {
+	named := []string{"shop", "bank"}
+	for namespace, want := range map[string]bool{"shop": true, "bank": true, "dev": false} {
+		if got := Includes(named, nil, namespace); got != want {
+			t.Errorf("%s: got %t, want %t", namespace, got, want)
+		}
 	}
 }
 

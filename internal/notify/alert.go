@@ -27,7 +27,8 @@ type Alert struct {
 // alertName is the name of the sink in logs, metrics and on the stream.
 const alertName = "alert-on-reload"
 
-// AlertFrom reads Reloader's variables with getenv. It returns nil unless ALERT_ON_RELOAD is "true".
+// AlertFrom reads Reloader's variables with getenv. It returns nil unless ALERT_ON_RELOAD is "true", and an error for an address that
+// nothing can be posted to, or a proxy that is none.
 func AlertFrom(getenv func(string) string) (*Alert, error) {
 	if getenv("ALERT_ON_RELOAD") != "true" {
 		return nil, nil
@@ -40,13 +41,10 @@ func AlertFrom(getenv func(string) string) (*Alert, error) {
 	if a.URL == "" {
 		return nil, errors.New("ALERT_WEBHOOK_URL: is empty, want the address that ALERT_ON_RELOAD=true posts to")
 	}
+	if _, err := newAlertSink(a, nil); err != nil {
+		return nil, err
+	}
 	return a, nil
-}
-
-// Validate returns an error for an address that nothing can be posted to, or a proxy that is none.
-func (a *Alert) Validate() error {
-	_, err := newAlertSink(a, nil)
-	return err
 }
 
 // newAlertSink returns the sink of an alert. The transport is that of Options.

@@ -105,30 +105,32 @@ func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		name        string
-		environment map[string]string
-		file, want  string
+		name       string
+		alert      Alert
+		file, want string
 	}{
-		{"an address that is none", map[string]string{"ALERT_WEBHOOK_URL": ":" + secretPath}, "", "ALERT_WEBHOOK_URL: is not a URL"},
-		{"one of another scheme", map[string]string{"ALERT_WEBHOOK_URL": "ftp://x/" + secretPath}, "", "ALERT_WEBHOOK_URL: has another scheme"},
-		{"a proxy that is none", map[string]string{"ALERT_WEBHOOK_PROXY": ":" + secretPath}, "", "ALERT_WEBHOOK_PROXY: is not a URL"},
-		{"a sink of the same name", nil, file, `--notify-config: has a sink named "alert-on-reload"`},
+		{"an address that is none", Alert{URL: ":" + secretPath}, "", "ALERT_WEBHOOK_URL: is not a URL"},
+		{"one of another scheme", Alert{URL: "ftp://x/" + secretPath}, "", "ALERT_WEBHOOK_URL: has another scheme"},
+		{"one without a scheme", Alert{URL: secretPath + ".example/x"}, "", "ALERT_WEBHOOK_URL: is not a URL"},
+		{"no address", Alert{}, "", "ALERT_WEBHOOK_URL: is "},
+		{"a proxy that is none", Alert{URL: "http://x.example/" + secretPath, Proxy: ":" + secretPath}, "", "ALERT_WEBHOOK_PROXY: is not a URL"},
+		{"a sink of the same name", Alert{URL: "http://x.example/" + secretPath}, file, `--notify-config: has a sink named "alert-on-reload"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(Options{
-				ConfigFile: tt.file, Alert: alertOf(t, tt.environment), Logger: (&logBuffer{}).logger(), Meter: newCounters().meter(),
-			})
+			_, err := New(Options{ConfigFile: tt.file, Alert: &tt.alert, Logger: (&logBuffer{}).logger(), Meter: newCounters().meter()})
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
+			if tt.file != "" {
+				return // The variables are right.
+			}
+			environment := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": tt.alert.URL, "ALERT_WEBHOOK_PROXY": tt.alert.Proxy}
+			_, err = AlertFrom(func(name string) string { return environment[name] })
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
+				t.Errorf("read from the environment: got %v, want %s", err, tt.want)
+			}
 		})
-	}
-	if err := (&Alert{URL: "hooks.example.com/x"}).Validate(); err == nil || strings.Contains(err.Error(), "example") {
-		t.Errorf("an address without a scheme: got %v, want an error that does not quote it", err)
-	}
-	if _, err := AlertFrom(func(name string) string { return map[string]string{"ALERT_ON_RELOAD": "true"}[name] }); err == nil {
-		t.Error("an alert without an address was taken")
 	}
 }
 
@@ -163,7 +165,7 @@ func TestAnAlertGoesThroughItsProxyOnceForEachRollout(t *testing.T) {
 	}
 }
 
-// FuzzAlertFrom checks that any environment gives an alert whose body is what its service takes, or an error that quotes no secret.
+// FuzzAlertFrom checks that any environment has an alert whose body is what its service takes, or an error that quotes no secret.
 func FuzzAlertFrom(f *testing.F) {
 	f.Add("slack", "https://x.example/", "west", "")
 	f.Add(" TEAMS ", "http://user:word@x.example:99/?a=b#", "*a*\n\"b", "http://user:word@proxy.example:3128/")

@@ -48,11 +48,15 @@ func (q *question) isTemplateNewer() bool {
 	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
 }
 
-// isReloaded reports whether Reloader has rolled the workload after the change, as far as its field manager tells: to the second, in which it
-// usually does. That is all that is known of a template that was not seen being written.
+// isReloaded reports whether Reloader has rolled the workload after the change, as far as its field manager tells. That is all that is known of a
+// template that was not seen being written. The times are known to the second, in which Reloader usually rolls: a roll of that second is after
+// the change, unless it was for another source.
 func (q *question) isReloaded() bool {
 	at := q.writtenBy()
-	return !at.IsZero() && !q.w.Reloaded.Before(at)
+	if at.IsZero() || q.w.Reloaded.Before(at) {
+		return false
+	}
+	return q.w.Reloaded.After(at) || q.w.MayBeReloadedFor(q.now.Source)
 }
 
 // isContradicted reports whether the times of the two writes contradict their resourceVersions, as they may where workloads and sources are

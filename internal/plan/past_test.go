@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -89,6 +92,41 @@ func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
 				w.TemplateVersion, w.Reloaded, w.Progress.Pods = test.version, test.reloaded, test.pods
 			})
 			if got := (Policy{}).Decide(w, test.now, test.past).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// Reloader's marker names the source of its newest roll.
+func TestARollOfReloaderForAnotherSourceInTheSameSecondIsNotOneForTheChange(t *testing.T) {
+	kinds := workload.BuiltIn()
+	tests := []struct {
+		name, marker string
+		reloaded     time.Time
+		want         Reason
+	}{
+		{"for the source", `{"type":"SECRET","name":"db"}`, written, PodsNewer},
+		{"for another source", `{"type":"SECRET","name":"mail"}`, written, Changed},
+		{"for another source, a second later", `{"type":"SECRET","name":"mail"}`, written.Add(time.Second), PodsNewer},
+		{"for a source of another kind", `{"type":"CONFIGMAP","name":"db"}`, written, Changed},
+		{"for what nobody can read", `{`, written, PodsNewer},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			at := metav1.NewTime(test.reloaded)
+			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
+				Annotations:   map[string]string{workload.AnnotationRollOn: "secret/db"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: workload.ReloaderManager, Time: &at}},
+			}}
+			deployment.Spec.Replicas = new(int32(0))
+			deployment.Spec.Template.Annotations = map[string]string{"reloader.stakater.com/last-reloaded-from": test.marker}
+			w, ok := workload.Read(kinds[0], deployment, workload.Reading{Reloader: true})
+			if !ok {
+				t.Fatal("no workload")
+			}
+			if got := (Policy{}).Decide(w, changeOf(nil), Past{}).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -69,6 +69,7 @@ const (
 	Changed
 	Busy
 	Limit
+	NamespaceLimit
 	PeerFailed
 	CanaryFirst
 	LowerWave
@@ -131,12 +132,16 @@ var verdicts = map[Reason]verdict{
 	CreationIgnored: {
 		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
 	},
-	Recreated:   {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
-	Appeared:    {"appeared", Roll, people, "a source appeared that the pods can start without"},
-	Deleted:     {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
-	Changed:     {"content-changed", Roll, people, "content that the pods read has changed"},
-	Busy:        {"busy", Hold, nobody, "the workload is being patched"},
-	Limit:       {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
+	Recreated: {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
+	Appeared:  {"appeared", Roll, people, "a source appeared that the pods can start without"},
+	Deleted:   {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
+	Changed:   {"content-changed", Roll, people, "content that the pods read has changed"},
+	Busy:      {"busy", Hold, nobody, "the workload is being patched"},
+	Limit:     {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
+	NamespaceLimit: {
+		"namespace-limit-reached", Hold, history, "as many rollouts of its namespace are in progress as its share of max-rollouts, or " +
+			"max-rollouts-per-namespace, allows",
+	},
 	PeerFailed:  {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
 	CanaryFirst: {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
 	LowerWave:   {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},

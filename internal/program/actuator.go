@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -57,7 +58,8 @@ func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
 // Run runs the actuator until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	a.Actuate.Cluster = a.Process.Cluster
-	if err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall()); err != nil {
+	err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
+	if err != nil {
 		return err
 	}
 	return process.Run(ctx, process.Program{
@@ -65,6 +67,17 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 		RestClientMetrics: a.Actuate.ReloaderMetrics,
 		Parts:             []process.Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
 	})
+}
+
+// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and what both programs have comes
+// from a ConfigMap.
+func refuseTokens(lookup func(string) (string, bool)) error {
+	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
+		if _, set := lookup(name); set {
+			return fmt.Errorf("%s: is set for the actuator, which reads no store; set it for the watcher, in the Secret keyturn-watcher-env", name)
+		}
+	}
+	return nil
 }
 
 // validateCall returns an error if a webhook cannot be called, or is to be called and something else done as well.
@@ -94,9 +107,9 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 		}
 	}
 	if a.Actuate.Reloader {
-		if a.Notify.Alert, err = alertFrom(os.Getenv); err != nil {
-			// As in Reloader, what it has to do does not depend on being told.
-			r.Logger.WarnContext(context.Background(), "reloads are not told", "err", err)
+		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
+			// As in Reloader, a wrong setting of the alerts does not keep it from rolling.
+			r.Logger.WarnContext(context.Background(), "alerts of reloads are off", "err", err)
 		}
 	}
 	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")
@@ -114,16 +127,4 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	}
 	r.Health.AddReadiness("workloads", actuator.Ready)
 	return process.Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
-}
-
-// alertFrom returns the alert of Reloader's variables, nil if there is none or with an error.
-func alertFrom(getenv func(string) string) (*notify.Alert, error) {
-	alert, err := notify.AlertFrom(getenv)
-	if alert == nil || err != nil {
-		return nil, err
-	}
-	if err := alert.Validate(); err != nil {
-		return nil, err
-	}
-	return alert, nil
 }

@@ -23,7 +23,7 @@ type state struct {
 	lock *os.File
 }
 
-// temporaryDirs are where the state is if no directory is named. A container with a read-only root may still write to its shared memory.
+// temporaryDirs returns where the state may be if no directory is named. A container with a read-only root may still write to its shared memory.
 func temporaryDirs() []string {
 	const name = "keyturn-reloader"
 	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}

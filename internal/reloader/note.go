@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/program"
 )
 
-// note has something logged about a setting that was accepted and does not do what it says.
+// note adds a note that a setting was accepted and does not do what it says.
 func note(r *program.Reloader, setting, effect string) {
 	r.Notes = append(r.Notes, program.Note{Setting: setting, Text: effect})
 }
@@ -24,7 +24,7 @@ func isOn(r *program.Reloader, flag, text string) bool {
 	return false
 }
 
-// noteColons says in which items of a selector Reloader does not read everything.
+// noteColons notes the items of a selector of which Reloader does not read everything.
 func noteColons(r *program.Reloader, flag string, items []string) {
 	for _, item := range items {
 		if strings.Count(item, ":") > 1 {

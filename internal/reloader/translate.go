@@ -47,7 +47,11 @@ func Translate(f *Flags, env Environment, version string) (*program.Reloader, er
 
 // setReplica makes the program one of several. Each watches for itself, and one of them rolls.
 func (p *problems) setReplica(r *program.Reloader, f *Flags, env Environment) {
-	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.LeaseNamespace = true, env.PodNamespace
+	actuate := &r.Actuator.Actuate
+	actuate.LeaderElect, actuate.LeaseNamespace, actuate.LeaseName = true, env.PodNamespace, leaseName(env.Deployment)
+	if len(validation.IsDNS1123Subdomain(actuate.LeaseName)) > 0 {
+		p.refuse("RELOADER_DEPLOYMENT_NAME", env.Deployment, "the name of this pod's Deployment with --enable-ha")
+	}
 	for _, variable := range [][2]string{{"POD_NAME", env.PodName}, {"POD_NAMESPACE", env.PodNamespace}} {
 		if variable[1] == "" {
 			p.refuse(variable[0], "", "the one of this pod with --enable-ha")
@@ -56,6 +60,15 @@ func (p *problems) setReplica(r *program.Reloader, f *Flags, env Environment) {
 	if f.WebhookURL != "" {
 		p.refuse("--enable-ha", "true", "false with --webhook-url, which every replica would call")
 	}
+}
+
+// leaseName returns the name of the Lease of a Deployment's replicas. Reloader has one for all in a namespace, so that of two releases, each
+// with sources of its own, only one rolls. It is never that of an actuator.
+func leaseName(deployment string) string {
+	if deployment == "" {
+		return "keyturn-reloader"
+	}
+	return "keyturn-reloader-" + deployment
 }
 
 // setScope sets what is watched.
@@ -77,7 +90,8 @@ func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 		sources.NamespaceSelector = selector
 		ignoreNamespaces(r, f.NamespacesToIgnore)
 	} else {
-		sources.Namespaces, r.Actuator.Actuate.Namespaces = unique(namespaces), unique(namespaces)
+		namespaces = unique(namespaces)
+		sources.Namespaces, r.Actuator.Actuate.Namespaces = namespaces, namespaces
 		if len(f.NamespacesToIgnore) > 0 {
 			note(r, "--namespaces-to-ignore", "none, because the namespaces are named")
 		}
@@ -155,12 +169,13 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	if isOn(r, "--reload-on-create", f.ReloadOnCreate) {
 		actuate.RollOnCreate = plan.CreateAlways
 	}
-	actuate.StartCronJobs = !slices.Contains(f.IgnoredWorkloadTypes, "cronjobs")
-	actuate.RecreateJobs = !slices.Contains(f.IgnoredWorkloadTypes, "jobs")
+	actuate.StartCronJobs, actuate.RecreateJobs = true, true
 	for _, text := range f.IgnoredWorkloadTypes {
 		switch text {
-		case "jobs": // RecreateJobs is not set.
+		case "jobs":
+			actuate.RecreateJobs = false
 		case "cronjobs":
+			actuate.StartCronJobs = false
 			actuate.IgnoreWorkloadKinds = append(actuate.IgnoreWorkloadKinds, text)
 		default:
 			p.refuse("--ignored-workload-types", text, "jobs, cronjobs or both")

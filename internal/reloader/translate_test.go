@@ -1,7 +1,6 @@
 package reloader
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -70,7 +69,7 @@ func settingsOf(r *program.Reloader) settings {
 		Settle: r.Actuator.Actuate.Settle, SettleMax: r.Actuator.Actuate.SettleMax,
 	}
 	if s.Replica = r.Actuator.Actuate.LeaderElect; s.Replica {
-		s.Lease = r.Actuator.Actuate.LeaseNamespace
+		s.Lease = r.Actuator.Actuate.LeaseNamespace + "/" + r.Actuator.Actuate.LeaseName
 	}
 	for _, note := range r.Notes {
 		s.Notes = append(s.Notes, note.Setting)
@@ -209,8 +208,15 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			"--enable-ha",
 			environment("POD_NAME", "reloader-1", "POD_NAMESPACE", "tools"),
 			[]string{"--enable-ha=true"},
-			func(s *settings) { s.Replica, s.Lease = true, "tools" },
+			func(s *settings) { s.Replica, s.Lease = true, "tools/keyturn-reloader" },
 		},
+		{
+			"RELOADER_DEPLOYMENT_NAME with --enable-ha",
+			environment("POD_NAME", "reloader-1", "POD_NAMESPACE", "tools", "RELOADER_DEPLOYMENT_NAME", "shop-reloader"),
+			[]string{"--enable-ha=true"},
+			func(s *settings) { s.Replica, s.Lease = true, "tools/keyturn-reloader-shop-reloader" },
+		},
+		{"RELOADER_DEPLOYMENT_NAME without it", environment("RELOADER_DEPLOYMENT_NAME", "a b"), nil, same},
 		{"a temporary directory", Environment{}, []string{"--state-dir="}, func(s *settings) { s.State = "" }},
 		{"--enable-ha false", Environment{}, []string{"--enable-ha=false"}, same},
 		{"--enable-csi-integration false", Environment{}, []string{"--enable-csi-integration=false"}, same},
@@ -271,55 +277,6 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		env  Environment
-		args []string
-		want string
-	}{
-		{"a replica without a name", environment("POD_NAMESPACE", "shop"), []string{"--enable-ha"}, `POD_NAME: "", want the one of this pod with --enable-ha`},
-		{"a replica of no namespace", environment("POD_NAME", "a"), []string{"--enable-ha"}, `POD_NAMESPACE: "", want the one of this pod with --enable-ha`},
-		{
-			"replicas that call a webhook",
-			environment("POD_NAME", "a", "POD_NAMESPACE", "shop"),
-			[]string{"--enable-ha", "--webhook-url=https://example.com"},
-			`--enable-ha: "true", want false with --webhook-url, which every replica would call`,
-		},
-		{"a webhook", Environment{}, []string{"--webhook-url=example"}, "--webhook-url: "},
-		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
-		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
-		{
-			"both kinds of source",
-			Environment{},
-			[]string{"--resources-to-ignore=configmaps,secrets"},
-			`--resources-to-ignore: "configmaps,secrets", want configmaps or secrets, not both`,
-		},
-		{"a strategy", Environment{}, []string{"--reload-strategy=default"}, `--reload-strategy: "default", want env-vars or annotations`},
-		{"an address", Environment{}, []string{"--enable-pprof", "--pprof-addr=nowhere"}, `--pprof-addr: "nowhere", want host:port or :port`},
-		{"a namespace", Environment{}, []string{"--namespaces=Shop"}, `--namespaces: "Shop", want the name of a namespace`},
-		{"the namespace of the environment", Environment{Namespace: "-"}, nil, `KUBERNETES_NAMESPACE: "-", want the name of a namespace`},
-		{"a selector of namespaces", Environment{}, []string{"--namespace-selector=a:b:c"}, `--namespace-selector: "a:b:c", want a label selector: `},
-		{"a selector of sources", Environment{}, []string{"--resource-label-selector=="}, `--resource-label-selector: "=", want a label selector: `},
-		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},
-		{"the key of an annotation", Environment{}, []string{"--auto-annotation=a b"}, `--auto-annotation: "a b", want the key of an annotation`},
-		{
-			"one key for two annotations",
-			Environment{},
-			[]string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
-			`--auto-annotation and secret-annotation: both are "a/b"`,
-		},
-		{"a debounce", Environment{}, []string{"--settle=-1s"}, `--settle: "-1s", want 0 or more`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := translate(t, tt.env, tt.args...)
-			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want one line that begins with %s", err, tt.want)
-			}
-		})
-	}
-}
-
 func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 	for _, a := range annotationFlags {
 		r, err := translate(t, Environment{}, "--"+a.name+"=example.com/other")
@@ -336,44 +293,5 @@ func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 		if !r.Actuator.Actuate.Reloader || !r.Actuator.Actuate.ReloaderMetrics {
 			t.Error("the actuator does not behave and report as Reloader does")
 		}
-	}
-}
-
-func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	_, err := translate(t, environment("KUBERNETES_NAMESPACE", "-"), "--enable-ha", "--reload-strategy=x", "--namespaces=A,B", "--auto-annotation=x y")
-	if err == nil || len(strings.Split(err.Error(), "\n")) != 6 {
-		t.Errorf("got %v, want six lines", err)
-	}
-}
-
-func TestTheFlagsAreThoseOfReloader(t *testing.T) {
-	// Those of Reloader 1.4, by their names and defaults there.
-	want := map[string]string{
-		"auto-reload-all": "false", "auto-annotation": "reloader.stakater.com/auto",
-		"configmap-annotation": "configmap.reloader.stakater.com/reload", "secret-annotation": "secret.reloader.stakater.com/reload",
-		"configmap-auto-annotation": "configmap.reloader.stakater.com/auto", "secret-auto-annotation": "secret.reloader.stakater.com/auto",
-		"auto-search-annotation": "reloader.stakater.com/search", "search-match-annotation": "reloader.stakater.com/match",
-		"ignore-annotation":                "reloader.stakater.com/ignore",
-		"pause-deployment-annotation":      "deployment.reloader.stakater.com/pause-period",
-		"pause-deployment-time-annotation": "deployment.reloader.stakater.com/paused-at",
-		"log-format":                       "", "log-level": "info", "webhook-url": "", "resources-to-ignore": "[]", "ignored-workload-types": "[]",
-		"namespaces": "[]", "namespaces-to-ignore": "[]", "namespace-selector": "[]", "resource-label-selector": "[]",
-		"is-Argo-Rollouts": "false", "reload-strategy": "env-vars", "reload-on-create": "false", "reload-on-delete": "false",
-		"enable-ha": "false", "sync-after-restart": "false", "enable-pprof": "false", "pprof-addr": ":6060", "enable-csi-integration": "false",
-	}
-	flags := pflag.NewFlagSet("reloader", pflag.ContinueOnError)
-	NewFlags().AddFlags(flags)
-	got := map[string]string{}
-	own := map[string]bool{
-		"cluster": true, "kubeconfig": true, "state-dir": true, "fingerprint-key-file": true, "metrics-addr": true, "notify-config": true,
-		"settle": true,
-	}
-	flags.VisitAll(func(flag *pflag.Flag) {
-		if !own[flag.Name] {
-			got[flag.Name] = flag.DefValue
-		}
-	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flags (-Reloader +ours):\n%s", diff)
 	}
 }

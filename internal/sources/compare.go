@@ -52,7 +52,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	}
 	if current.all != before.all {
 		names := changedKeys(before.texts(), current)
-		if now.derived {
+		if now.derived && !current.truncated {
 			names = withoutGenerated(names)
 			// Nobody has written an object of the same resourceVersion: an earlier version of the watcher counted fewer keys.
 			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
@@ -111,7 +111,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	if before != nil {
 		change.ChangedAt, change.CreatedAt, change.Since, earlier = before.changedAt, before.createdAt, before.since(), before.keys
 	}
-	if !listable(current.keys) {
+	if current.truncated {
 		change.Truncated = true
 		return change
 	}

@@ -53,6 +53,25 @@ func TestCompareObjectsWithTooManyKeys(t *testing.T) {
 			}
 		})
 	}
+	t.Run("such an object takes no more memory than any other", func(t *testing.T) {
+		for _, f := range objectOf(keyringOf(2), "u", 5, many(events.MaxKeys+1, 8)).fingerprints {
+			if len(f.keys) != 0 || f.all == (sum{}) {
+				t.Errorf("%d fingerprints of keys are kept, want that of all alone", len(f.keys))
+			}
+		}
+	})
+	t.Run("such an object of a certificate has changed, whatever has changed in it", func(t *testing.T) {
+		c := chain{t: t}
+		for version, value := range []string{"1", "2"} {
+			now := objectOf(ring, "u", 5+version, content{"a": value})
+			now.fingerprints = ring.fingerprint(testSource, many(events.MaxKeys+1+version, 8).data())
+			now.derived = true
+			c.see(now, false)
+		}
+		if c.change.ChangedAt != "6" {
+			t.Errorf("got %+v, want a change at 6", c.change)
+		}
+	})
 	t.Run("after such an object every key that is listed has changed", func(t *testing.T) {
 		c := chain{t: t}
 		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)

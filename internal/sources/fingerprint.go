@@ -22,8 +22,10 @@ type sum [sumSize]byte
 type fingerprints struct {
 	keyID string
 	all   sum
-	// keys is sorted by name.
-	keys []keyFingerprint
+	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and whoever may write an object must not choose how much
+	// memory it takes.
+	keys      []keyFingerprint
+	truncated bool
 }
 
 type keyFingerprint struct {
@@ -52,6 +54,9 @@ func newFingerprints(keyID string, secret []byte, source events.Source, names []
 		mac.Write(k.sum[:])
 	}
 	f.all = truncated(mac)
+	if !listable(f.keys) {
+		f.keys, f.truncated = nil, true
+	}
 	return f
 }
 

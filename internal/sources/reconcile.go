@@ -69,7 +69,7 @@ func (r *reconciler) assess(source events.Source, before *lastEvent, entry queue
 	}
 	first, err := newLastEvent(0, created)
 	if err != nil {
-		return change, true // At least that is said.
+		return change, true // That it was created is published at least.
 	}
 	if changed, ok := assess(source, first, true); ok {
 		return changed, true

@@ -62,7 +62,7 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 func (r *references) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
 	client := r.client.Resource(resource).Namespace(namespace)
 	options := metav1.ListOptions{Limit: pageSize}
-	if resource != externalsecret.ClusterSecretStores {
+	if !externalsecret.IsCluster(resource) {
 		options.FieldSelector = kube.Outside(r.ignored)
 	}
 	for {

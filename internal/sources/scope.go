@@ -1,9 +1,9 @@
 package sources
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // scope is the set of namespaces whose sources are watched.
@@ -28,8 +28,5 @@ func (s scope) includes(namespace string) bool {
 
 // lists reports whether the objects of a namespace are cached. Those of a namespace that is not selected are.
 func (s scope) lists(namespace string) bool {
-	if len(s.names) == 0 {
-		return !slices.Contains(s.ignored, namespace)
-	}
-	return slices.Contains(s.names, namespace)
+	return kube.Includes(s.names, s.ignored, namespace)
 }

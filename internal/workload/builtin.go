@@ -11,7 +11,7 @@ func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJ
 // ArgoRollout returns the kind Rollout of Argo Rollouts.
 func ArgoRollout() Kind { return argoRollouts }
 
-// With returns the table with another kind in the place of the one of its name.
+// With returns the table with a kind in place of the one that has its name.
 func (t Kinds) With(k Kind) Kinds {
 	table := slices.Clone(t)
 	for i := range table {

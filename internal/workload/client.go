@@ -19,7 +19,7 @@ type Clients struct {
 	Typed kubernetes.Interface
 	// Dynamic is that of custom resources.
 	Dynamic dynamic.Interface
-	// Unrecorded has Jobs started and made anew also without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
+	// Unrecorded starts and recreates Jobs also without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
 	Unrecorded bool
 }
 
@@ -40,8 +40,9 @@ type Patch struct {
 
 	// subject is a digest of the changes that a patch that rolls is for.
 	subject string
-	// restores is that of Kind.Restore. The patch writes nothing on the workload itself.
-	restores bool
+	// restores is the UID of the workload that Kind.Restore is of. Empty: it is another patch. One that restores writes nothing on the workload
+	// itself.
+	restores types.UID
 }
 
 // typedClient is what the clients of client-go have in common.

@@ -22,12 +22,12 @@ type containers struct {
 // container is one of the containers.
 type container struct {
 	name string
-	// variables says that it has a list of environment variables, and first has the name of the first of them. Nil: it has none.
+	// variables says that it has a list of environment variables, and first is the name of the first of them, nil if there is none.
 	variables bool
 	first     any
 }
 
-// place is where a variable is: in which container, and where among its variables. Value is what it says, nil if that is nothing.
+// place is where a variable is: in which container, and where among its variables. Value is the variable's value, nil if that is empty.
 type place struct {
 	container, variable int
 	value               any

@@ -3,9 +3,12 @@ package workload
 import "errors"
 
 var (
-	// ErrUnrecorded is returned if there is no permission to write on a workload what a patch writes. All else that the patch does was
-	// done, and what is returned with the error is the workload as the patch would have made it.
+	// ErrUnrecorded is returned if what a patch writes on a workload could not be written, because there is no permission for that, or because it
+	// is refused after a Job was started. All else that the patch does was done, and what is returned with the error is the workload as the
+	// patch would have made it.
 	ErrUnrecorded = errors.New("not recorded on the workload")
-	// ErrUnstarted is returned if there is no permission to create Jobs, and with Clients.Unrecorded nobody is waited for to grant it.
+	// ErrUnstarted is returned with Clients.Unrecorded if there is no permission to create Jobs: nobody is expected to grant it.
 	ErrUnstarted = errors.New("no job is started")
+	// ErrNameTaken is returned if a Job that is to be created needs the name of one that is there for something else.
+	ErrNameTaken = errors.New("the name is taken by another job")
 )

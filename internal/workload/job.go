@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// annotationRecreates, on a Job, says that it keeps the manifest of another one that is being made anew: "<name>/<uid>" of that.
+// annotationRecreates, on a Job, says that it keeps the manifest of another one that is being recreated: "<name>/<uid>" of that.
 const annotationRecreates = "keyturn.dev/recreates"
 
-// jobs are Jobs. Their template cannot be changed, so they are made anew, even when they are finished.
+// jobs are Jobs. Their template cannot be changed, so they are recreated, even when they are finished.
 var jobs = Kind{
 	Name: "job", APIVersion: "batch/v1", Title: "Job", Resource: "jobs", Manifest: "deploy/components/jobs",
 	Example: &batchv1.Job{},
@@ -27,7 +27,7 @@ var jobs = Kind{
 		}
 		p := parts{
 			meta: &job.ObjectMeta, template: &job.Spec.Template, suspended: job.Spec.Suspend != nil && *job.Spec.Suspend,
-			progress: Progress{State: Complete, Message: "the job was made anew with the new content"},
+			progress: Progress{State: Complete, Message: "the job was recreated with the new content"},
 		}
 		if name, _, is := recreatedBy(&job.ObjectMeta); is {
 			p.standsFor = Key{Kind: "job", Namespace: job.Namespace, Name: name}
@@ -41,7 +41,7 @@ var jobs = Kind{
 // Job returns the kind Job.
 func Job() Kind { return jobs }
 
-// recreatedBy returns the name and the UID of the Job that another one keeps the manifest of, and false if that is an ordinary one.
+// recreatedBy returns the name and the UID of the Job whose manifest a shadow keeps, and false for a Job that is no shadow.
 func recreatedBy(meta *metav1.ObjectMeta) (name string, uid types.UID, is bool) {
 	name, text, is := strings.Cut(meta.Annotations[annotationRecreates], "/")
 	return name, types.UID(text), is && name != "" && name != meta.Name && text != ""

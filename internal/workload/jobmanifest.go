@@ -16,10 +16,10 @@ const shadowSuffix = "-keyturn"
 // its last pod.
 const maxShadowName = 52
 
-// shadowManager is whose Job a shadow is: the Job controller starts no pods of it, even if someone takes back that it is suspended, as queues do.
+// shadowManager is the managedBy of a shadow: the Job controller starts no pods of it, even if someone resumes it, as queues do.
 const shadowManager = "keyturn.dev/actuator"
 
-// shadowName returns the name of the Job that keeps the manifest of the one of a name.
+// shadowName returns the name of the shadow of the Job of a name.
 func shadowName(name string) string {
 	if len(name)+len(shadowSuffix) > maxShadowName {
 		sum := sha256.Sum256([]byte(name))
@@ -28,7 +28,7 @@ func shadowName(name string) string {
 	return name + shadowSuffix
 }
 
-// shadowOf returns the Job that keeps the manifest of another one while that is made anew, as it is to be then. It starts no pods.
+// shadowOf returns the Job that keeps the manifest of another one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {
 	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}
 	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
@@ -40,11 +40,11 @@ func shadowOf(job *batchv1.Job) *batchv1.Job {
 	return withoutSystem(shadow)
 }
 
-// recreatedOf returns the Job that a shadow keeps the manifest of, to be created.
+// recreatedOf returns the Job to create from the manifest that a shadow keeps.
 func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: manifestMeta(&shadow.ObjectMeta), Spec: *shadow.Spec.DeepCopy()}
 	job.Name, _, _ = recreatedBy(&shadow.ObjectMeta)
-	job.Spec.Suspend = new(false) // One that is suspended is not made anew.
+	job.Spec.Suspend = new(false) // A suspended Job is not recreated.
 	if manager := job.Spec.ManagedBy; manager != nil && *manager == shadowManager {
 		job.Spec.ManagedBy = nil
 	}

@@ -1,6 +1,10 @@
 package workload
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"maps"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
 
 // kept is what is known of the last patch of a workload that could not be written on it.
 type kept struct {
@@ -10,19 +14,48 @@ type kept struct {
 	instead string
 }
 
-// Keeping returns the workload with what a patch would have written, as it is in another state of it, for as long as it is seen.
+// Keeping returns the workload with what a patch would have written on it, which later states of it keep.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.with(kept{rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision})
 }
 
-// KeepingStart returns the workload with what its last outcome says that a Job of it was started for. It is false if no Jobs of it are started, if
-// its own record says for what, or if the outcome does not.
+// KeepingStart returns the workload with the changes for which a Job of it was started, as its last outcome has them. It returns false if no Jobs
+// of it are started, if its own record has them, or if the outcome does not.
 func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 	started := last.Verb == events.VerbStarted || last.Verb == events.VerbCompleted
-	if !w.starts || !started || last.Workload.UID != w.ID.UID || w.Revision != "" || w.stored.record[annotationRolled] != "" {
+	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
 		return nil, false
 	}
-	return w.with(kept{rolled: ChangesOf(last), revision: last.Revision, recordRevision: last.Revision}), true
+	return w.keepingLater(ChangesOf(last), last.Revision)
+}
+
+// NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
+func (w *Workload) NeedsStarts() bool {
+	return w.starts && !w.OptIn.Empty() && w.stored.record[annotationRolled] == ""
+}
+
+// KeepingStarts returns the workload with what Jobs of it say that they were started for. It is false if no Jobs of it are started, or if that is
+// known.
+func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
+	if !w.NeedsStarts() {
+		return nil, false
+	}
+	return w.keepingLater(s.rolled, s.revision)
+}
+
+// keepingLater returns the workload with what a roll to a revision was for, and false if its record has all of that, or what came after it.
+func (w *Workload) keepingLater(changes map[string]RolledFor, revision string) (*Workload, bool) {
+	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(changes)), false
+	maps.Copy(rolled, w.Rolled)
+	for source, change := range changes {
+		if last, recorded := rolled[source]; !recorded || Newer(change.Version, last.Version) {
+			rolled[source], later = change, true
+		}
+	}
+	if !later {
+		return nil, false
+	}
+	return w.with(kept{rolled: rolled, revision: revision, recordRevision: revision}), true
 }
 
 func (w *Workload) with(k kept) *Workload {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Kind is a kind of workload: all that differs from the others.
@@ -56,7 +57,7 @@ type parts struct {
 	unaborted []operation
 	// suspended says that no pods are started until someone takes that back. They then read what there is by then.
 	suspended bool
-	// starts says that a roll starts pods beside those that there are.
+	// starts says that a roll starts pods beside the existing ones.
 	starts bool
 	// deaf says that what its annotations ask for does not count.
 	deaf bool
@@ -67,8 +68,9 @@ type parts struct {
 // Objects returns the client of the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
-// Restore returns the patch of a workload that StandsFor another one: it has that one made, if it is not there.
-func (k Kind) Restore() Patch { return Patch{restores: true} }
+// Restore returns the patch of a workload that StandsFor another one: it creates that one if it does not exist. If another workload of the name
+// keeps the manifest meanwhile, the patch changes nothing.
+func (k Kind) Restore(w *Workload) Patch { return Patch{restores: types.UID(w.ID.UID)} }
 
 // specTemplate is where most kinds have the pod template.
 const specTemplate = "/spec/template"

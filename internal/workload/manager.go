@@ -16,22 +16,21 @@ func isAnyone(string) bool           { return true }
 
 // newestWrite returns the time of the newest write of an object by some field managers that is not of a subresource, zero if it is not known.
 func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
+	return newestOf(meta, func(entry *metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" && by(entry.Manager) })
+}
+
+// newestTouch returns the time of the newest write of an object by anyone, also of a subresource, zero if it is not known.
+func newestTouch(meta *metav1.ObjectMeta) time.Time {
+	return newestOf(meta, func(*metav1.ManagedFieldsEntry) bool { return true })
+}
+
+// newestOf returns the time of the newest of the writes that count, zero if it is not known.
+func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) bool) time.Time {
 	var newest time.Time
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		if entry.Subresource == "" && entry.Time != nil && by(entry.Manager) && entry.Time.After(newest) {
+		if entry.Time != nil && entry.Time.After(newest) && counts(entry) {
 			newest = entry.Time.Time
-		}
-	}
-	return newest
-}
-
-// newestTouch is newestWrite for anyone, with the writes of subresources.
-func newestTouch(meta *metav1.ObjectMeta) time.Time {
-	var newest time.Time
-	for i := range meta.ManagedFields {
-		if at := meta.ManagedFields[i].Time; at != nil && at.After(newest) {
-			newest = at.Time
 		}
 	}
 	return newest

@@ -46,7 +46,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 		want := Want{Reason: r.reason, Annotation: r.annotation, Item: r.item}
 		switch {
 		case r.reason == bySearch && !match:
-		case r.reason != byName && ref == nil:
+		case ref == nil && !r.names(source):
 		case r.reason != byName && ref.ByPull:
 			want.Reason = OnlyPulled
 			passed = want
@@ -88,7 +88,7 @@ func (o OptIn) Empty() bool { return len(o.include) == 0 }
 func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
 	for i := range o.include {
-		if name, ok := o.include[i].name.(exactly); ok {
+		if name, ok := o.include[i].name.(exactly); ok && !o.include[i].namesNothing() {
 			list = append(list, SourceNamed(o.include[i].kind, namespace, string(name)))
 		}
 	}
@@ -100,14 +100,14 @@ func (o OptIn) names(namespace string) []events.Source {
 
 // matches reports whether a source is named, exactly or by a pattern.
 func (o OptIn) matches(source events.Source) bool {
-	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) })
+	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) && r.mayName(source) })
 }
 
 // HasPatterns reports whether sources of the kind are named by a pattern: the workload may want any of its namespace without a reference
 // to it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool {
-		if r.name == nil || r.kind != kind {
+		if r.name == nil || r.kind != kind || r.namesNothing() {
 			return false
 		}
 		_, exact := r.name.(exactly)

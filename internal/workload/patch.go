@@ -65,7 +65,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
 		for _, change := range write.Changes {
-			// Their order is that of resourceVersions, which those of secrets in stores are not of.
+			// They are in the order of resourceVersions, which secrets in stores do not have.
 			if at := change.readFrom(); at.After(m.readFrom) {
 				m.readFrom = at
 			}
@@ -82,7 +82,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 }
 
 // subject returns a digest of the changes that a roll is for, whatever the record says of others. The resourceVersion of a Secret or a ConfigMap
-// tells its content, so their fingerprints do not count: another replica may have another key for them.
+// identifies its content, so their fingerprints do not count: another replica may have another key for them.
 func (write Write) subject() string {
 	var about []string
 	for _, change := range write.Changes {

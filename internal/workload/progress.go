@@ -36,7 +36,7 @@ type Progress struct {
 	Done int32
 }
 
-// Waits reports whether nothing happens until people have the workload's controller go on, or until a time that they have given.
+// Waits reports whether nothing happens until someone has the workload's controller go on, or until a time that someone has set.
 func (p Progress) Waits(now time.Time) bool {
 	return p.State == Waiting || p.State == Progressing && now.Before(p.NotBefore)
 }
@@ -56,7 +56,7 @@ func (p Progress) is(state State, message string) Progress {
 	return p
 }
 
-// with returns how far two rollouts of one template are, of pods that different controllers replace: as far as the one that is behind. A failure
+// with returns the progress of two rollouts of one template whose pods different controllers replace: that of the one that is behind. A failure
 // is behind everything, and waiting is ahead of progress, which has a deadline.
 func (p Progress) with(other Progress) Progress {
 	behind := p

@@ -53,6 +53,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.ServingSince = w.Version
 	}
 	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
+	w.Problems = append(w.Problems, w.OptIn.grant(reading.Stores.of(meta.Namespace), w.Refs)...)
 	if parts.deaf {
 		w.OptIn, w.Problems = OptIn{}, nil
 	}

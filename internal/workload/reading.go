@@ -10,6 +10,8 @@ type Reading struct {
 	Reloader bool
 	// Variables is --reloader-strategy=env-vars: a roll with Reloader writes its variables, and not its marker.
 	Variables bool
+	// Stores is --store-access.
+	Stores StoreAccess
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

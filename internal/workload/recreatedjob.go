@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,8 +28,8 @@ type recreatedJobs struct {
 // Patch makes a Job anew, or only writes its record.
 func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	switch {
-	case p.restores:
-		return o.restore(ctx, name)
+	case p.restores != "":
+		return o.restore(ctx, name, p.restores)
 	case p.Revision == "":
 		return o.patches.send(ctx, name, p)
 	}
@@ -59,8 +58,10 @@ func notOurs(name string) error {
 	return apierrors.NewNotFound(batchv1.Resource("jobs"), name)
 }
 
-// keep creates a shadow, unless it is there. One of an earlier attempt has an older manifest.
+// keep creates a shadow. That of an earlier attempt is replaced, even by the same manifest: whoever restores what that one has left behind may
+// be about to remove it, and would have nothing left of this one.
 func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
+	job, _, _ := recreatedBy(&shadow.ObjectMeta)
 	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 	if !apierrors.IsAlreadyExists(err) {
 		return kept, wrapJob("creating", shadow.Name, err)
@@ -69,12 +70,8 @@ func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.
 	if err != nil {
 		return nil, wrapJob("reading", shadow.Name, err)
 	}
-	recreates := kept.Annotations[annotationRecreates]
-	switch {
-	case recreates == "":
-		return nil, fmt.Errorf("job %s has the name that is needed to keep a manifest", shadow.Name)
-	case recreates == shadow.Annotations[annotationRecreates] && kept.Annotations[annotationRevision] == shadow.Annotations[annotationRevision]:
-		return kept, nil
+	if of, _, is := recreatedBy(&kept.ObjectMeta); !is || of != job {
+		return nil, nameTaken(kept.Name, "the manifest of job "+job+" is kept")
 	}
 	if err := o.remove(ctx, kept.Name, kept.UID); err != nil {
 		return nil, err
@@ -121,14 +118,14 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore ends what a shadow was left behind of. If the Job was not deleted yet, the change is acted on again.
-func (o recreatedJobs) restore(ctx context.Context, name string) (runtime.Object, error) {
+// restore ends what a shadow was left behind of, if it still is the one of the UID. If the Job was not deleted yet, the change is acted on again.
+func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, wrapJob("reading", name, err)
 	}
 	of, uid, is := recreatedBy(&shadow.ObjectMeta)
-	if !is {
+	if !is || shadow.UID != kept {
 		return nil, notOurs(name)
 	}
 	job, err := o.jobs.Get(ctx, of, metav1.GetOptions{})

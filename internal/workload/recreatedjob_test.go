@@ -1,18 +1,50 @@
 package workload
 
 import (
+	"context"
 	"errors"
+	"strconv"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	k8stesting "k8s.io/client-go/testing"
 )
 
 // errKilled is the answer to the requests of an actuator that was killed.
 var errKilled = errors.New("killed")
+
+// jobServer is an API server with Jobs. As a real one it gives each that is created a UID, and deletes only the one that is meant.
+func jobServer(objects ...runtime.Object) *fake.Clientset {
+	client := fake.NewClientset(objects...)
+	created := 0
+	client.PrependReactor("create", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if create, ok := action.(k8stesting.CreateAction); ok {
+			if job, ok := create.GetObject().(*batchv1.Job); ok {
+				created++
+				job.UID = types.UID(strconv.Itoa(created))
+			}
+		}
+		return false, nil, nil
+	})
+	client.PrependReactor("delete", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		sent, ok := action.(k8stesting.DeleteActionImpl)
+		if !ok || sent.DeleteOptions.Preconditions == nil {
+			return false, nil, nil
+		}
+		found, err := client.Tracker().Get(action.GetResource(), action.GetNamespace(), sent.GetName())
+		if job, ok := found.(*batchv1.Job); err == nil && ok && job.UID != *sent.DeleteOptions.Preconditions.UID {
+			return true, nil, apierrors.NewConflict(batchv1.Resource("jobs"), sent.GetName(), errors.New("another UID"))
+		}
+		return err != nil, nil, err
+	})
+	return client
+}
 
 // recreate makes a Job anew, and is killed before a request of the number. It reports whether it came to its end.
 func recreate(t *testing.T, client *fake.Clientset, before int) bool {
@@ -45,12 +77,12 @@ func TestNoJobIsLostWheneverTheActuatorIsKilled(t *testing.T) {
 		if before > 20 {
 			t.Fatal("it makes more than 20 requests")
 		}
-		client := fake.NewClientset(importJob(nil))
+		client := jobServer(importJob(nil))
 		jobs := client.BatchV1().Jobs("shop")
 		ended := recreate(t, client, before)
-		if _, err := jobs.Get(t.Context(), "import-keyturn", metav1.GetOptions{}); err == nil {
+		if shadow, err := jobs.Get(t.Context(), "import-keyturn", metav1.GetOptions{}); err == nil {
 			restored++
-			if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), "import-keyturn"); err != nil {
+			if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, shadow.UID); err != nil {
 				t.Errorf("killed before request %d: restoring it: %v", before+1, err)
 			}
 		}
@@ -84,14 +116,73 @@ func TestTheShadowOfAnEarlierAttemptIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAJobThatHasTheNameOfAShadowIsLeftAlone(t *testing.T) {
-	other := importJob(nil)
-	other.Name = "import-keyturn"
-	client := fake.NewClientset(importJob(nil), other)
-	if _, err := (recreatedJobs{jobs: client.BatchV1().Jobs("shop")}).keep(t.Context(), shadowOf(importJob(nil))); err == nil {
-		t.Error("no error, want one: the manifest cannot be kept")
+// interrupted are Jobs where something happens before one is deleted.
+type interrupted struct {
+	clientbatchv1.JobInterface
+	by func()
+}
+
+func (i interrupted) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	i.by()
+	return i.JobInterface.Delete(ctx, name, options)
+}
+
+func TestAManifestOutlastsTheRestoreOfAnEarlierAttempt(t *testing.T) {
+	job := importJob(nil)
+	earlier := shadowOf(job)
+	earlier.UID = "s"
+	jobs := jobServer(job, earlier).BatchV1().Jobs("shop")
+	again := func() { // until it is killed
+		o := recreatedJobs{jobs: jobs}
+		if _, err := o.keep(t.Context(), shadowOf(job)); err != nil {
+			t.Error(err)
+		}
+		if err := o.remove(t.Context(), job.Name, job.UID); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, err := client.BatchV1().Jobs("shop").Get(t.Context(), "import-keyturn", metav1.GetOptions{}); err != nil {
+	if _, err := (recreatedJobs{jobs: interrupted{jobs, again}}).restore(t.Context(), earlier.Name, earlier.UID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jobs.Get(t.Context(), earlier.Name, metav1.GetOptions{}); err != nil {
+		t.Errorf("the Job is deleted, and nothing keeps its manifest: %v", err)
+	}
+}
+
+func TestAShadowThatAnotherAttemptNeedsIsNotRestored(t *testing.T) {
+	shadow := shadowOf(importJob(nil))
+	shadow.UID = "later"
+	jobs := jobServer(importJob(nil), shadow).BatchV1().Jobs("shop")
+	if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, "earlier"); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want that it is not there", err)
+	}
+	if _, err := jobs.Get(t.Context(), shadow.Name, metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAJobThatHasTheNameOfAShadowIsLeftAlone(t *testing.T) {
+	tests := []struct{ name, recreates string }{
+		{"one of someone else", ""},
+		{"one that keeps the manifest of another Job", "export/e"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			other := importJob(nil)
+			other.Name = "import-keyturn"
+			if test.recreates != "" {
+				other.Annotations[annotationRecreates] = test.recreates
+			}
+			client := fake.NewClientset(importJob(nil), other)
+			_, err := recreatedJobs{jobs: client.BatchV1().Jobs("shop")}.keep(t.Context(), shadowOf(importJob(nil)))
+			const want = "the name is taken by another job: delete job import-keyturn, or create it under another name, " +
+				"so that the manifest of job import is kept"
+			if !errors.Is(err, ErrNameTaken) || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if _, err := client.BatchV1().Jobs("shop").Get(t.Context(), "import-keyturn", metav1.GetOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

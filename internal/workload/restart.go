@@ -40,7 +40,7 @@ var annotatingOrRestarting = strategy{
 	},
 }
 
-// nextRestart returns the time before which no pod may have been created for it to have a change that pods read from a time on. The
+// nextRestart returns the spec.restartAt for a change that pods read from a time on: pods that were created before it are replaced. The
 // controller compares it with the creation times of pods, which the API server writes in whole seconds, and restarts none before it has come.
 // So it is by the API server's clock, after the newest write of the Rollout: its status has been written since its pods became available. And
 // it is later than the time that is held: otherwise no pod would be replaced.

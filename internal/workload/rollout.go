@@ -140,7 +140,8 @@ func (r *rollout) progress() Progress {
 	return p.is(Progressing, status.Message)
 }
 
-// scheduled returns the time that a restart is left for, zero if that has come by the API server's clock, or comes as soon as a roll has it come.
+// scheduled returns the time of a restart that someone has scheduled, zero if that has come by the API server's clock, or is as early as a roll
+// sets it.
 func (r *rollout) scheduled() time.Time {
 	at, err := time.Parse(time.RFC3339, r.Spec.RestartAt)
 	if err != nil || !at.After(newestTouch(&r.Meta).Add(restartDelay)) {

@@ -23,6 +23,8 @@ type rule struct {
 	name matcher
 	// key is empty for all that the pods read of the source.
 	key string
+	// granted says which secrets in stores may be named.
+	granted granted
 	// whole means that every key counts, whatever the pods read. Such a rule names sources.
 	whole bool
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment. It is as far
-// as all of them are, and as itself is if it has pods, too; and the annotations of all count. No runners: no other does. It does not change w.
+// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment. Its
+// progress is that of all of them, and its own if it has pods, too; and the annotations of all count. No runners: no other does. It does not
+// change w.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w
 	if w.alone != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,13 +74,38 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	case cronJob.Annotations[annotationRevision] != p.Revision:
 		return cronJob, err
 	}
-	if startErr := o.start(ctx, jobOf(cronJob, p.subject), cronJob); startErr != nil {
+	job := jobOf(cronJob, p.subject)
+	if unrecorded {
+		// Another leader, with a stream of its own, finds it there.
+		metav1.SetMetaDataAnnotation(&job.ObjectMeta, annotationRolled, cronJob.Annotations[annotationRolled])
+	}
+	if startErr := o.start(ctx, job, cronJob); startErr != nil {
 		return nil, startErr
 	}
 	if unrecorded {
 		return cronJob, err
 	}
-	return o.cronJobs.send(ctx, name, p)
+	return o.record(ctx, name, p, cronJob)
+}
+
+// record writes what a Job was started for. Another attempt at the whole patch would start another Job if that one is deleted by then, as with a
+// time to live of 0. So it is tried until the context is done, and what is refused then, or for good, is as if there were no permission for it.
+func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
+	for backoff := kube.PatchBackoff(); ; {
+		cronJob, err := o.cronJobs.send(ctx, name, p)
+		if err == nil || kube.HasChanged(err) || apierrors.IsNotFound(err) {
+			return cronJob, err
+		}
+		refused := fmt.Errorf("%w: %w", ErrUnrecorded, err)
+		if kube.IsDenied(err) {
+			return tried, refused
+		}
+		select {
+		case <-ctx.Done():
+			return tried, refused
+		case <-time.After(backoff.Step()):
+		}
+	}
 }
 
 // start starts a Job of a CronJob, unless that was done. Its name says what for.
@@ -98,7 +124,12 @@ func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *b
 	if metav1.IsControlledBy(found, cronJob) {
 		return nil
 	}
-	return wrapJob("creating", job.Name, err)
+	return nameTaken(job.Name, "the job of cronjob "+cronJob.Name+" for this change is started")
+}
+
+// nameTaken says which Job has a name that is needed, and what is possible without it.
+func nameTaken(name, then string) error {
+	return fmt.Errorf("%w: delete job %s, or create it under another name, so that %s", ErrNameTaken, name, then)
 }
 
 // wrapJob says what was done with a Job when an error happened, if one did.

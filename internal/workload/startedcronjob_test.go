@@ -1,14 +1,24 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // reportCronJob is a CronJob as it is after a roll.
@@ -137,5 +147,70 @@ func TestNoJobOfACronJobThatIsBeingDeletedIsStarted(t *testing.T) {
 	cronJob.DeletionTimestamp = &now
 	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || !w.Deaf || !w.OptIn.Empty() {
 		t.Errorf("read %t, want it left alone", ok)
+	}
+}
+
+func TestAJobIsStartedOnceThoughItsRecordIsRefused(t *testing.T) {
+	resource := schema.GroupResource{Group: "batch", Resource: "cronjobs"}
+	denied := apierrors.NewForbidden(resource, "report", errors.New("admission webhook denied the request"))
+	tests := []struct {
+		name    string
+		refusal error
+		// times is how often it is refused, and recorded that it is written at last.
+		times    int
+		recorded bool
+	}{
+		{"by admission", denied, 1, false},
+		{"for a while", apierrors.NewInternalError(errors.New("failed calling webhook")), 2, true},
+		{"for longer than a patch may take", apierrors.NewInternalError(errors.New("failed calling webhook")), 100, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(waitingCronJob())
+				refused := 0
+				client.PrependReactor("patch", "cronjobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+					sent, _ := action.(k8stesting.PatchActionImpl)
+					if len(sent.PatchOptions.DryRun) == 0 && refused < test.times {
+						refused++
+						return true, nil, test.refusal
+					}
+					after := &batchv1.CronJob{}
+					return true, after, Patch{Body: sent.Patch}.apply(waitingCronJob(), after)
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), kube.PatchTimeout)
+				defer cancel()
+				after, err := sendWithin(ctx, t, StartedCronJob(), waitingCronJob(), Clients{Typed: client}, dbChange("5"))
+				if recorded := err == nil; recorded != test.recorded || !recorded && !errors.Is(err, ErrUnrecorded) {
+					t.Fatalf("got %v, want it recorded: %t", err, test.recorded)
+				}
+				if after.Rolled["secret/db"].Version != "5" || after.Revision == "" {
+					t.Errorf("got the record %v, want the CronJob as it would be", after.Rolled)
+				}
+				if jobs := jobsOf(t, client); len(jobs) != 1 {
+					t.Errorf("got %d Jobs, want one", len(jobs))
+				}
+			})
+		})
+	}
+}
+
+func TestNoJobIsStartedUnderTheNameOfAnother(t *testing.T) {
+	client := fake.NewClientset(waitingCronJob())
+	withoutRight(client, "patch", "cronjobs")
+	clients := Clients{Typed: client, Unrecorded: true}
+	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
+		t.Fatal(err)
+	}
+	other := jobsOf(t, client)[0]
+	other.OwnerReferences = nil
+	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &other, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
+	want := "the name is taken by another job: delete job " + other.Name +
+		", or create it under another name, so that the job of cronjob report for this change is started"
+	if !errors.Is(err, ErrNameTaken) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -78,7 +78,3 @@ func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 	}
 	return sha256.Sum256(encoded)
 }
-
-// RunsOnce reports whether a roll of the workload is a run of its own: of a Job, or of a CronJob that has one started. Pods that it has already are
-// as old as itself.
-func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }

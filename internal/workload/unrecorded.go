@@ -29,8 +29,8 @@ type patches[T any, Object object[T]] struct {
 	unrecorded bool
 }
 
-// send sends a patch, without effect if that is asked for by metav1.DryRunAll. The error wraps ErrUnrecorded if there is no permission for it and
-// that is no hindrance.
+// send sends a patch, without effect if dryRun is metav1.DryRunAll. The error wraps ErrUnrecorded if there is no permission for it and patches go
+// unrecorded then.
 func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
 	obj, refused := s.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if !s.unrecorded || !kube.IsMissingRight(refused, "patch") {
@@ -47,7 +47,7 @@ func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryR
 	return after, fmt.Errorf("%w: %w", ErrUnrecorded, refused)
 }
 
-// apply writes what the API server would make of an object into an empty one.
+// apply applies the patch to an object as the API server would, and writes the result into an empty one.
 func (p Patch) apply(obj, after runtime.Object) error {
 	before, err := json.Marshal(obj)
 	if err != nil {

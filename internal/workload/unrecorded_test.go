@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -52,6 +53,12 @@ func waitingCronJob() *batchv1.CronJob {
 // sendTo sends the patch of a write to the workload that an object is read as.
 func sendTo(t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
 	t.Helper()
+	return sendWithin(t.Context(), t, k, obj, clients, write)
+}
+
+// sendWithin is sendTo with a context.
+func sendWithin(ctx context.Context, t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
+	t.Helper()
 	w, ok := Read(k, obj, Reading{})
 	if !ok {
 		t.Fatal("no workload")
@@ -60,7 +67,7 @@ func sendTo(t *testing.T, k Kind, obj runtime.Object, clients Clients, write Wri
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := k.Objects(clients, "shop").Patch(t.Context(), w.ID.Name, patch)
+	after, err := k.Objects(clients, "shop").Patch(ctx, w.ID.Name, patch)
 	if err != nil && !errors.Is(err, ErrUnrecorded) {
 		return nil, err
 	}
@@ -238,8 +245,15 @@ func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 	if !ok || told.Revision != "r" || !told.AtRecord() || told.Rolled["secret/db"] != (RolledFor{Fingerprint: fp("a"), Version: "5", UID: "s"}) {
 		t.Errorf("it does not keep what was started: %v", told)
 	}
-	if _, ok := read(withRecord("5")).KeepingStart(last); ok {
-		t.Error("it says itself what it was rolled for, and keeps something else")
+	for _, version := range []string{"5", "6"} {
+		if _, ok := read(withRecord(version)).KeepingStart(last); ok {
+			t.Errorf("it says itself that it was rolled for the change of version %s, and keeps something else", version)
+		}
+	}
+	earlier := withRecord("4")
+	earlier.Annotations[annotationRolled] = `{"secret/db":"` + fp("a") + `@4/u","secret/other":"` + fp("b") + `@1/u"}`
+	if told, ok := read(earlier).KeepingStart(last); !ok || told.Rolled["secret/db"].Version != "5" || told.Rolled["secret/other"].Version != "1" {
+		t.Errorf("with an earlier record it does not keep what was started: %v", told)
 	}
 	if _, ok := read(other).KeepingStart(last); ok {
 		t.Error("another CronJob of the name keeps what was started")

@@ -39,7 +39,7 @@ type Workload struct {
 	kept   *kept
 	starts bool
 
-	// Suspended says that someone has suspended a workload whose pods are started at a roll: they read what there is once that is taken back.
+	// Suspended says that someone has suspended a workload whose pods are started at a roll: they read what there is once it is resumed.
 	Suspended bool
 
 	// Deaf says that nobody rolls it, whatever its annotations ask for: OptIn is empty.
@@ -48,7 +48,7 @@ type Workload struct {
 	// Aborted says that the rollout of the pod template was aborted, by a person or an analysis, which a roll would override.
 	Aborted bool
 
-	// StandsFor is the workload that is being made anew and whose manifest this one keeps. Zero: it is an ordinary one.
+	// StandsFor is the workload that is being recreated and whose manifest this one keeps. Zero: it is an ordinary one.
 	StandsFor Key
 
 	// Runs is the workload of whose pod template this one, which has none, runs the pods. Zero: it has one of its own.
@@ -108,6 +108,10 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
+
+// RunsOnce reports whether a roll of the workload is a run of its own: of a Job, or of a CronJob that has one started. Pods that it has already are
+// as old as itself.
+func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }
 
 // Reference returns the pod spec's reference to a source, nil if there is none.
 func (w *Workload) Reference(source events.Source) *Reference {

@@ -1,0 +1,56 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// grant has the items of the annotations that name secrets in stores name those that are granted to the namespace, and no others but what the pods
+// are seen to read. It returns a problem for each item that so names nothing.
+func (o OptIn) grant(granted granted, refs []Reference) []error {
+	var problems []error
+	for i := range o.include {
+		r := &o.include[i]
+		if r.kind != events.KindOpenBao || r.name == nil {
+			continue
+		}
+		r.granted = granted
+		if r.namesNothing() && !slices.ContainsFunc(refs, r.means) {
+			problems = append(problems, &itemError{
+				annotation: r.annotation, item: r.item,
+				problem: "this namespace may not name it: allowed are paths that the pods are seen to read, and those that --store-access grants",
+			})
+		}
+	}
+	return problems
+}
+
+// mayName reports whether the rule, which covers a source, counts although the pods are not seen to read that.
+func (r *rule) mayName(source events.Source) bool {
+	return r.kind != events.KindOpenBao || r.name == nil || r.granted.allow(source)
+}
+
+// names reports whether the rule, which covers a source, counts because it names that, and may.
+func (r *rule) names(source events.Source) bool { return r.reason == byName && r.mayName(source) }
+
+// namesNothing reports whether the rule is of secrets in stores none of which is granted.
+func (r *rule) namesNothing() bool {
+	if r.kind != events.KindOpenBao || r.name == nil {
+		return false
+	}
+	if path, exact := r.name.(exactly); exact {
+		return !r.granted.cover(r.store, string(path)) && !r.granted.cover(r.store, withoutData(string(path)))
+	}
+	return len(r.granted) == 0
+}
+
+// means reports whether the rule may mean what the pods read, whichever store that is in.
+func (r *rule) means(ref Reference) bool {
+	path, exact := r.name.(exactly)
+	return ref.Kind == r.kind && (r.name.match(ref.Name) || r.name.match(withoutData(ref.Name)) || exact && withoutData(string(path)) == ref.Name)
+}
+
+// withoutData returns a path as the command line of a store takes it, if it may be one as the API of a KV v2 engine takes it.
+func withoutData(path string) string { return strings.Replace(path, "/data/", "/", 1) }

@@ -1,0 +1,110 @@
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+// startedJob is a Job of a CronJob of the UID, which was started at a second and has a record.
+func startedJob(uid types.UID, record, revision string, second int64) batchv1.Job {
+	job := jobOf(reportCronJob(), "s")
+	job.OwnerReferences[0].UID, job.CreationTimestamp = uid, metav1.NewTime(time.Unix(second, 0))
+	job.Annotations[annotationRolled], job.Annotations[annotationRevision] = record, revision
+	return *job
+}
+
+func TestJobsSayWhatTheyWereStartedFor(t *testing.T) {
+	at := func(version string) string { return fp("a") + "@" + version + "/u" }
+	byHand := startedJob("u", "", "", 9)
+	orphan := startedJob("u", `{"secret/db":"`+at("9")+`"}`, "r9", 9)
+	orphan.OwnerReferences = nil
+	ofAnother := startedJob("u", `{"secret/db":"`+at("9")+`"}`, "r9", 9)
+	ofAnother.OwnerReferences[0].Kind = "Workflow"
+	pages := [][]batchv1.Job{
+		{startedJob("u", `{"secret/db":"`+at("7")+`"}`, "r2", 2), byHand, startedJob("other", `{"secret/db":"`+at("3")+`"}`, "r", 1)},
+		{startedJob("u", `{"secret/db":"`+at("5")+`","secret/other":"`+at("4")+`"}`, "r1", 1), orphan, ofAnother},
+	}
+	client := fake.NewClientset()
+	client.PrependReactor("list", "jobs", func(k8stesting.Action) (bool, runtime.Object, error) {
+		page := &batchv1.JobList{Items: pages[0]}
+		if pages = pages[1:]; len(pages) > 0 {
+			page.Continue = "more"
+		}
+		return true, page, nil
+	})
+	found, err := ReadStarts(t.Context(), Clients{Typed: client}, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 {
+		t.Errorf("got %d CronJobs, want 2", len(found))
+	}
+	got := found["u"]
+	want := map[string]RolledFor{
+		"secret/db": {Fingerprint: fp("a"), Version: "7", UID: "u"}, "secret/other": {Fingerprint: fp("a"), Version: "4", UID: "u"},
+	}
+	if diff := cmp.Diff(want, got.rolled); diff != "" || got.revision != "r2" {
+		t.Errorf("revision %s, record (-want +got):\n%s", got.revision, diff)
+	}
+}
+
+func TestAJobSaysWhatItWasStartedForWhereNothingElseDoes(t *testing.T) {
+	for _, forbidden := range []bool{true, false} {
+		client := fake.NewClientset(waitingCronJob())
+		client.PrependReactor("patch", "cronjobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			sent, _ := action.(k8stesting.PatchActionImpl)
+			after := &batchv1.CronJob{}
+			return true, after, Patch{Body: sent.Patch}.apply(waitingCronJob(), after)
+		})
+		if forbidden {
+			withoutRight(client, "patch", "cronjobs")
+		}
+		// The error is that it is not recorded.
+		_, _ = sendTo(t, StartedCronJob(), waitingCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5"))
+		job := jobsOf(t, client)[0]
+		if record := parseRolled(job.Annotations[annotationRolled]); (record["secret/db"].Version == "5") != forbidden {
+			t.Errorf("without permission to patch %t: the Job has the record %v", forbidden, record)
+		}
+		if _, has := job.Spec.Template.Annotations[annotationRolled]; has {
+			t.Error("its pods have the record")
+		}
+	}
+}
+
+func TestWhatJobsWereStartedForIsKept(t *testing.T) {
+	read := func(k Kind, record string) *Workload {
+		cronJob := waitingCronJob()
+		if record != "" {
+			cronJob.Annotations[annotationRolled] = record
+		}
+		w, _ := Read(k, cronJob, Reading{})
+		return w
+	}
+	starts := Starts{rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "5", UID: "u"}}, revision: "r1"}
+	w, ok := read(StartedCronJob(), "").KeepingStarts(starts)
+	if !ok || w.Revision != "r1" || w.Rolled["secret/db"].Version != "5" {
+		t.Fatalf("got %t, %v", ok, w)
+	}
+	if _, again := w.KeepingStarts(starts); again {
+		t.Error("what is known is kept once more")
+	}
+	later := starts
+	later.rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "6", UID: "u"}}
+	if w, ok := w.KeepingStarts(later); !ok || w.Rolled["secret/db"].Version != "6" {
+		t.Errorf("got %t, want what another leader has started since", ok)
+	}
+	if _, ok := read(StartedCronJob(), `{"secret/db":"`+fp("a")+`@4/u"}`).KeepingStarts(starts); ok {
+		t.Error("it has a record itself, and keeps that of a Job")
+	}
+	if _, ok := read(cronJobs, "").KeepingStarts(starts); ok {
+		t.Error("a CronJob whose template is changed keeps what a Job was started for")
+	}
+}

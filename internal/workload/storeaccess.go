@@ -1,0 +1,115 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/configfile"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on. What their pods are seen to read they may always
+// roll on. The zero value grants nothing.
+type StoreAccess struct {
+	Grants []StoreGrant `json:"grants"`
+}
+
+// StoreGrant lets the workloads of some namespaces name some secrets of a store.
+type StoreGrant struct {
+	// Namespaces are names, or patterns of names with * and ?. Required.
+	Namespaces []string `json:"namespaces"`
+	// Store is the name of a store, or * for every store. Required.
+	Store string `json:"store"`
+	// Paths are paths of secrets, each of which stands for what is below it too: <mount>/<path> without data/, after the store's namespace if that
+	// is not the root. A * alone is every path. Required.
+	Paths []string `json:"paths"`
+}
+
+// ReadStoreAccess reads the file of --store-access. Without a name it grants nothing. The error has a line for each problem.
+func ReadStoreAccess(name string) (StoreAccess, error) {
+	if name == "" {
+		return StoreAccess{}, nil
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return StoreAccess{}, fmt.Errorf("--store-access: %w", err)
+	}
+	return parseStoreAccess(content)
+}
+
+// parseStoreAccess reads the content of the file, in YAML.
+func parseStoreAccess(content []byte) (StoreAccess, error) {
+	var access StoreAccess
+	if err := configfile.Decode(content, &access); err != nil {
+		return StoreAccess{}, fmt.Errorf("--store-access: %w", err)
+	}
+	var problems []error
+	for i, grant := range access.Grants {
+		for _, problem := range grant.problems() {
+			problems = append(problems, fmt.Errorf("--store-access: grants[%d].%s", i, problem))
+		}
+	}
+	return access, errors.Join(problems...)
+}
+
+func (g *StoreGrant) problems() []string {
+	var problems []string
+	if len(g.Namespaces) == 0 {
+		problems = append(problems, "namespaces: is empty, want names of namespaces or patterns such as team-*")
+	}
+	for i, name := range g.Namespaces {
+		if len(validation.IsDNS1123Label(name)) > 0 && !validGlob(name) {
+			problems = append(problems, fmt.Sprintf("namespaces[%d]: %q, want the name of a namespace or a pattern such as team-*", i, name))
+		}
+	}
+	if g.Store != everything && len(validation.IsDNS1123Label(g.Store)) > 0 {
+		problems = append(problems, fmt.Sprintf("store: %q, want the name of a store, or * for every store", g.Store))
+	}
+	if len(g.Paths) == 0 {
+		problems = append(problems, "paths: is empty, want paths such as kv/shop, or *")
+	}
+	for i, path := range g.Paths {
+		if path != everything && (strings.Trim(path, "/") != path || path == "" || strings.ContainsAny(path, "*?")) {
+			problems = append(problems,
+				fmt.Sprintf("paths[%d]: %q, want a path without slashes around it and without patterns, such as kv/shop, or *", i, path))
+		}
+	}
+	return problems
+}
+
+// everything stands for every store, and for every path.
+const everything = "*"
+
+// granted are the grants of one namespace.
+type granted []StoreGrant
+
+// of returns the grants of a namespace.
+func (a StoreAccess) of(namespace string) granted {
+	var list granted
+	for _, grant := range a.Grants {
+		if slices.ContainsFunc(grant.Namespaces, func(name string) bool { return glob(name).match(namespace) }) {
+			list = append(list, grant)
+		}
+	}
+	return list
+}
+
+// allow reports whether a secret in a store may be named.
+func (g granted) allow(source events.Source) bool {
+	path, err := source.StorePath()
+	return err == nil && g.cover(path.Store, path.Full())
+}
+
+// cover reports whether a path may be named. Without a store it may be if it may in any.
+func (g granted) cover(store, path string) bool {
+	return slices.ContainsFunc(g, func(grant StoreGrant) bool {
+		return (grant.Store == everything || grant.Store == store || store == "") && slices.ContainsFunc(grant.Paths, func(above string) bool {
+			return above == everything || above == path || strings.HasPrefix(path, above+"/")
+		})
+	})
+}
