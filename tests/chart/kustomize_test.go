@@ -22,6 +22,14 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with Argo Rollouts", values: "argoRollouts: {enabled: true}", base: "base", components: []string{"argo-rollouts"}},
 		{name: "with Jobs", values: "jobs: {enabled: true}", base: "base", components: []string{"jobs"}},
 		{
+			name: "without the admission policy", values: "admissionPolicy: {enabled: false}",
+			base: "base", components: []string{"without-admission-policy"},
+		},
+		{
+			name:   "as Reloader by its variables",
+			values: "env: {KEYTURN_RELOADER: 'true', KEYTURN_RELOADER_STRATEGY: annotations}", base: "base", components: []string{"reloader"},
+		},
+		{
 			name: "with the Secrets Store CSI driver", values: "secretProviderClasses: {enabled: true}",
 			base: "base", components: []string{"secret-provider-classes"},
 		},

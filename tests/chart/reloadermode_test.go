@@ -18,7 +18,8 @@ const (
 )
 
 func TestWhoDoesNotComeFromReloaderSeesNothingOfIt(t *testing.T) {
-	out, err := template(t, "{}")
+	// The policy is the same for everyone, with a switch for Reloader: TestTheAdmissionPolicyFollowsTheValues.
+	out, err := template(t, "admissionPolicy: {enabled: false}")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,5 +1,7 @@
 package chart
 
+import "slices"
+
 // reloaderValue is what becomes of one value of Reloader's chart.
 type reloaderValue struct {
 	// path is the value's, value is another than the default, and with are paths and values that it needs.
@@ -10,16 +12,22 @@ type reloaderValue struct {
 }
 
 const (
-	instead     = " which Keyturn does not have; use instead: "
-	monitored   = "reloader.podMonitor.enabled: true"
-	monitoredBy = "reloader.serviceMonitor.enabled: true"
-	measured    = "reloader.verticalPodAutoscaler.enabled: true"
-	limited     = "reloader.netpol.enabled: true"
-	serving     = "reloader.service.port: 9090"
+	instead  = " which Keyturn does not have; use instead: "
+	measured = "reloader.verticalPodAutoscaler.enabled: true"
+	limited  = "reloader.netpol.enabled: true"
+	serving  = "reloader.service.port: 9090"
 )
 
 // reloaderValues has all of them.
-var reloaderValues = []reloaderValue{
+var reloaderValues = slices.Concat(plainValues,
+	probeValues("livenessProbe", "1"), // Kubernetes allows no other.
+	probeValues("readinessProbe", "8"),
+	monitorValues("serviceMonitor", "bearerTokenFile", "/t", "targetLabels"),
+	monitorValues("podMonitor", "bearerTokenSecret", "{name: a}", "podTargetLabels"),
+)
+
+// plainValues are those that stand for themselves.
+var plainValues = []reloaderValue{
 	{"global.imageRegistry", "reg.example.com", "", "image: reg.example.com/keyturn:devel"},
 	{"global.imagePullSecrets", "[mine]", "", "imagePullSecrets:\n- name: mine"},
 	{"kubernetes.host", "https://k.example.com", "", "so anyway: kind: StatefulSet"}, // Reloader's chart does not read it.
@@ -84,16 +92,6 @@ var reloaderValues = []reloaderValue{
 	{"reloader.deployment.env.secret", "{ALERT_SINK: slack}", "", "- name: ALERT_SINK\nvalueFrom:\nsecretKeyRef:\nkey: ALERT_SINK\nname: keyturn-reloader"},
 	{"reloader.deployment.env.field", "{NODE: spec.nodeName}", "", "- name: NODE\nvalueFrom:\nfieldRef:\nfieldPath: spec.nodeName"},
 	{"reloader.deployment.env.existing", "{mine: {ALERT_SINK: sink}}", "", "- name: ALERT_SINK\nvalueFrom:\nsecretKeyRef:\nkey: sink\nname: mine"},
-	{"reloader.deployment.livenessProbe.timeoutSeconds", "8", "", "timeoutSeconds: 8"},
-	{"reloader.deployment.livenessProbe.failureThreshold", "8", "", "failureThreshold: 8"},
-	{"reloader.deployment.livenessProbe.periodSeconds", "8", "", "periodSeconds: 8"},
-	{"reloader.deployment.livenessProbe.successThreshold", "1", "", "successThreshold: 1"},
-	{"reloader.deployment.livenessProbe.initialDelaySeconds", "8", "", "initialDelaySeconds: 8"},
-	{"reloader.deployment.readinessProbe.timeoutSeconds", "8", "", "timeoutSeconds: 8"},
-	{"reloader.deployment.readinessProbe.failureThreshold", "8", "", "failureThreshold: 8"},
-	{"reloader.deployment.readinessProbe.periodSeconds", "8", "", "periodSeconds: 8"},
-	{"reloader.deployment.readinessProbe.successThreshold", "8", "", "successThreshold: 8"},
-	{"reloader.deployment.readinessProbe.initialDelaySeconds", "8", "", "initialDelaySeconds: 8"},
 	{"reloader.deployment.resources", "{limits: {cpu: 123m}}", "", "cpu: 123m"},
 	{"reloader.deployment.pod.annotations", "{team: x}", "", "team: x"},
 	{"reloader.deployment.priorityClassName", "high", "", "priorityClassName: high"},
@@ -127,33 +125,6 @@ var reloaderValues = []reloaderValue{
 	{"reloader.custom_annotations.pausePeriod", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: pause-deployment-annotation=a/b"},
 	{"reloader.custom_annotations.pauseTime", "a/b", "", "KEYTURN_RELOADER_ANNOTATIONS: pause-deployment-time-annotation=a/b"},
 
-	{"reloader.serviceMonitor.enabled", "true", "", "kind: PodMonitor"},
-	{"reloader.serviceMonitor.namespace", "m", monitoredBy, "namespace: m"},
-	{"reloader.serviceMonitor.interval", "7s", monitoredBy, "interval:\n7s"},
-	{"reloader.serviceMonitor.scheme", "https", monitoredBy, "refused: is https," + instead + "http"},
-	{"reloader.serviceMonitor.tlsConfig", "{insecureSkipVerify: true}", monitoredBy, "refused: is set," + instead + "http"},
-	{"reloader.serviceMonitor.bearerTokenFile", "/t", monitoredBy, "refused: is set," + instead + "networkPolicy.from"},
-	{"reloader.serviceMonitor.timeout", "7s", monitoredBy, "scrapeTimeout:\n7s"},
-	{"reloader.serviceMonitor.labels", "{team: x}", monitoredBy, "team: x"},
-	{"reloader.serviceMonitor.annotations", "{team: x}", monitoredBy, "team: x"},
-	{"reloader.serviceMonitor.honorLabels", "false", monitoredBy, "honorLabels: false"},
-	{"reloader.serviceMonitor.metricRelabelings", "[{action: keep}]", monitoredBy, "metricRelabelings:\n- action: keep"},
-	{"reloader.serviceMonitor.relabelings", "[{action: keep}]", monitoredBy, "relabelings:\n- action: keep"},
-	{"reloader.serviceMonitor.targetLabels", "[team]", monitoredBy, "podTargetLabels:\n- team"},
-	{"reloader.podMonitor.enabled", "true", "", "kind: PodMonitor"},
-	{"reloader.podMonitor.namespace", "m", monitored, "namespace: m"},
-	{"reloader.podMonitor.interval", "7s", monitored, "interval:\n7s"},
-	{"reloader.podMonitor.scheme", "https", monitored, "refused: is https," + instead + "http"},
-	{"reloader.podMonitor.tlsConfig", "{insecureSkipVerify: true}", monitored, "refused: is set," + instead + "http"},
-	{"reloader.podMonitor.bearerTokenSecret", "{name: a}", monitored, "refused: is set," + instead + "networkPolicy.from"},
-	{"reloader.podMonitor.timeout", "7s", monitored, "scrapeTimeout:\n7s"},
-	{"reloader.podMonitor.labels", "{team: x}", monitored, "team: x"},
-	{"reloader.podMonitor.annotations", "{team: x}", monitored, "team: x"},
-	{"reloader.podMonitor.honorLabels", "false", monitored, "honorLabels: false"},
-	{"reloader.podMonitor.metricRelabelings", "[{action: keep}]", monitored, "metricRelabelings:\n- action: keep"},
-	{"reloader.podMonitor.relabelings", "[{action: keep}]", monitored, "relabelings:\n- action: keep"},
-	{"reloader.podMonitor.podTargetLabels", "[team]", monitored, "podTargetLabels:\n- team"},
-
 	{"reloader.podDisruptionBudget.enabled", "true", "", "kind: PodDisruptionBudget\nmetadata:\nname: keyturn-actuator"},
 	{"reloader.podDisruptionBudget.minAvailable", "1", "reloader.podDisruptionBudget.enabled: true", "minAvailable: 1"},
 	{"reloader.podDisruptionBudget.maxUnavailable", "50%", "reloader.podDisruptionBudget.enabled: true", "maxUnavailable: 50%"},
@@ -169,6 +140,39 @@ var reloaderValues = []reloaderValue{
 	{"reloader.verticalPodAutoscaler.updatePolicy.minReplicas", "1", measured, "minReplicas: 1"},
 	{"reloader.verticalPodAutoscaler.updatePolicy.updateMode", "Initial", measured, "updateMode: Initial"},
 	{"reloader.webhookUrl", "http://w.example.com:8081", "", "- name: KEYTURN_WEBHOOK_URL\nvalueFrom:\nsecretKeyRef:\nkey: KEYTURN_WEBHOOK_URL\nname: keyturn-reloader"},
+}
+
+// probeValues are those of a probe, with a valid successThreshold.
+func probeValues(kind, success string) []reloaderValue {
+	path := "reloader.deployment." + kind + "."
+	return []reloaderValue{
+		{path + "timeoutSeconds", "8", "", "timeoutSeconds: 8"},
+		{path + "failureThreshold", "8", "", "failureThreshold: 8"},
+		{path + "periodSeconds", "8", "", "periodSeconds: 8"},
+		{path + "successThreshold", success, "", "successThreshold: " + success},
+		{path + "initialDelaySeconds", "8", "", "initialDelaySeconds: 8"},
+	}
+}
+
+// monitorValues are those of a kind of monitor, both of which become PodMonitors. In token and labels the kinds differ.
+func monitorValues(kind, tokenField, token, labelsField string) []reloaderValue {
+	path := "reloader." + kind + "."
+	on := path + "enabled: true"
+	return []reloaderValue{
+		{path + "enabled", "true", "", "kind: PodMonitor"},
+		{path + "namespace", "m", on, "namespace: m"},
+		{path + "interval", "7s", on, "interval:\n7s"},
+		{path + "scheme", "https", on, "refused: is https," + instead + "http"},
+		{path + "tlsConfig", "{insecureSkipVerify: true}", on, "refused: is set," + instead + "http"},
+		{path + tokenField, token, on, "refused: is set," + instead + "networkPolicy.from"},
+		{path + "timeout", "7s", on, "scrapeTimeout:\n7s"},
+		{path + "labels", "{team: x}", on, "team: x"},
+		{path + "annotations", "{team: x}", on, "team: x"},
+		{path + "honorLabels", "false", on, "honorLabels: false"},
+		{path + "metricRelabelings", "[{action: keep}]", on, "metricRelabelings:\n- action: keep"},
+		{path + "relabelings", "[{action: keep}]", on, "relabelings:\n- action: keep"},
+		{path + labelsField, "[team]", on, "podTargetLabels:\n- team"},
+	}
 }
 
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -68,6 +68,16 @@ func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
 	}
 }
 
+func TestASecretIsNotTakenFromEnv(t *testing.T) {
+	for _, variable := range []string{"BAO_TOKEN", "VAULT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		out, err := template(t, "env: {"+variable+": hunter2}")
+		want := "env." + variable + ": is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env or keyturn-actuator-env\n"
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("got %v, want %q in\n%s", err, want, out)
+		}
+	}
+}
+
 func TestALeafNodeIsAnEmbeddedNATS(t *testing.T) {
 	out, err := template(t, "nats: {url: nats://a:4222, leaf: {hub: tls://b:7422}}")
 	if want := "nats.leaf.hub: is for the NATS that the actuator embeds, want nats.url empty\n"; err == nil || !strings.Contains(out, want) {
@@ -79,6 +89,20 @@ func TestTheAuditOfAStoreComesInOneWay(t *testing.T) {
 	out, err := template(t, "{openbaoAudit: {enabled: true}, openbaoSocket: {enabled: true}}")
 	if want := "openbaoSocket.enabled: is for a store that does not post its audit, want openbaoAudit.enabled to be false\n"; err == nil || !strings.Contains(out, want) {
 		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestNamespacesAreChosenInOneWay(t *testing.T) {
+	for values, want := range map[string]string{
+		"{namespaces: [a], namespaceSelector: b=c}":                  "namespaceSelector: is set",
+		"{namespaces: [a], reloader: {namespaceSelector: b=c}}":      "reloader.namespaceSelector: is set",
+		"{namespaces: [a], reloader: {ignoreNamespaces: b}}":         "reloader.ignoreNamespaces: is set",
+		"{namespaceSelector: b=c, reloader: {watchGlobally: false}}": "namespaceSelector: is set",
+	} {
+		want += " beside the names of all namespaces to watch (namespaces, or reloader.watchGlobally: false), want one of the two\n"
+		if out, err := template(t, values); err == nil || !strings.Contains(out, ": "+want) {
+			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+		}
 	}
 }
 

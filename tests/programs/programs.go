@@ -37,8 +37,10 @@ type Options struct {
 	Cluster string
 	// Dir holds the keys, stores and logs. Required.
 	Dir string
-	// RBAC is the path of the manifest with the rights. Required.
+	// RBAC is the path of the manifest with the rights, in a folder beside that of the admission policy. Required.
 	RBAC string
+	// ReloaderPolicy is the strategy of Reloader for which the admission policy lets the actuator write what Reloader writes. Empty: it does not.
+	ReloaderPolicy string
 	// Binaries are the programs. Zero: they are built, without the race detector.
 	Binaries Binaries
 	// NATSURL is an outside NATS. Empty: the actuator embeds one, on a loopback port that stays the same.
@@ -100,6 +102,9 @@ func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Progr
 		return nil, err
 	}
 	if err := cp.ApplyKinds(ctx, testbed.RBACKinds(), options.RBAC); err != nil {
+		return nil, err
+	}
+	if err := confine(ctx, cp, options); err != nil {
 		return nil, err
 	}
 	for account, path := range map[string]*string{"keyturn-watcher": &p.watcherKubeconfig, "keyturn-actuator": &p.actuatorKubeconfig} {

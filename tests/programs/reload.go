@@ -41,7 +41,7 @@ func (r Reload) Send(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// patch is a strategic merge patch without a resourceVersion.
+// patch returns a strategic merge patch without a resourceVersion.
 func (r Reload) patch() ([]byte, error) {
 	type object map[string]any
 	if r.Strategy == "env-vars" {
@@ -66,7 +66,7 @@ func (r Reload) patch() ([]byte, error) {
 	}}}}})
 }
 
-// hash is the SHA-1 of the data.
+// hash returns the SHA-1 of the data.
 func (r Reload) hash() string {
 	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(r.Data)) {

@@ -4,6 +4,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- define "keyturn.settings" -}}
 {{- $reloader := .Values.reloader -}}
 {{- include "keyturn.checkReloader" . -}}
+{{- include "keyturn.checkNamespaces" . -}}
 {{- $isTrue := dict -}}
 {{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" "ignoreJobs" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
@@ -16,15 +17,14 @@ The effective settings: the chart's own values, merged with the converted values
 {{- end -}}
 {{- $namespaces := .Values.namespaces -}}
 {{- if eq (toString (get $reloader "watchGlobally")) "false" -}}
-{{- $theirs := get $reloader "namespaces" | default list -}}
-{{- if kindIs "string" $theirs }}{{ $theirs = splitList "," (nospace $theirs) }}{{ end -}}
+{{- $theirs := splitList "," (include "keyturn.names" (get $reloader "namespaces")) -}}
 {{- $namespaces = concat $namespaces (list .Release.Namespace) $theirs | compact | uniq -}}
 {{- end -}}
 {{- $selectors := list .Values.namespaceSelector -}}
 {{- $ignored := list -}}
 {{- if ne (toString (get $reloader "watchGlobally")) "false" -}}
 {{- $selectors = append $selectors (include "keyturn.reloaderSelector" (get $reloader "namespaceSelector")) -}}
-{{- if not $namespaces }}{{ $ignored = splitList "," (get $reloader "ignoreNamespaces" | default "" | nospace) | compact }}{{ end -}}
+{{- $ignored = splitList "," (include "keyturn.names" (get $reloader "ignoreNamespaces")) | compact | uniq -}}
 {{- end -}}
 {{- $selector := list .Values.selector (include "keyturn.reloaderSelector" (get $reloader "resourceLabelSelector")) | compact -}}
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
@@ -95,6 +95,9 @@ The variables of both programs.
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled") -}}
 {{- range $name, $value := .Values.env -}}
+{{- if regexMatch "^((BAO|VAULT)_TOKEN|OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS)$" $name }}
+{{- fail (printf "env.%s: is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env or keyturn-actuator-env" $name) }}
+{{- end -}}
 {{- with get $elsewhere $name }}
 {{- fail (printf "env.%s: is a value of the chart, want it as %s" $name .) }}
 {{- end -}}

@@ -1,0 +1,90 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTheChartHasACopyOfTheAdmissionPolicy(t *testing.T) {
+	want, err := os.ReadFile("../../deploy/admission/actuator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(folder + "/files/admission.yaml"); err != nil || string(got) != string(want) {
+		t.Errorf("got %v, want that files/admission.yaml is deploy/admission/actuator.yaml", err)
+	}
+}
+
+func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
+	const own = "system:serviceaccount:keyturn-system:"
+	tests := []struct{ name, values, protected, reloader, pausedAt, account string }{
+		{
+			"by default Reloader's annotations are nobody's", "{}",
+			"['keyturn-system', 'kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+		},
+		{
+			"other namespaces can be protected", "{admissionPolicy: {protectedNamespaces: [bank, keyturn-system]}}",
+			"['keyturn-system', 'bank']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+		},
+		{
+			"in a namespace that is served only Keyturn itself is protected", "{namespaces: [keyturn-system, shop]}",
+			"['kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+		},
+		{
+			"another account is confined", "{actuator: {serviceAccount: {name: roller}}}",
+			"['keyturn-system', 'kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "roller",
+		},
+		{
+			"in Reloader's mode its variables are allowed, and its own namespace is served", "{reloader: {watchGlobally: false}}",
+			"['kube-system']", "'env-vars'", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+		},
+		{
+			"Reloader's annotations go by their names",
+			"{reloader: {reloadStrategy: annotations, custom_annotations: {pauseTime: example.org/paused}}}",
+			"['keyturn-system', 'kube-system']", "'annotations'", "'example.org/paused'", own + "keyturn-actuator",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			policy := rendered(t, test.values)["ValidatingAdmissionPolicy <nil>/keyturn-system-actuator"]
+			variables := map[string]any{}
+			list, _ := policy.at("spec", "variables").([]any)
+			for _, variable := range list {
+				variable := object(variable.(map[string]any))
+				variables[fmt.Sprint(variable.at("name"))] = variable.at("expression")
+			}
+			for name, want := range map[string]string{"protected": test.protected, "reloader": test.reloader, "pausedAt": test.pausedAt} {
+				if got := variables[name]; got != want {
+					t.Errorf("%s: got %v, want %s", name, got, want)
+				}
+			}
+			if got := fmt.Sprint(policy.at("spec", "matchConditions")); !strings.Contains(got, "'"+test.account+"'") {
+				t.Errorf("account: got %s, want %s", got, test.account)
+			}
+		})
+	}
+}
+
+func TestAProtectedNamespaceHasTheNameOfOne(t *testing.T) {
+	out, err := template(t, "admissionPolicy: {protectedNamespaces: [\"a', 'b\"]}")
+	if err == nil || !strings.Contains(out, "/admissionPolicy/protectedNamespaces/0") {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+}
+
+func TestTheNamespaceOfTheReleaseReplacesNoValueOfThePolicy(t *testing.T) {
+	values := "{cluster: prod, image: {repository: keyturn, tag: v1}, actuator: {serviceAccount: {name: keyturn-system-actuator}}, " +
+		"admissionPolicy: {protectedNamespaces: [kube-system, keyturn-system]}}"
+	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", "platform")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"['platform', 'kube-system', 'keyturn-system']", "'system:serviceaccount:platform:keyturn-system-actuator'"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %s in\n%s", want, out)
+		}
+	}
+}

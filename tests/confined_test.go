@@ -1,0 +1,151 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// target is an object that a patch is for.
+type target struct {
+	resource schema.GroupVersionResource
+	name     string
+	// template is the JSON pointer of its pod template, empty if it has none that can be changed.
+	template string
+}
+
+var (
+	apps   = schema.GroupVersion{Group: "apps", Version: "v1"}
+	batch  = schema.GroupVersion{Group: "batch", Version: "v1"}
+	leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+	deployment    = target{apps.WithResource("deployments"), "web", "/spec/template"}
+	statefulSet   = target{apps.WithResource("statefulsets"), "queue", "/spec/template"}
+	daemonSet     = target{apps.WithResource("daemonsets"), "agent", "/spec/template"}
+	cronJob       = target{batch.WithResource("cronjobs"), "report", "/spec/jobTemplate/spec/template"}
+	argoRolloutOf = target{schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}, "canary", "/spec/template"}
+	job           = target{batch.WithResource("jobs"), "import", ""}
+	controlledJob = target{batch.WithResource("jobs"), "controlled", ""}
+	externalOf    = target{schema.GroupVersionResource{Group: "external-secrets.io", Version: "v1", Resource: "externalsecrets"}, "db", ""}
+
+	templated = []target{deployment, statefulSet, daemonSet, cronJob, argoRolloutOf}
+	confinees = append(slices.Clip(templated), job, externalOf)
+)
+
+// confined has accounts of its own with all rights of deploy that are about workloads, and objects that they may patch.
+type confined struct {
+	*testing.T
+	// system is the namespace of the accounts, and namespace that of the workloads. In labeled nothing may be changed.
+	system, namespace, labeled string
+	admin, actuator, watcher   dynamic.Interface
+}
+
+func newConfined(t *testing.T) *confined {
+	t.Helper()
+	for _, operator := range []string{build.ArgoRollouts, build.ExternalSecrets} {
+		if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &confined{T: t, system: plane.Namespace(t), namespace: plane.Namespace(t), labeled: plane.Namespace(t)}
+	c.admin = dynamic.NewForConfigOrDie(plane.Config())
+	for _, file := range []string{
+		"base/rbac.yaml", "components/argo-rollouts/rbac.yaml", "components/jobs/rbac.yaml", "components/secret-stores/actuator.yaml",
+	} {
+		content, err := os.ReadFile("../deploy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.apply(c.own(string(content)))
+	}
+	c.actuator, c.watcher = dynamic.NewForConfigOrDie(c.account("-actuator")), dynamic.NewForConfigOrDie(c.account("-watcher"))
+	c.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + c.labeled + ", labels: {keyturn.dev/protected: \"\"}}\n")
+	for _, namespace := range []string{c.namespace, c.system, c.labeled, metav1.NamespaceSystem} {
+		c.apply(strings.ReplaceAll(confinedObjects, "NAMESPACE", namespace))
+	}
+	return c
+}
+
+// own renames the accounts and all that belongs to them in a manifest.
+func (c *confined) own(manifest string) string {
+	return strings.NewReplacer("keyturn-system", c.system, "keyturn-", c.system+"-").Replace(manifest)
+}
+
+func (c *confined) apply(manifest string) {
+	c.Helper()
+	if err := plane.ApplyYAML(c.Context(), strings.NewReader(manifest)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// confine applies the policy, for a strategy of Reloader or none, and waits until it is in force. Each pair of further texts is replaced in it.
+func (c *confined) confine(strategy string, replace ...string) {
+	c.Helper()
+	policy, err := programs.ReadPolicy("../deploy", strategy)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.apply(c.own(strings.NewReplacer(replace...).Replace(policy)))
+	c.Cleanup(func() {
+		policies := kubernetes.NewForConfigOrDie(plane.Config()).AdmissionregistrationV1()
+		ctx := context.WithoutCancel(c.Context())
+		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
+			c.Error(err)
+		}
+		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
+			c.Error(err)
+		}
+	})
+	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// patch sends operations of a JSON patch as the actuator, in a dry run. TEMPLATE stands for the path of the pod template.
+func (c *confined) patch(namespace string, to target, operations string) error {
+	c.Helper()
+	body := "[" + strings.ReplaceAll(operations, "TEMPLATE", to.template) + "]"
+	content, err := yaml.YAMLToJSON([]byte(body))
+	if err != nil {
+		c.Fatalf("%s: %v", body, err)
+	}
+	_, err = c.actuator.Resource(to.resource).Namespace(namespace).Patch(c.Context(), to.name, types.JSONPatchType, content,
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "keyturn"})
+	return err
+}
+
+// create creates an object as the actuator, in a dry run.
+func (c *confined) create(namespace string, resource schema.GroupVersionResource, manifest string) error {
+	c.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		c.Fatal(err)
+	}
+	_, err := c.actuator.Resource(resource).Namespace(namespace).Create(c.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// remove deletes an object as the actuator, in a dry run.
+func (c *confined) remove(namespace string, to target) error {
+	options := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	return c.actuator.Resource(to.resource).Namespace(namespace).Delete(c.Context(), to.name, options)
+}
+
+// refused reports whether an error is a refusal of the policy.
+func (c *confined) refused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s-actuator'", c.system))
+}

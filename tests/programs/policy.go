@@ -1,0 +1,68 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// ReadPolicy returns the admission policy of a folder of deploy, and its binding, for an actuator with a strategy of Reloader, empty for one
+// without --reloader.
+func ReadPolicy(deploy, strategy string) (string, error) {
+	path := filepath.Join(deploy, "admission", "actuator.yaml")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the admission policy: %w", err)
+	}
+	const variable = "- name: reloader\n      expression: \"''\"\n"
+	if strings.Count(string(content), variable) != 1 {
+		return "", fmt.Errorf("%s: has no variable reloader, want it once", path)
+	}
+	return strings.Replace(string(content), variable, strings.Replace(variable, "''", "'"+strategy+"'", 1), 1), nil
+}
+
+// confine applies the admission policy beside the manifest with the rights, and waits until the API server enforces it.
+func confine(ctx context.Context, cp *testbed.ControlPlane, options Options) error {
+	deploy := filepath.Dir(filepath.Dir(options.RBAC))
+	policy, err := ReadPolicy(deploy, options.ReloaderPolicy)
+	if err != nil {
+		return err
+	}
+	if err := cp.ApplyYAML(ctx, strings.NewReader(policy)); err != nil {
+		return err
+	}
+	config, err := cp.ServiceAccountConfig(ctx, SystemNamespace, "keyturn-actuator")
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client of the actuator: %w", err)
+	}
+	return AwaitPolicy(ctx, client, SystemNamespace)
+}
+
+// AwaitPolicy waits until the API server enforces the admission policy of the account of a client, whose Lease is in a namespace.
+func AwaitPolicy(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	var last error
+	other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "is-it-confined"}}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, last = client.CoordinationV1().Leases(namespace).Create(ctx, other, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return last != nil && strings.Contains(last.Error(), "ValidatingAdmissionPolicy"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the admission policy: %w", errors.Join(err, last))
+	}
+	return nil
+}
