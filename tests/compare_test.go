@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// reload has a Deployment rolled for a source as Reloader does.
+// reload rolls a Deployment for a source as Reloader does.
 func (r *rig) reload(name, strategy string, kind events.Kind, source string, data map[string]string) {
 	r.Helper()
 	roll := programs.Reload{
@@ -25,7 +25,7 @@ func (r *rig) reload(name, strategy string, kind events.Kind, source string, dat
 	}
 }
 
-// compared are the rows of compare without their reasons, and its last line.
+// compared returns the rows of compare without their reasons, and its last line.
 func (r *rig) compared() []string {
 	r.Helper()
 	var rows []string

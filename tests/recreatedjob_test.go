@@ -112,4 +112,7 @@ func TestAJobThatWasDeletedByAnActuatorThatWasKilledIsMade(t *testing.T) {
 		t.Errorf("it is %v, want another one with the record of the change", after)
 	}
 	r.eventually("the shadow is gone", func(context.Context) bool { return r.job("import-keyturn") == nil })
+	if got := r.outcomeOf("import", events.VerbCompleted).Workload.UID; got != string(after.UID) {
+		t.Errorf("the outcome is of the Job %s, want %s", got, after.UID)
+	}
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,6 +71,9 @@ func (r *rig) newChurn() *churn {
 					return err
 				}
 			}
+		}
+		if ctx.Err() == nil {
+			return errors.New("the API server has ended the watch")
 		}
 		return nil
 	})
@@ -159,7 +165,7 @@ func (c *churn) goesOn() {
 func (c *churn) settled() {
 	c.Helper()
 	until := time.Now()
-	c.eventually("the changes until now are patched", func(context.Context) bool {
+	testkit.Await(c.T, "the changes until now are patched", func(context.Context) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, open := range c.open {
@@ -168,7 +174,23 @@ func (c *churn) settled() {
 			}
 		}
 		return true
-	})
+	}, c.waiting)
+}
+
+// waiting describes the changes that no patch has answered yet, with the record that each Deployment has by now.
+func (c *churn) waiting() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.open)) {
+		open := c.open[name]
+		if len(open) == 0 {
+			continue
+		}
+		fmt.Fprintf(&lines, "%s was rolled for version %d; %d later changes, from version %d, %s old\n\t%s\n", name, c.rolled[name], len(open),
+			open[0].version, time.Since(open[0].at).Round(time.Millisecond), c.deployment(name).Annotations["keyturn.dev/rolled"])
+	}
+	return lines.String()
 }
 
 // gap returns the longest wait of a change for its patch since the last call.

@@ -227,6 +227,9 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start()
+	r.eventually("the actuator says that it is confined", func(context.Context) bool {
+		return strings.Contains(r.actuator.Output(), "an admission policy confines this account")
+	})
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
 	r.eventually("the Kubernetes Event of the rollout's end is there", func(context.Context) bool {

@@ -82,8 +82,11 @@ func TestWhatIsWrittenWhileTheOperatorIsDownIsSyncedWhenItIsBack(t *testing.T) {
 }
 
 func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, bySocket, programs.Options{
+		ActuatorArgs: []string{grantStores(t, `- {namespaces: [test-*], store: bao, paths: [secret/shop]}`)},
+	})
 	s.put("shop/db", "one")
+	s.put("else/db", "one")
 	web := programs.NewDeployment(s.namespace, "web", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/shop/*"})
 	agent := programs.NewDeployment(s.namespace, "agent", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
 	agent.Spec.Template.Annotations = map[string]string{
@@ -92,15 +95,17 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 	other := programs.NewDeployment(s.namespace, "other", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/shop/mail"})
 	here := programs.NewDeployment(s.namespace, "here", 1, map[string]string{"keyturn.dev/roll-on": "openbao:bao:secret/shop/db"})
 	elsewhere := programs.NewDeployment(s.namespace, "elsewhere", 1, map[string]string{"keyturn.dev/roll-on": "openbao:dev:secret/shop/db"})
-	for _, d := range []*appsv1.Deployment{web, agent, other, here, elsewhere} {
+	beyond := programs.NewDeployment(s.namespace, "beyond", 1, map[string]string{"keyturn.dev/roll-on": "openbao:secret/else/*"})
+	for _, d := range []*appsv1.Deployment{web, agent, other, here, elsewhere, beyond} {
 		s.deploy(d)
 	}
 	s.start()
+	s.put("else/db", "two")
 	s.put("shop/db", "two")
 	for _, name := range []string{"web", "agent", "here"} {
 		s.awaitGeneration(name, 2)
 	}
-	for _, name := range []string{"other", "elsewhere"} {
+	for _, name := range []string{"other", "elsewhere", "beyond"} {
 		if got := s.generations()[name]; got != 1 {
 			t.Errorf("generation of %s: got %d, want 1", name, got)
 		}

@@ -2,7 +2,10 @@ package tests
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -19,7 +22,7 @@ import (
 // jobsRights is what the actuator may do with Jobs.
 const jobsRights = "../deploy/components/jobs/rbac.yaml"
 
-// newJobsRig is newRig for an actuator with permissions on Jobs.
+// newJobsRig returns a rig for an actuator with permissions on Jobs.
 func newJobsRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), jobsRights); err != nil {
@@ -125,10 +128,10 @@ func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
 }
 
 // denyRecords has admission deny what is written on a CronJob, but not what is only tried.
-func (r *rig) denyRecords(cronJob string) (allow func()) {
+func (r *rig) denyRecords(cronJob string) {
 	r.Helper()
 	rule := admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"cronjobs"}}
-	return r.deny(rule, "has(request.dryRun) && request.dryRun", []string{cronJob}, func(ctx context.Context) error {
+	r.deny(rule, "has(request.dryRun) && request.dryRun", []string{cronJob}, func(ctx context.Context) error {
 		_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(ctx, cronJob, types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{})
 		return err
@@ -139,16 +142,28 @@ func TestAJobThatWasStartedByAnActuatorThatWasKilledIsFound(t *testing.T) {
 	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.schedule("report", "db", false)
-	r.start()
-	allow := r.denyRecords("report")
+	var sent atomic.Int32
+	killed := make(chan struct{})
+	kubeconfig := r.throughProxy(func(patch string, pass func() int) {
+		if strings.Contains(patch, "keyturn.dev~1revision") && sent.Add(1) > 1 {
+			<-killed // The first only tries what this one is to write.
+			return
+		}
+		pass()
+	})
+	end := sync.OnceFunc(func() { close(killed) })
+	t.Cleanup(end)
+	r.startActuator("--kubeconfig", kubeconfig)
+	r.startWatcher()
 	r.secret("db", map[string]string{"password": "two"})
 	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("report")) > 0 })
+	r.eventually("it is to be recorded", func(context.Context) bool { return sent.Load() > 1 })
 	r.actuator.Kill()
+	end()
 	version := "@" + r.source(events.KindSecret, "db").GetResourceVersion() + "/"
 	if strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version) {
 		t.Fatal("the change is recorded, want the actuator killed before")
 	}
-	allow()
 	r.startActuator()
 	r.eventually("the change is recorded", func(context.Context) bool {
 		return strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version)
@@ -156,6 +171,55 @@ func TestAJobThatWasStartedByAnActuatorThatWasKilledIsFound(t *testing.T) {
 	r.outcomeOf("report", events.VerbCompleted)
 	if got := len(r.started("report")); got != 1 {
 		t.Errorf("Jobs: got %d, want the one that was there", got)
+	}
+}
+
+// endsStarted deletes the Jobs of a CronJob, as a time to live has it, or the limit of a CronJob's history.
+func (r *rig) endsStarted(cronJob string) {
+	r.Helper()
+	background := metav1.DeletePropagationBackground
+	for _, job := range r.started(cronJob) {
+		err := r.client.BatchV1().Jobs(r.namespace).Delete(r.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// deliverAgain has the last change of the Secret db delivered again, and skipped as one that is known.
+func (r *rig) deliverAgain() {
+	r.Helper()
+	skips := func() int {
+		return strings.Count(r.actuator.Output(), `"source":"secret/db","reason":"already-rolled"`)
+	}
+	before := skips()
+	r.publish(r.lastMessage("db"))
+	r.eventually("the change is skipped", func(context.Context) bool { return skips() > before })
+}
+
+func TestAJobIsStartedOnceThoughItsRecordIsRefused(t *testing.T) {
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.schedule("report", "db", false)
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	recorded := r.outcomeOf("report", events.VerbCompleted)
+	r.endsStarted("report")
+	r.denyRecords("report")
+	r.secret("db", map[string]string{"password": "three"})
+	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("report")) > 0 })
+	r.endsStarted("report")
+	r.eventually("it is reported", func(context.Context) bool {
+		return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool {
+			return o.Workload.Name == "report" && o.Verb == events.VerbCompleted && o.Revision != recorded.Revision
+		})
+	})
+	r.deliverAgain()
+	r.actuator.Kill()
+	r.startActuator()
+	r.deliverAgain()
+	if got := len(r.started("report")); got != 0 {
+		t.Errorf("Jobs: got %d beside the one that is gone, want none", got)
 	}
 }
 
@@ -189,24 +253,11 @@ func TestAChangeThatCannotBeRecordedStartsOneJob(t *testing.T) {
 	if len(jobs) != 1 {
 		t.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
 	}
-	// As a time to live has it, or the limit of a CronJob's history.
-	background := metav1.DeletePropagationBackground
-	err := r.client.BatchV1().Jobs(r.namespace).Delete(t.Context(), jobs[0].Name, metav1.DeleteOptions{PropagationPolicy: &background})
-	if err != nil {
-		t.Fatal(err)
-	}
-	skips := func() int {
-		return strings.Count(r.actuator.Output(), `"source":"secret/db","reason":"already-rolled"`)
-	}
-	deliverAgain := func() {
-		before := skips()
-		r.publish(r.lastMessage("db"))
-		r.eventually("the change is skipped", func(context.Context) bool { return skips() > before })
-	}
-	deliverAgain()
+	r.endsStarted("report")
+	r.deliverAgain()
 	r.actuator.Kill()
 	r.startActuator()
-	deliverAgain()
+	r.deliverAgain()
 	if got := len(r.started("report")); got != 0 {
 		t.Errorf("Jobs for a change that was delivered again: got %d, want none", got)
 	}

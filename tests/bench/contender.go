@@ -133,7 +133,8 @@ func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*key
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	p, err := programs.New(ctx, cp, programs.Options{
-		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
+		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", ReloaderPolicy: "annotations",
+		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
 		// The floor's Secrets are not for the watcher: they change while it is not running.
 		WatcherArgs:  []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
 		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s"},

@@ -33,7 +33,7 @@ const (
 	idleTime = 20 * time.Second
 )
 
-// memories measures the memory of everything that is measured, one after the other, each with a stream of its own in dir.
+// memories measures the memory of all contenders but the floor, one after the other, each with a stream of its own in dir.
 func (b *bench) memories(ctx context.Context, dir string) error {
 	b.say("making %d Secrets of %d bytes that nobody reads", b.cluster.bystanders, bystanderSize)
 	if err := b.cluster.addBystanders(ctx); err != nil {

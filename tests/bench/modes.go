@@ -18,7 +18,7 @@ type modeLine struct {
 	target, verdict                 string
 }
 
-// modeLines are the lines of everything that was measured of them. Two have no target: a Kubernetes Event more for each roll
+// modeLines returns the lines of everything that was measured of them. Two have no target: a Kubernetes Event more for each roll
 // is what the mode is for, and the idle time is only a few ticks of the kernel's clock.
 func (r *report) modeLines() []modeLine {
 	nine := func(values []float64) float64 { return quantile(values, mostSamples) }
@@ -56,7 +56,7 @@ func (d direction) misses(ratio float64) bool {
 	return d == higherIsWorse && ratio > atWorst || d == lowerIsWorse && ratio < 1/atWorst
 }
 
-// target is the target in words, empty for none.
+// target returns the target in words, empty for none.
 func (d direction) target() string {
 	switch d {
 	case higherIsWorse:
@@ -68,7 +68,7 @@ func (d direction) target() string {
 	return ""
 }
 
-// modeLine compares what of tells of the samples of each.
+// modeLine compares what the function of returns for the samples of each contender.
 func (r *report) modeLine(name, what string, of func([]float64) float64, d direction) modeLine {
 	ratioOf := func(contender, base string) (ratio float64, text string) {
 		below := of(r.results.of(name, base))

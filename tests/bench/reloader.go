@@ -21,7 +21,7 @@ func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn, dir
 	return []contender{k.reloaderMode(), command}, nil
 }
 
-// reloaderMode is the same installation as the chart has it in Reloader's mode, with the strategy that writes the marker.
+// reloaderMode returns the same installation as the chart has it in Reloader's mode, with the strategy that writes the marker.
 func (k *keyturn) reloaderMode() *keyturn {
 	return &keyturn{called: contenderMode, programs: k.programs.With(
 		"KEYTURN_RELOADER=true", "KEYTURN_RELOADER_STRATEGY=annotations", "KEYTURN_RELOADER_METRICS=true", "KEYTURN_ROLL_ON_CREATE=never",

@@ -176,7 +176,7 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// usage is the processor time that processes have used so far.
+// usage returns the processor time that processes have used so far.
 func usage(processes []*process.Process) (total time.Duration, err error) {
 	times, err := used(processes)
 	for _, t := range times {
@@ -185,7 +185,7 @@ func usage(processes []*process.Process) (total time.Duration, err error) {
 	return total, err
 }
 
-// used is the processor time that each of the processes has used so far.
+// used returns the processor time that each of the processes has used so far.
 func used(processes []*process.Process) ([]time.Duration, error) {
 	times := make([]time.Duration, len(processes))
 	for i, p := range processes {

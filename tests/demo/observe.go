@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -18,14 +20,15 @@ import (
 
 // sight is the latest state of a workload, as the API server reports it.
 type sight struct {
-	// generation is raised by the API server with each change of the spec, and so with each roll.
-	generation int64
-	revision   string
+	// writes counts how often the pod template was written, and so rolled. The generation does not: that of a Deployment also grows with a write of
+	// its annotations, such as a record.
+	writes             int64
+	template, revision string
 	// pods is the desired number of pods.
 	pods int32
-	// complete is whether the rollout of this generation is complete: all pods are new, and ready.
+	// complete is whether the rollout of this template is complete: all pods are new, and ready.
 	complete bool
-	// patched is when this generation was first seen, and ready when it was first seen complete.
+	// patched is when this template was first seen, and ready when it was first seen complete.
 	patched, ready time.Time
 }
 
@@ -65,9 +68,9 @@ func (o *observer) see(obj any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before, known := o.seen[name]
-	now.patched, now.ready = before.patched, before.ready
-	if !known || before.generation != now.generation {
-		now.patched, now.ready = time.Now(), time.Time{}
+	now.writes, now.patched, now.ready = before.writes, before.patched, before.ready
+	if !known || before.template != now.template {
+		now.writes, now.patched, now.ready = before.writes+1, time.Now(), time.Time{}
 	}
 	if now.complete && now.ready.IsZero() {
 		now.ready = time.Now()
@@ -101,32 +104,41 @@ func (o *observer) until(ctx context.Context, condition func(map[string]sight) b
 	}
 }
 
+// textOf returns a pod template as text, to compare it with.
+func textOf(template *corev1.PodTemplateSpec) string {
+	text, err := json.Marshal(template)
+	if err != nil {
+		panic(err) // It came as JSON.
+	}
+	return string(text)
+}
+
 // look reads a workload. A rollout is complete when `kubectl rollout status` says so.
 func look(obj any) (name string, now sight) {
 	switch w := obj.(type) {
 	case *appsv1.Deployment:
 		pods, status := *w.Spec.Replicas, w.Status
 		return "deployment/" + w.Name, sight{
-			generation: w.Generation, revision: programs.Revision(&w.Spec.Template), pods: pods,
+			template: textOf(&w.Spec.Template), revision: programs.Revision(&w.Spec.Template), pods: pods,
 			complete: status.ObservedGeneration == w.Generation && status.Replicas == pods &&
 				status.UpdatedReplicas == pods && status.AvailableReplicas == pods,
 		}
 	case *appsv1.StatefulSet:
 		pods, status := *w.Spec.Replicas, w.Status
 		return "statefulset/" + w.Name, sight{
-			generation: w.Generation, revision: programs.Revision(&w.Spec.Template), pods: pods,
+			template: textOf(&w.Spec.Template), revision: programs.Revision(&w.Spec.Template), pods: pods,
 			complete: status.ObservedGeneration == w.Generation && status.UpdatedReplicas == pods && status.AvailableReplicas == pods,
 		}
 	case *appsv1.DaemonSet:
 		pods, status := w.Status.DesiredNumberScheduled, w.Status
 		return "daemonset/" + w.Name, sight{
-			generation: w.Generation, revision: programs.Revision(&w.Spec.Template), pods: pods,
+			template: textOf(&w.Spec.Template), revision: programs.Revision(&w.Spec.Template), pods: pods,
 			complete: status.ObservedGeneration == w.Generation && pods > 0 &&
 				status.UpdatedNumberScheduled == pods && status.NumberAvailable == pods,
 		}
 	case *batchv1.CronJob:
 		return "cronjob/" + w.Name, sight{
-			generation: w.Generation, revision: programs.Revision(&w.Spec.JobTemplate.Spec.Template), complete: true,
+			template: textOf(&w.Spec.JobTemplate.Spec.Template), revision: programs.Revision(&w.Spec.JobTemplate.Spec.Template), complete: true,
 		}
 	default:
 		return fmt.Sprintf("%T", obj), sight{}

@@ -23,7 +23,7 @@ const stepTimeout = 90 * time.Second
 const few = 5
 
 // perform runs the step and checks that it had the expected effects and no others. It asks the API server, not the programs: a workload
-// was rolled as often as its generation was raised, and the revision is on its pods.
+// was rolled as often as its pod template was written, and the revision is on its pods.
 func (st step) perform(ctx context.Context, s *stage, out *report) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (st step) awaitRolls(ctx context.Context, s *stage, out *report, start time
 	for len(waiting) > 0 {
 		var now map[string]sight
 		ready := func(name string) bool {
-			return now[name].generation > s.seen[name].generation && !now[name].ready.IsZero()
+			return now[name].writes > s.seen[name].writes && !now[name].ready.IsZero()
 		}
 		err := s.workloads.until(ctx, func(seen map[string]sight) bool {
 			now = seen
@@ -167,7 +167,7 @@ func isReady(pod *corev1.Pod) bool {
 func moved(before, now map[string]sight) map[string]int64 {
 	times := map[string]int64{}
 	for name, sight := range now {
-		if raised := sight.generation - before[name].generation; raised != 0 {
+		if raised := sight.writes - before[name].writes; raised != 0 {
 			times[name] = raised
 		}
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 func TestMovedCountsHowOftenASpecWasChanged(t *testing.T) {
-	before := map[string]sight{"deployment/still": {generation: 1}, "deployment/once": {generation: 1}, "deployment/twice": {generation: 4}}
+	before := map[string]sight{"deployment/still": {writes: 1}, "deployment/once": {writes: 1}, "deployment/twice": {writes: 4}}
 	now := map[string]sight{
-		"deployment/still": {generation: 1}, "deployment/once": {generation: 2}, "deployment/twice": {generation: 6},
-		"deployment/new": {generation: 1},
+		"deployment/still": {writes: 1}, "deployment/once": {writes: 2}, "deployment/twice": {writes: 6},
+		"deployment/new": {writes: 1},
 	}
 	want := map[string]int64{"deployment/once": 1, "deployment/twice": 2, "deployment/new": 1}
 	if diff := cmp.Diff(want, moved(before, now)); diff != "" {
@@ -28,7 +28,7 @@ func TestChangedListsTheSourcesWithLaterEvents(t *testing.T) {
 
 func TestCheckRollsNamesWhatIsWrong(t *testing.T) {
 	st := step{rolls: []string{"deployment/web"}}
-	before := map[string]sight{"deployment/web": {generation: 1}, "deployment/other": {generation: 1}}
+	before := map[string]sight{"deployment/web": {writes: 1}, "deployment/other": {writes: 1}}
 	for _, test := range []struct {
 		name       string
 		web, other int64
@@ -42,7 +42,7 @@ func TestCheckRollsNamesWhatIsWrong(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			now := map[string]sight{"deployment/web": {generation: test.web}, "deployment/other": {generation: test.other}}
+			now := map[string]sight{"deployment/web": {writes: test.web}, "deployment/other": {writes: test.other}}
 			got := ""
 			if err := st.checkRolls(before, now); err != nil {
 				got = err.Error()

@@ -33,14 +33,7 @@ func (b *bench) hasRolledRollout() bool {
 
 // argoScene is the shop with a Rollout, which no controller takes care of.
 func argoScene() scene {
-	scene := shopScene()
-	prepare := scene.prepare
-	scene.prepare = func(b *bench) {
-		prepare(b)
-		b.applyFile("testdata/rollout.yaml")
-		b.args[actuatorAccount] = []string{"--argo-rollouts"}
-	}
-	return scene
+	return shopScene().with("testdata/rollout.yaml", actuatorAccount, "--argo-rollouts")
 }
 
 func TestEachRuleOfArgoRolloutsIsNeeded(t *testing.T) {

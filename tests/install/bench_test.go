@@ -47,8 +47,10 @@ type bench struct {
 	*testing.T
 	workloads
 	custom dynamic.Interface
-	scene  scene
-	env    string
+	// home is the namespace of the accounts and of the Lease.
+	home  string
+	scene scene
+	env   string
 	// dir has the files of the programs, and nats is where the embedded NATS is.
 	dir, nats string
 	// args are the scene's arguments for each program, by account, as in running.
@@ -68,17 +70,18 @@ func newBench(t *testing.T, scene scene, rules map[string][]rbacv1.PolicyRule, e
 	}
 	b := &bench{
 		T: t, workloads: workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)},
-		custom: dynamic.NewForConfigOrDie(plane.Config()), scene: scene, env: env,
+		custom: dynamic.NewForConfigOrDie(plane.Config()), home: plane.Namespace(t), scene: scene, env: env,
 		dir: t.TempDir(), nats: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		args: map[string][]string{}, running: map[string]*programs.Program{},
 	}
 	for account, rules := range rules {
 		object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
-		if _, err := b.kube.CoreV1().ServiceAccounts(b.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := b.kube.CoreV1().ServiceAccounts(b.home).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		b.grant(account, rules)
 	}
+	b.confine(rightsOf(rules[actuatorAccount])["create leases.coordination.k8s.io"])
 	scene.prepare(b)
 	if b.read, err = plane.AuditEnd(); err != nil {
 		t.Fatal(err)
@@ -95,9 +98,40 @@ func (b *bench) grant(account string, rules []rbacv1.PolicyRule) {
 	}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: b.namespace, Name: account}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: b.home, Name: account}},
 	}
 	if _, err := rbac.ClusterRoleBindings().Create(b.Context(), binding, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// confine applies the admission policy for the actuator of the test, and waits until it is in force, if that account may ask.
+func (b *bench) confine(asks bool) {
+	b.Helper()
+	policy, err := programs.ReadPolicy("../../deploy", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := plane.ApplyYAML(b.Context(), strings.NewReader(strings.ReplaceAll(policy, "keyturn-system", b.home))); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		policies, ctx := b.kube.AdmissionregistrationV1(), context.WithoutCancel(b.Context())
+		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, b.home+"-actuator", metav1.DeleteOptions{}); err != nil {
+			b.Error(err)
+		}
+		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, b.home+"-actuator", metav1.DeleteOptions{}); err != nil {
+			b.Error(err)
+		}
+	})
+	if !asks {
+		return
+	}
+	config, err := plane.ServiceAccountConfig(b.Context(), b.home, actuatorAccount)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := programs.AwaitPolicy(b.Context(), kubernetes.NewForConfigOrDie(config), b.home); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -117,7 +151,7 @@ func (b *bench) file(name, content string) string {
 func (b *bench) run() {
 	b.Helper()
 	b.start(actuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded", "--nats-listen", b.nats,
-		"--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--lease-namespace", b.namespace)
+		"--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--lease-namespace", b.home)
 	b.start(watcherAccount, binaries.Watcher, "--nats-url", "nats://"+b.nats,
 		"--fingerprint-key-file", b.file("keys", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"))
 	var err error
@@ -148,7 +182,7 @@ func (b *bench) run() {
 
 func (b *bench) start(account, binary string, args ...string) {
 	b.Helper()
-	kubeconfig, err := plane.ServiceAccountKubeconfig(b.Context(), b.namespace, account)
+	kubeconfig, err := plane.ServiceAccountKubeconfig(b.Context(), b.home, account)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -167,11 +201,11 @@ func (b *bench) requests(account string) []testbed.AuditEntry {
 	}
 	b.read = end
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.User, testbed.ServiceAccountUser(b.namespace, "")) {
+		if strings.HasPrefix(entry.User, testbed.ServiceAccountUser(b.home, "")) {
 			b.seen = append(b.seen, entry)
 		}
 	}
-	return testbed.Requests(b.seen, testbed.ServiceAccountUser(b.namespace, account))
+	return testbed.Requests(b.seen, testbed.ServiceAccountUser(b.home, account))
 }
 
 // answered reports whether the API server has answered an account's request, for which a permission is needed, with a status.
@@ -205,6 +239,6 @@ func (b *bench) hasEvents() bool {
 func (b *bench) leads() bool { return b.running[actuatorAccount].Leads() }
 
 func (b *bench) renews() bool {
-	lease, err := b.kube.CoordinationV1().Leases(b.namespace).Get(b.Context(), "keyturn-actuator", metav1.GetOptions{})
+	lease, err := b.kube.CoordinationV1().Leases(b.home).Get(b.Context(), "keyturn-actuator", metav1.GetOptions{})
 	return err == nil && lease.Spec.RenewTime.After(lease.Spec.AcquireTime.Time)
 }

@@ -22,14 +22,7 @@ func classNeeds() []need {
 
 // classScene is the shop with a SecretProviderClass, which no driver takes care of.
 func classScene() scene {
-	scene := shopScene()
-	prepare := scene.prepare
-	scene.prepare = func(b *bench) {
-		prepare(b)
-		b.applyFile("testdata/secretproviderclass.yaml")
-		b.args[watcherAccount] = append(b.args[watcherAccount], "--sources", "secret,configmap,secretproviderclass")
-	}
-	return scene
+	return shopScene().with("testdata/secretproviderclass.yaml", watcherAccount, "--sources", "secret,configmap,secretproviderclass")
 }
 
 func TestEachRuleOfTheSecretsStoreDriverIsNeeded(t *testing.T) {

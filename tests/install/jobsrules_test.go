@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// jobsNeeds has a row for each right of deploy/components/jobs.
+// jobsNeeds returns a row for each right of deploy/components/jobs.
 func jobsNeeds() []need {
 	const resource = "jobs.batch"
 	return append(reads(actuatorAccount, resource, "a Job is made anew", (*bench).hasRecreatedJob), []need{
@@ -61,16 +61,9 @@ func (b *bench) hasStartedJob() bool {
 	})
 }
 
-// jobsScene is the shop with testdata/jobs.yaml.
+// jobsScene returns the shop with testdata/jobs.yaml.
 func jobsScene() scene {
-	scene := shopScene()
-	prepare := scene.prepare
-	scene.prepare = func(b *bench) {
-		prepare(b)
-		b.applyFile("testdata/jobs.yaml")
-		b.args[actuatorAccount] = []string{"--start-cronjobs", "--recreate-jobs"}
-	}
-	return scene
+	return shopScene().with("testdata/jobs.yaml", actuatorAccount, "--start-cronjobs", "--recreate-jobs")
 }
 
 func TestEachRuleOfJobsIsNeeded(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -17,10 +18,13 @@ func (k *kubelet) environment(pod *corev1.Pod, container corev1.Container) map[s
 	k.Helper()
 	env := map[string]string{}
 	for _, from := range container.EnvFrom {
-		if from.ConfigMapRef == nil {
-			k.Fatalf("%s reads variables from what is no ConfigMap", pod.Name)
+		if from.ConfigMapRef != nil {
+			maps.Copy(env, k.configMap(from.ConfigMapRef.Name))
+			continue
 		}
-		maps.Copy(env, k.configMap(from.ConfigMapRef.Name))
+		for name, value := range k.optionalSecret(from.SecretRef) {
+			env[name] = string(value)
+		}
 	}
 	for _, variable := range container.Env {
 		value := reference.ReplaceAllStringFunc(variable.Value, func(ref string) string { return env[ref[2:len(ref)-1]] })
@@ -57,6 +61,19 @@ func (k *kubelet) secret(name string) map[string][]byte {
 	k.Helper()
 	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
 	if err != nil {
+		k.Fatal(err)
+	}
+	return secret.Data
+}
+
+// optionalSecret returns what a Secret has, if there is one, and fails if it must be there.
+func (k *kubelet) optionalSecret(from *corev1.SecretEnvSource) map[string][]byte {
+	k.Helper()
+	if from == nil || from.Optional == nil || !*from.Optional {
+		k.Fatalf("variables come from %v, want a Secret that need not be there", from)
+	}
+	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(k.Context(), from.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		k.Fatal(err)
 	}
 	return secret.Data

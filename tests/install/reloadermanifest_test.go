@@ -77,7 +77,7 @@ func TestReloadersManifestNeedsOnlyTheImage(t *testing.T) {
 	}
 }
 
-// reloadersPod is that of the Deployment, as soon as there is one.
+// reloadersPod returns that of the Deployment, as soon as there is one.
 func (i *installation) reloadersPod() *corev1.Pod {
 	i.Helper()
 	var pods []corev1.Pod

@@ -23,15 +23,7 @@ const metaInfo = "reloader-meta-info"
 // TestHelmInstallsKeyturnWithTheValuesOfReloader installs the chart in the namespace of Reloader, with its values.
 func TestHelmInstallsKeyturnWithTheValuesOfReloader(t *testing.T) {
 	r := newRelease(t)
-	r.prepare()
-	r.write("one")
-	shop, err := os.ReadFile("testdata/reloader-shop.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(string(shop), "NAMESPACE", r.namespace))); err != nil {
-		t.Fatal(err)
-	}
+	r.applyShopOfReloader()
 	r.volume()
 	theirs := r.leaveMetaInfo()
 	install := slices.Concat([]string{"install", "keyturn", chart, "--values", "testdata/reloader-values.yaml"}, operatorsValues, untilReady)
@@ -49,6 +41,20 @@ func TestHelmInstallsKeyturnWithTheValuesOfReloader(t *testing.T) {
 		r.helm("uninstall", "keyturn")
 		testkit.Await(t, "the ConfigMap is gone", func(context.Context) bool { return r.metaInfo() == nil })
 	})
+}
+
+// applyShopOfReloader makes the workloads of somebody who has Reloader, and what they read.
+func (r *release) applyShopOfReloader() {
+	r.Helper()
+	r.prepare()
+	r.write("one")
+	shop, err := os.ReadFile("testdata/reloader-shop.yaml")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(shop), "NAMESPACE", r.namespace))); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // rollsAsReloader changes a ConfigMap and a Secret that the values ignore.

@@ -97,6 +97,17 @@ func shopScene() scene {
 	}
 }
 
+// with is the scene with the objects of a file, and with arguments for the program that has an account.
+func (s scene) with(file, account string, args ...string) scene {
+	prepare := s.prepare
+	s.prepare = func(b *bench) {
+		prepare(b)
+		b.applyFile(file)
+		b.args[account] = append(b.args[account], args...)
+	}
+	return s
+}
+
 func TestEachRuleIsNeeded(t *testing.T) {
 	eachIsNeeded(t, shopScene(), needs(), rulesOf(t, "base/rbac.yaml"))
 }

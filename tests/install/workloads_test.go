@@ -40,10 +40,16 @@ func shop(t *testing.T, namespace string) string {
 // is created after the pods would count as a change.
 func (w workloads) prepare() {
 	w.t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	if _, err := w.kube.CoreV1().Namespaces().Create(w.t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		w.t.Fatal(err)
-	}
+	namespaces, namespace := w.kube.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	// That of an earlier test may still be on its way out: Flux waits for that, and then for a namespace that nobody makes.
+	testkit.Await(w.t, "there is a namespace "+w.namespace, func(ctx context.Context) bool {
+		_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err == nil
+		}
+		found, err := namespaces.Get(ctx, w.namespace, metav1.GetOptions{})
+		return err == nil && found.DeletionTimestamp == nil
+	})
 	w.secret("db", "one")
 	w.configMap("app", "one")
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -20,7 +19,7 @@ import (
 func TestMetricsAndProbesAreServedAtOneAddress(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.start("--enable-pprof", "--pprof-addr", "127.0.0.1:0")
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	testkit.Await(t, "the roll is counted", func(ctx context.Context) bool {
@@ -91,7 +90,7 @@ func TestTheKubeconfigOfTheEnvironmentIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.startWith([]string{"KUBECONFIG=" + kubeconfig}, "--kubeconfig=", "--namespaces", r.namespace)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 }

@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
 func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
@@ -52,7 +50,7 @@ func TestAChangeRightAfterTheCreationRolls(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.rolls("web", func() {
 		r.secret("db", map[string]string{"password": "two"})
 		if err := r.program.Resume(); err != nil {

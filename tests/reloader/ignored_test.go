@@ -3,10 +3,6 @@ package reloader
 import (
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
 // reloadersClusterRole is reloadersRole for all namespaces, as the chart makes it by default. There is no permission to see the namespaces.
@@ -18,7 +14,7 @@ func reloadersClusterRole() string {
 	).Replace(reloadersRole)
 }
 
-// theirs gives an account the permissions of a manifest, and returns its kubeconfig.
+// theirs grants an account the permissions of a manifest, and returns its kubeconfig.
 func (r *rig) theirs(manifest string) string {
 	r.Helper()
 	r.apply(manifest)
@@ -34,7 +30,7 @@ func TestNamespacesAreIgnoredWithoutPermissionToSeeThem(t *testing.T) {
 	kubeconfig := in.theirs(reloadersClusterRole())
 	for _, r := range []*rig{in, out} {
 		r.secret("db", map[string]string{"password": "one"})
-		r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+		r.deploy("web", auto(), readDB)
 	}
 	in.startWith(nil, "--kubeconfig", kubeconfig, "--namespaces-to-ignore", "kube-system,"+out.namespace)
 	in.rolls("web", func() { in.secret("db", map[string]string{"password": "two"}) })

@@ -66,7 +66,7 @@ func TestJobsAreStartedAndMadeAnewUnlessTheyAreIgnored(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t)
 			r.secret("db", map[string]string{"password": "one"})
-			before := r.runJobs(func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+			before := r.runJobs(readDB)
 			r.start("--ignored-workload-types", test.ignored)
 			r.secret("sentinel", map[string]string{"value": "0"})
 			r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })

@@ -11,35 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
-
-// classesBinding gives the account of the command the right to see what the Secrets Store CSI driver mounts.
-const classesBinding = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: reloader-secret-provider-classes}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-watcher-secret-provider-classes}
-subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
-`
-
-// serveClasses has the API server serve the kinds of the Secrets Store CSI driver, and lets the command see them.
-func serveClasses(t *testing.T) {
-	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), build.SecretsStore); err != nil {
-		t.Fatal(err)
-	}
-	component := "../../deploy/components/secret-provider-classes/watcher.yaml"
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), component); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(classesBinding)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // mounts has the pods of a template mount a SecretProviderClass.
 func mounts(template *corev1.PodTemplateSpec, class string) {

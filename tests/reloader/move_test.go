@@ -26,7 +26,7 @@ func newMovers(t *testing.T, strategy string) *movers {
 	t.Helper()
 	m := &movers{newRig(t), strategy}
 	m.secret("db", map[string]string{"password": "one"})
-	m.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	m.deploy("web", auto(), readDB)
 	d := m.deployment("web")
 	meta := metav1.ObjectMeta{Name: "web", Annotations: auto()}
 	_, err := m.client.AppsV1().StatefulSets(m.namespace).Create(t.Context(), &appsv1.StatefulSet{

@@ -2,10 +2,6 @@ package reloader
 
 import (
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
 func TestNamespacesAreScopedAsByReloader(t *testing.T) {
@@ -27,7 +23,7 @@ func TestNamespacesAreScopedAsByReloader(t *testing.T) {
 			in, out := newRig(t), newRig(t)
 			for _, r := range []*rig{in, out} {
 				r.secret("db", map[string]string{"password": "one"})
-				r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+				r.deploy("web", auto(), readDB)
 			}
 			tt.start(in, out)
 			before := out.writes("web")

@@ -62,13 +62,11 @@ func (r *rig) says(text string, times int) {
 	}
 }
 
-func readDB(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") }
-
 func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.startAsReloader(reloadersRole)
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
 	r.says("no permission to watch; listing instead", 5) // once for each kind
@@ -128,7 +126,7 @@ func TestWithoutPermissionForJobsOnlyThoseOfCronJobsAreNotStarted(t *testing.T) 
 	r.secret("db", map[string]string{"password": "one"})
 	before := r.runJobs(readDB)
 	r.startAsReloader(strings.Replace(reloadersRole, jobsRule, "", 1), "--ignored-workload-types", "jobs")
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	testkit.Await(t, "it says what is missing", func(context.Context) bool {
 		return strings.Contains(r.program.Output(), "no job is started: jobs.batch is forbidden")

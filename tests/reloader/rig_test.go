@@ -113,6 +113,9 @@ func (r *rig) configMap(name string, data map[string]string) {
 // auto are the annotations of a workload that rolls on everything that it reads.
 func auto() map[string]string { return map[string]string{"reloader.stakater.com/auto": "true"} }
 
+// readDB has the pods of a template read the Secret db.
+func readDB(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") }
+
 // deploy creates a Deployment that reads what read adds to its template, and waits until its pod is available.
 func (r *rig) deploy(name string, annotations map[string]string, read func(template *corev1.PodTemplateSpec)) {
 	r.Helper()

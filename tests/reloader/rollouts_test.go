@@ -17,33 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-// rolloutsBinding gives the account of the command the right to roll Rollouts.
-const rolloutsBinding = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: reloader-argo-rollouts}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-actuator-argo-rollouts}
-subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
-`
-
-// serveRollouts has the API server serve Rollouts, and lets the command roll them.
-func serveRollouts(t *testing.T) {
-	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../../deploy/components/argo-rollouts/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(rolloutsBinding)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
 	serveRollouts(t)

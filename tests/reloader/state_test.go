@@ -54,7 +54,7 @@ func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
 func TestAChangeMadeWhileItIsDownIsFoundAtTheStart(t *testing.T) {
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.start()
 	r.stop()
 	r.secret("db", map[string]string{"password": "two"})

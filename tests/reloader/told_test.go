@@ -7,10 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
 // listen returns the address of a service that passes on the bodies that it gets.
@@ -41,7 +37,7 @@ func TestAnAlertIsSentForARoll(t *testing.T) {
 	url, bodies := listen(t)
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.startWith([]string{"ALERT_ON_RELOAD=true", "ALERT_SINK=slack", "ALERT_WEBHOOK_URL=" + url}, "--namespaces", r.namespace)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	if body := r.receives(bodies); !strings.Contains(body, "web") || !strings.Contains(body, "db") || strings.Contains(body, "two") {
@@ -53,7 +49,7 @@ func TestAWebhookIsCalledInsteadOfARoll(t *testing.T) {
 	url, bodies := listen(t)
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
-	r.deploy("web", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "db") })
+	r.deploy("web", auto(), readDB)
 	r.start("--webhook-url", url)
 	before := r.writes("web")
 	r.secret("db", map[string]string{"password": "two"})

@@ -1,0 +1,110 @@
+package install
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// inline is a command in the text of a page.
+var inline = regexp.MustCompile("`((?:helm|kubectl) [^`]+)`")
+
+// commands are those of a page of docs. A shell runs them as the cluster's admin, in a folder of their own that has deploy.
+type commands struct {
+	*release
+	dir string
+	// left are those that were not run yet, in the order of the page.
+	left []string
+}
+
+// newCommands reads the commands of a page: the lines that begin with the name of a program, with those that they go on in, and those in its text.
+func newCommands(r *release, page string) *commands {
+	r.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		r.Fatal(err)
+	}
+	c := &commands{release: r, dir: r.TempDir()}
+	for line := range strings.Lines(strings.ReplaceAll(string(content), "\\\n", "")) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "helm ") || strings.HasPrefix(line, "kubectl ") {
+			c.left = append(c.left, line)
+		}
+		for _, match := range inline.FindAllStringSubmatch(line, -1) {
+			c.left = append(c.left, match[1])
+		}
+	}
+	c.link("deploy", "../../deploy")
+	return c
+}
+
+// link makes a path known in the folder that the commands run in.
+func (c *commands) link(name, path string) {
+	c.Helper()
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = os.Symlink(path, filepath.Join(c.dir, name))
+	}
+	if err := errors.Join(err, testbed.Inputs(path)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// next takes the first command that is left and begins so.
+func (c *commands) next(beginning string) string {
+	c.Helper()
+	at := slices.IndexFunc(c.left, func(command string) bool { return strings.HasPrefix(command, beginning) })
+	if at < 0 {
+		c.Fatalf("the page has no further command %q; left are %q", beginning, c.left)
+	}
+	command := c.left[at]
+	c.left = slices.Delete(c.left, at, at+1)
+	return command
+}
+
+// run runs the first command that is left and begins so, which must succeed.
+func (c *commands) run(beginning string) {
+	c.Helper()
+	c.shell(c.next(beginning))
+}
+
+func (c *commands) shell(command string) {
+	c.Helper()
+	kubectl, err := build.Binary(c.Context(), os.Stderr, build.Kubectl)
+	if err != nil {
+		c.Fatal(err)
+	}
+	cmd := exec.CommandContext(c.Context(), "sh", "-c", command)
+	cmd.Dir = c.dir
+	cmd.Env = []string{
+		"PATH=" + filepath.Dir(c.binary) + ":" + filepath.Dir(kubectl), "HOME=" + c.home, "KUBECONFIG=" + plane.Kubeconfig(),
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// inPod takes the first command that is left and begins so, a kubectl exec, and returns what it runs in the pod, with each flag in one word.
+func (c *commands) inPod(beginning string) []string {
+	c.Helper()
+	_, command, found := strings.Cut(c.next(beginning), " -- ")
+	if !found {
+		c.Fatalf("%q is no kubectl exec", beginning)
+	}
+	var words []string
+	for word := range strings.FieldsSeq(command) {
+		if last := len(words) - 1; last >= 0 && strings.HasPrefix(words[last], "--") && !strings.HasPrefix(word, "-") {
+			words[last] += "=" + word
+			continue
+		}
+		words = append(words, word)
+	}
+	return words
+}

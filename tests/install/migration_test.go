@@ -1,0 +1,101 @@
+package install
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// TestTheCommandsOfTheMigrationFromReloaderWork runs every command of docs/migrate-from-reloader.md. What is not as there: a release with
+// Reloader's values stands in for Reloader, whose program does not run; and there is no kubelet that kubectl could reach, so what it executes in
+// a pod runs as the rest of the pod does.
+func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
+	r := newRelease(t)
+	r.applyShopOfReloader()
+	r.volume()
+	c := newCommands(r, "../../docs/migrate-from-reloader.md")
+	c.link("stakater", "testdata/stakater")
+	c.link("set.yaml", "testdata/reloader-values.yaml")
+	c.shell("helm install reloader stakater/reloader -n reloader --create-namespace --wait -f set.yaml --set reloader.syncAfterRestart=true")
+	r.kubelet.further = []string{"127.0.0.1:4222", r.kubelet.nats}
+
+	r.part("Keyturn is installed with the values of Reloader, and runs dry", func() {
+		c.run("helm get values reloader")
+		c.run("helm install keyturn")
+		r.awaitPods()
+		r.start()
+		before := r.revisions()
+		r.write("two")
+		r.compares(c.inPod("kubectl -n keyturn-system exec keyturn-actuator-0 -- actuator compare"))
+		r.untouched(before, "web", "api")
+	})
+	r.part("it rolls after an upgrade", func() {
+		c.run("helm upgrade keyturn")
+		r.stop()
+		r.actuator, r.watcher = r.kubelet.runReady("actuator"), r.kubelet.runReady("watcher")
+		before := r.revisions()
+		r.write("three")
+		r.rolled(before, "web", "api")
+	})
+	stop := c.next("kubectl -n reloader scale")
+	r.part("Reloader is stopped", func() {
+		c.shell(stop)
+		r.awaitReloader("no replica", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 0 && d.Status.Replicas == 0 })
+	})
+	r.part("Reloader is back", func() {
+		c.run("kubectl -n reloader scale")
+		r.awaitReloader("a replica that syncs", syncs("true"))
+	})
+	r.part("Reloader is back in the other way", func() {
+		c.shell(stop)
+		c.run("helm upgrade reloader")
+		r.awaitReloader("a replica that does not sync", syncs("false"))
+	})
+	r.part("Keyturn is uninstalled", func() {
+		r.stop()
+		c.run("helm uninstall keyturn")
+	})
+	r.part("Reloader is uninstalled", func() { c.run("helm uninstall reloader") })
+	if len(c.left) > 0 {
+		t.Errorf("commands of the page that were not run: %q", c.left)
+	}
+}
+
+// syncs reports whether a Deployment has a ready replica of Reloader with that value of syncAfterRestart.
+func syncs(value string) func(*appsv1.Deployment) bool {
+	return func(d *appsv1.Deployment) bool {
+		now := d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 1 && d.Status.ReadyReplicas == 1
+		return now && d.Spec.Template.Spec.Containers[0].Args[0] == "--sync-after-restart="+value
+	}
+}
+
+// compares waits until a comparison says that Keyturn alone would have rolled what Reloader's stand-in has not.
+func (r *release) compares(command []string) {
+	r.Helper()
+	testkit.Await(r.T, "compare has both workloads", func(context.Context) bool {
+		out := r.kubelet.exec("actuator", command...)
+		return strings.Contains(out, "deployment/web") && strings.Contains(out, "deployment/api") && strings.Contains(out, "keyturn only")
+	})
+}
+
+// awaitPods waits until each program has its pod.
+func (r *release) awaitPods() {
+	r.Helper()
+	for _, program := range []string{"keys", "actuator", "watcher"} {
+		testkit.Await(r.T, "there is a pod of "+program, func(context.Context) bool { return len(r.kubelet.pods(program)) == 1 })
+	}
+}
+
+// awaitReloader waits until the Deployment of Reloader is as asked.
+func (r *release) awaitReloader(what string, is func(*appsv1.Deployment) bool) {
+	r.Helper()
+	testkit.Await(r.T, "Reloader has "+what, func(ctx context.Context) bool {
+		deployment, err := r.kube.AppsV1().Deployments("reloader").Get(ctx, "reloader-reloader", metav1.GetOptions{})
+		return err == nil && is(deployment)
+	})
+}

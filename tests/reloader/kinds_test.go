@@ -1,0 +1,44 @@
+package reloader
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// roleBinding binds the account of the command to the ClusterRole ROLE.
+const roleBinding = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reloader-ROLE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ROLE}
+subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
+`
+
+// serveRollouts has the API server serve Rollouts, and lets the command roll them.
+func serveRollouts(t *testing.T) {
+	t.Helper()
+	serve(t, build.ArgoRollouts, "argo-rollouts/rbac.yaml", "keyturn-actuator-argo-rollouts")
+}
+
+// serveClasses has the API server serve the kinds of the Secrets Store CSI driver, and lets the command see them.
+func serveClasses(t *testing.T) {
+	t.Helper()
+	serve(t, build.SecretsStore, "secret-provider-classes/watcher.yaml", "keyturn-watcher-secret-provider-classes")
+}
+
+// serve has the API server serve the kinds of an operator, and grants the command the role that a component in deploy has for them.
+func serve(t *testing.T, operator, component, role string) {
+	t.Helper()
+	if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../../deploy/components/"+component); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(roleBinding, "ROLE", role))); err != nil {
+		t.Fatal(err)
+	}
+}
