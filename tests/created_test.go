@@ -1,9 +1,7 @@
 package tests
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -138,17 +136,12 @@ func TestSourcesThatAreCreatedWhileTheWatcherIsDownRollWhoDidNotWaitForThem(t *t
 
 func TestAFirstInstallationRollsWhoStartedBeforeItsSourcesWereCreated(t *testing.T) {
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	// The times of the API server are precise to a second.
-	nextSecond := func() {
-		now := time.Now().Unix()
-		r.eventually("a second has passed", func(context.Context) bool { return time.Now().Unix() > now+1 })
-	}
 	r.createSources("early-")
 	r.placeFence()
-	nextSecond()
+	r.awaitLaterSecond()
 	r.createOptional("early-")
 	late := r.createOptional("late-")
-	nextSecond()
+	r.awaitLaterSecond()
 	r.createSources("late-")
 	r.rolls("Keyturn is installed", late, r.start)
 	r.rollsNothing("both programs start once more", func() {

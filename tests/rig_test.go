@@ -182,3 +182,10 @@ func (r *rig) eventually(what string, condition func(context.Context) bool) {
 	r.Helper()
 	testkit.Await(r.T, what, condition)
 }
+
+// awaitLaterSecond waits until what is written next has a later time than what was written before: those of the API server are precise to a second.
+func (r *rig) awaitLaterSecond() {
+	r.Helper()
+	now := time.Now().Unix()
+	r.eventually("a second has passed", func(context.Context) bool { return time.Now().Unix() > now+1 })
+}
