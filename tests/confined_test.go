@@ -48,20 +48,20 @@ var (
 
 // confined has accounts of its own with all rights of deploy that are about workloads, and objects that they may patch.
 type confined struct {
-	*testing.T
+	testing.TB
 	// system is the namespace of the accounts, and namespace that of the workloads. In labeled nothing may be changed.
 	system, namespace, labeled string
 	admin, actuator, watcher   dynamic.Interface
 }
 
-func newConfined(t *testing.T) *confined {
+func newConfined(t testing.TB) *confined {
 	t.Helper()
 	for _, operator := range []string{build.ArgoRollouts, build.ExternalSecrets} {
 		if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := &confined{T: t, system: plane.Namespace(t), namespace: plane.Namespace(t), labeled: plane.Namespace(t)}
+	c := &confined{TB: t, system: plane.Namespace(t), namespace: plane.Namespace(t), labeled: plane.Namespace(t)}
 	c.admin = dynamic.NewForConfigOrDie(plane.Config())
 	for _, file := range []string{
 		"base/rbac.yaml", "components/argo-rollouts/rbac.yaml", "components/jobs/rbac.yaml", "components/secret-stores/actuator.yaml",
@@ -95,12 +95,21 @@ func (c *confined) apply(manifest string) {
 // confine applies the policy, for a strategy of Reloader or none, and waits until it is in force. Each pair of further texts is replaced in it.
 func (c *confined) confine(strategy string, replace ...string) {
 	c.Helper()
+	c.Cleanup(c.enforce(strategy, replace...))
+}
+
+// enforce is confine until the function that it returns is called.
+func (c *confined) enforce(strategy string, replace ...string) (remove func()) {
+	c.Helper()
 	policy, err := programs.ReadPolicy("../deploy", strategy)
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.apply(c.own(strings.NewReplacer(replace...).Replace(policy)))
-	c.Cleanup(func() {
+	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
+		c.Fatal(err)
+	}
+	return func() {
 		policies := kubernetes.NewForConfigOrDie(plane.Config()).AdmissionregistrationV1()
 		ctx := context.WithoutCancel(c.Context())
 		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
@@ -109,9 +118,6 @@ func (c *confined) confine(strategy string, replace ...string) {
 		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
 			c.Error(err)
 		}
-	})
-	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
-		c.Fatal(err)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestEverythingInDeployIsAdmittedAsRestricted(t *testing.T) {
 }
 
 // overlays returns a folder for each kustomization in deploy, by name. A component is added to deploy/base, or to the kustomization
-// that it is for.
+// that it is for, and transformers are too.
 func overlays(t *testing.T) map[string]string {
 	t.Helper()
 	overlays := map[string]string{}
@@ -80,7 +80,11 @@ func overlays(t *testing.T) map[string]string {
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(string(content), "kind: Component") {
+		field := "components"
+		switch {
+		case name == "namespace":
+			field = "namespace: test\ntransformers"
+		case !strings.Contains(string(content), "kind: Component"):
 			overlays[name] = filepath.Dir(path)
 			return nil
 		}
@@ -93,7 +97,7 @@ func overlays(t *testing.T) map[string]string {
 		if err := os.Mkdir(overlay, 0o750); err != nil {
 			return err
 		}
-		content = fmt.Appendf(nil, "resources: [../deploy/%s]\ncomponents: [../deploy/%s]\n", base, name)
+		content = fmt.Appendf(nil, "resources: [../deploy/%s]\n%s: [../deploy/%s]\n", base, field, name)
 		return os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), content, 0o600)
 	})
 	if err != nil {

@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// annotate is a patch of an annotation AT some metadata, of a number of bytes.
+func annotate(at, name string, size int) string {
+	return fmt.Sprintf(`{op: add, path: %s/annotations/%s, value: %s}`, at, strings.ReplaceAll(name, "/", "~1"), strings.Repeat("x", size))
+}
+
+// Annotations of an object may have 256 KiB. Whoever fills them keeps everybody else from writing any.
+func TestTheActuatorsTokenLeavesRoomForOthersAnnotations(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	c.confine("annotations")
+	const kinds = 5 // of which a record may have those that only patterns match, each of 32 KiB
+	tests := []struct {
+		name       string
+		operations string
+		refused    bool
+	}{
+		{"the greatest record of what patterns match", annotate("/metadata", "keyturn.dev/rolled", kinds<<15), false},
+		{"a record that leaves no room", annotate("/metadata", "keyturn.dev/rolled", 192<<10+1), true},
+		{
+			"two records that leave no room together",
+			annotate("/metadata", "keyturn.dev/rolled", 160<<10) + "," + annotate("/metadata", "keyturn.dev/reverted", 40<<10), true,
+		},
+		{"the longest cause, with a path, keys and what is behind it", annotate("TEMPLATE/metadata", "keyturn.dev/cause", 5<<10), false},
+		{"a cause that is a book", annotate("TEMPLATE/metadata", "keyturn.dev/cause", 8<<10+1), true},
+		{"a revision that is a book", annotate("TEMPLATE/metadata", "keyturn.dev/revision", 8<<10+1), true},
+		{"a marker that is a book", annotate("TEMPLATE/metadata", "reloader.stakater.com/last-reloaded-from", 8<<10+1), true},
+		{"a time that is a book", annotate("/metadata", "deployment.reloader.stakater.com/paused-at", 8<<10+1), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if err := c.patch(c.namespace, deployment, tt.operations); c.refused(err) != tt.refused || err != nil && !tt.refused {
+				t.Errorf("got %v, want refused %v", err, tt.refused)
+			}
+		})
+	}
+	if err := c.patch(c.namespace, externalOf, annotate("/metadata", "external-secrets.io/force-sync", 8<<10+1)); !c.refused(err) {
+		t.Errorf("a sync that is a book: got %v, want that the policy refuses it", err)
+	}
+}
+
+// update changes an object as the actuator, in a dry run.
+func (c *confined) update(namespace string, resource schema.GroupVersionResource, name string, change func(*unstructured.Unstructured)) error {
+	c.Helper()
+	object, err := c.admin.Resource(resource).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	change(object)
+	_, err = c.actuator.Resource(resource).Namespace(namespace).Update(c.Context(), object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func TestTheActuatorsTokenWritesOfItsLeaseWhatAnElectionDoes(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	own := c.system + "-actuator"
+	c.apply("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: " + own + ", namespace: " + c.system + "}\n" +
+		"spec: {holderIdentity: them, leaseDurationSeconds: 7}\n")
+	set := func(value any, fields ...string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(o.Object, value, fields...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	tests := []struct {
+		name    string
+		change  func(*unstructured.Unstructured)
+		refused bool
+	}{
+		{"takes it", set("us", "spec", "holderIdentity"), false},
+		{"renews it", set("2026-11-23T00:00:00.000000Z", "spec", "renewTime"), false},
+		{"counts", set(int64(3), "spec", "leaseTransitions"), false},
+		{"adds a label", set("b", "metadata", "labels", "a"), true},
+		{"adds an annotation", set("b", "metadata", "annotations", "a"), true},
+		{"adds a finalizer", set([]any{"example.org/a"}, "metadata", "finalizers"), true},
+	}
+	for _, tt := range tests {
+		if err := c.update(c.system, leases, own, tt.change); err != nil && !c.refused(err) {
+			t.Errorf("without the policy who %s: %v", tt.name, err)
+		}
+	}
+	c.confine("")
+	for _, tt := range tests {
+		t.Run("who "+tt.name, func(t *testing.T) {
+			if err := c.update(c.system, leases, own, tt.change); c.refused(err) != tt.refused || err != nil && !tt.refused {
+				t.Errorf("got %v, want refused %v", err, tt.refused)
+			}
+		})
+	}
+}
+
+// Other programs act on Events: whoever forges one speaks for a kubelet, or for a controller.
+func TestTheActuatorsTokenWritesNoEventsOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	kinds := schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	const form = "apiVersion: v1\nkind: Event\nmetadata: {generateName: web.%s}\ninvolvedObject: {%s}\nreason: Rolled\nmessage: m\n" +
+		"type: Normal\nsource: {component: %s}\nreportingComponent: %s\nfirstTimestamp: '2026-11-23T00:00:00Z'\n" +
+		"lastTimestamp: '2026-11-23T00:00:00Z'\ncount: 1\n%s"
+	about := "apiVersion: apps/v1, kind: Deployment, name: web, namespace: " + c.namespace
+	node := "apiVersion: v1, kind: Node, name: a, namespace: " + c.namespace
+	tests := []struct {
+		name, event string
+		refused     bool
+	}{
+		{"Keyturn's", fmt.Sprintf(form, ", annotations: {keyturn.dev/traceparent: x}", about, "keyturn", "keyturn.dev/actuator", ""), false},
+		{"of a kubelet", fmt.Sprintf(form, "", about, "kubelet", "kubelet", ""), true},
+		{"of a kubelet beside Keyturn's name", fmt.Sprintf(form, "", about, "kubelet", "keyturn.dev/actuator", ""), true},
+		{"of a controller beside Keyturn's name", fmt.Sprintf(form, "", about, "keyturn", "deployment-controller", ""), true},
+		{"about a node", fmt.Sprintf(form, "", node, "keyturn", "keyturn.dev/actuator", ""), true},
+		{"with a label", fmt.Sprintf(form, ", labels: {a: b}", about, "keyturn", "keyturn.dev/actuator", ""), true},
+		{"with an annotation", fmt.Sprintf(form, ", annotations: {a: b}", about, "keyturn", "keyturn.dev/actuator", ""), true},
+		{"with a related object", fmt.Sprintf(form, "", about, "keyturn", "keyturn.dev/actuator", "related: {kind: Pod, name: a}\n"), true},
+	}
+	for _, tt := range tests {
+		if err := c.create(c.namespace, kinds, tt.event); err != nil {
+			t.Errorf("without the policy an Event %s: %v", tt.name, err)
+		}
+	}
+	c.confine("")
+	for _, tt := range tests {
+		t.Run("an Event "+tt.name, func(t *testing.T) {
+			if err := c.create(c.namespace, kinds, tt.event); c.refused(err) != tt.refused || err != nil && !tt.refused {
+				t.Errorf("got %v, want refused %v", err, tt.refused)
+			}
+		})
+	}
+}
+
+// The operator makes a new password whenever such an ExternalSecret is synced.
+func TestTheActuatorsTokenHasNoPasswordMade(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	generated := "dataFrom: [{sourceRef: {generatorRef: {apiVersion: generators.external-secrets.io/v1alpha1, kind: Password, name: a}}}]"
+	c.apply("apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: generated, namespace: " + c.namespace +
+		", annotations: {owner: shop}}\nspec: {refreshInterval: 0s, " + generated + "}\n---\n" +
+		"apiVersion: external-secrets.io/v1\nkind: ClusterExternalSecret\nmetadata: {name: " + c.system + "-generated, annotations: {owner: shop}}\n" +
+		"spec: {externalSecretSpec: {refreshInterval: 0s, " + generated + "}}\n")
+	one := target{externalOf.resource, "generated", ""}
+	each := target{externalOf.resource.GroupVersion().WithResource("clusterexternalsecrets"), c.system + "-generated", ""}
+	const sync = `{op: add, path: /metadata/annotations/external-secrets.io~1force-sync, value: x}`
+	c.confine("")
+	if err := c.patch(c.namespace, one, sync); !c.refused(err) {
+		t.Errorf("a sync of an ExternalSecret with a generator: got %v, want that the policy refuses it", err)
+	}
+	if err := c.patch(metav1.NamespaceNone, each, sync); !c.refused(err) {
+		t.Errorf("a sync of a ClusterExternalSecret with a generator: got %v, want that the policy refuses it", err)
+	}
+}
