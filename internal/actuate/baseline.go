@@ -2,34 +2,40 @@ package actuate
 
 import (
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// baselines keeps the last event of each source that concerns a workload, to compare the next one with.
-type baselines map[events.Source]events.Change
+// baselines keeps the last event that was taken of each source that concerns a workload, to compare the next one with.
+type baselines map[events.Source]baseline
 
-// isEarlier reports whether a change is an earlier one of the same object than another. A redelivery may come after a later event: the server
-// that sends it may not know of that yet.
-func isEarlier(change, than events.Change) bool {
-	return change.UID == than.UID && workload.Newer(than.ResourceVersion, change.ResourceVersion)
+// baseline is an event that was taken.
+type baseline struct {
+	change events.Change
+	at     position
+	// void says that the event does not tell what the pods have.
+	void bool
+}
+
+// isLate reports whether a later event of the source was taken.
+func (b baselines) isLate(delivery *events.Delivery) bool {
+	last, ok := b[delivery.Change.Source]
+	return ok && positionOf(delivery).isBefore(last.at)
 }
 
 // next returns the event of the source before this one, nil if it is not known, and keeps this one if relevant. A redelivered
 // event says nothing about the content before it; a deletion or an ignored source says nothing about what the pods run.
-func (b baselines) next(change events.Change, relevant bool) *events.Change {
+func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change {
+	change := delivery.Change
 	before, ok := b[change.Source]
-	if ok && isEarlier(change, before) {
-		return nil
-	}
-	if !relevant || change.Ignore || change.Verb == events.VerbDeleted {
+	if !relevant {
 		delete(b, change.Source)
 		return nil
 	}
-	b[change.Source] = change
-	if !ok || before.ID() == change.ID() {
+	void := change.Ignore || change.Verb == events.VerbDeleted
+	b[change.Source] = baseline{change: change, at: positionOf(delivery), void: void}
+	if !ok || before.void || void || before.change.ID() == change.ID() {
 		return nil
 	}
-	return &before
+	return &before.change
 }
 
 // isDecided reports whether the last event of a source, as read from the stream, is decided for a workload without pending changes: it was taken,
@@ -39,8 +45,22 @@ func (b baselines) isDecided(change events.Change, acked bool) bool {
 	if !ok {
 		return acked
 	}
-	return last.ID() == change.ID()
+	return last.change.ID() == change.ID()
 }
 
-// forget drops a source: what comes next must not be compared with content that a workload never got.
-func (b baselines) forget(source events.Source) { delete(b, source) }
+// forget has the next event of a source not be compared with content that a workload never got.
+func (b baselines) forget(source events.Source) {
+	if last, ok := b[source]; ok {
+		last.void = true
+		b[source] = last
+	}
+}
+
+// prune drops the sources that concern no workload any more.
+func (b baselines) prune(concerns func(events.Source) bool) {
+	for source := range b {
+		if !concerns(source) {
+			delete(b, source)
+		}
+	}
+}

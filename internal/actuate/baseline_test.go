@@ -2,9 +2,16 @@ package actuate
 
 import (
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// storedAt is an event that the stream stored as the one of a sequence.
+func storedAt(seq uint64, change events.Change) *events.Delivery {
+	return &events.Delivery{Change: change, Seq: seq, StoredAt: written.Add(time.Duration(seq) * time.Second)}
+}
 
 func TestTheBaselineIsTheEventBefore(t *testing.T) {
 	at := func(version string, mutate func(*events.Change)) events.Change {
@@ -27,7 +34,6 @@ func TestTheBaselineIsTheEventBefore(t *testing.T) {
 		{name: "the first event has none", now: at("100", nil)},
 		{name: "a later one has the one before", before: []events.Change{at("90", nil), at("95", nil)}, now: at("100", nil), want: "95"},
 		{name: "one that comes again has none", before: []events.Change{at("90", nil), at("100", nil)}, now: at("100", nil)},
-		{name: "one that comes late has none", before: []events.Change{at("90", nil), at("110", nil)}, now: at("100", nil)},
 		{name: "the events of other sources do not count", before: []events.Change{at("90", another)}, now: at("100", nil)},
 		{name: "a deletion says nothing of what the pods have", before: []events.Change{at("90", nil), at("95", deleted)}, now: at("100", nil)},
 		{name: "nor does what was ignored", before: []events.Change{at("90", nil), at("95", ignored)}, now: at("100", nil)},
@@ -35,11 +41,11 @@ func TestTheBaselineIsTheEventBefore(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			known := make(baselines)
-			for _, change := range test.before {
-				known.next(change, true)
+			for i, change := range test.before {
+				known.next(storedAt(uint64(i+1), change), true)
 			}
 			got := ""
-			if from := known.next(test.now, true); from != nil {
+			if from := known.next(storedAt(10, test.now), true); from != nil {
 				got = from.ResourceVersion
 			}
 			if got != test.want {
@@ -47,20 +53,45 @@ func TestTheBaselineIsTheEventBefore(t *testing.T) {
 			}
 		})
 	}
-	t.Run("one that comes late is not what the next is compared with", func(t *testing.T) {
-		known := make(baselines)
-		for _, version := range []string{"90", "110", "100"} {
-			known.next(at(version, nil), true)
-		}
-		if from := known.next(at("120", nil), true); from == nil || from.ResourceVersion != "110" {
-			t.Errorf("got %v, want the event at 110", from)
-		}
-	})
 	t.Run("nothing is kept of a source that concerns no workload", func(t *testing.T) {
 		known := make(baselines)
-		known.next(at("90", nil), true)
-		if from := known.next(at("95", nil), false); from != nil || len(known) != 0 {
+		known.next(storedAt(1, at("90", nil)), true)
+		if from := known.next(storedAt(2, at("95", nil)), false); from != nil || len(known) != 0 {
 			t.Errorf("got %v, and %d events are kept", from, len(known))
 		}
 	})
+	t.Run("one that a workload never got is not what the next is compared with", func(t *testing.T) {
+		known := make(baselines)
+		known.next(storedAt(1, at("90", nil)), true)
+		known.forget(db)
+		if from := known.next(storedAt(2, at("95", nil)), true); from != nil {
+			t.Errorf("got the event at %q, want none", from.ResourceVersion)
+		}
+		if !known.isLate(storedAt(1, at("90", nil))) {
+			t.Error("the event before comes late, and counts as the last")
+		}
+	})
+}
+
+func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
+	reader := workloadOf(t, "auto", wholeDB, nil)
+	pattern := workloadOf(t, "configmap/team-*", workload.Reference{Kind: events.KindConfigMap, Name: "app"}, named("pattern", nil))
+	l := loopOf(t, testOptions(), reader, pattern)
+	team := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "team-a"}
+	for i, source := range []events.Source{db, team} {
+		l.intake.take(t.Context(), storedAt(uint64(i+1), changeOf(func(c *events.Change) { c.Source = source })))
+	}
+	steps := []struct {
+		gone *workload.Workload
+		want int
+	}{{nil, 2}, {reader, 1}, {pattern, 0}}
+	for i, step := range steps {
+		if step.gone != nil {
+			l.intake.index.forget(step.gone.Key(), step.gone.ID.UID)
+		}
+		l.intake.prune()
+		if got := len(l.intake.baselines); got != step.want {
+			t.Errorf("step %d: %d sources are kept, want %d", i, got, step.want)
+		}
+	}
 }

@@ -37,11 +37,6 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
-// supersedes reports whether a workload has a later pending change of the same object.
-func (d *debounce) supersedes(key workload.Key, change events.Change) bool {
-	return d.has(key, change.Source) && isEarlier(change, d.byKey[key].changes[change.Source].change)
-}
-
 // add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
 // there is one. From is the baseline of the change, nil if it is not known.
 func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {

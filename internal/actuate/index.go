@@ -99,6 +99,23 @@ func (x *index) hasWaves(namespace string) bool {
 	return x.waves[namespace] > 0
 }
 
+// isRead reports whether a source may concern any workload.
+func (x *index) isRead(source events.Source) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, name := range workload.Spellings(source) {
+		if len(x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]) > 0 {
+			return true
+		}
+	}
+	for key := range x.byPattern[source.Namespace] {
+		if x.workloads[key].OptIn.HasPatterns(source.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
 func (x *index) dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()

@@ -35,7 +35,13 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	eventCtx := e.context(ctx)
 	dependents := i.index.dependents(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
-	from := i.baselines.next(change, len(dependents) > 0)
+	if i.baselines.isLate(delivery) {
+		// What the later event says is true of all that this one concerns.
+		i.log.DebugContext(eventCtx, "event came late", "source", change.Source.String(), "namespace", change.Source.Namespace, "seq", delivery.Seq)
+		i.inFlight.finish(ctx, e, nil)
+		return
+	}
+	from := i.baselines.next(delivery, len(dependents) > 0)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from)
 		i.arrived(w.Key(), change.Source)
@@ -47,6 +53,9 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 		i.inFlight.finish(ctx, e, nil)
 	}
 }
+
+// prune forgets the sources that no workload reads any more.
+func (i *intake) prune() { i.baselines.prune(i.index.isRead) }
 
 // resume asks about the sources that workloads came to want while an earlier leader may not have known of it.
 func (i *intake) resume(ask func(question)) {
@@ -64,7 +73,8 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, change := recalled.workload, recalled.delivery.Change
 	w := i.index.get(key)
 	// What is pending or under way is for this event or a later one.
-	if w == nil || i.gathering.has(key, change.Source) || i.patcher.covers(key, change) || recalled.linked && !i.isMissed(w, change) {
+	if w == nil || i.gathering.has(key, change.Source) || i.patcher.patching(key).covers(recalled.delivery) ||
+		recalled.linked && !i.isMissed(w, change) {
 		return
 	}
 	e := i.inFlight.begin(ctx, recalled.delivery)
@@ -83,7 +93,7 @@ func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.
 func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
 	key, change := w.Key(), e.delivery.Change
-	if i.gathering.supersedes(key, change) || i.patcher.supersedes(key, change) {
+	if i.gathering.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
 		return // An event that comes late must not take the place of a later one.
 	}
 	// What a patch under way makes of the workload is known only when it is finished.

@@ -56,9 +56,9 @@ func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			l := loopOf(t, testOptions(), w)
-			l.intake.baselines.next(changeOf(func(c *events.Change) {
+			l.intake.baselines.next(&events.Delivery{Change: changeOf(func(c *events.Change) {
 				c.ResourceVersion, c.ChangedAt, c.Fingerprint = "90", "90", fp(test.last)
-			}), true)
+			})}, true)
 			l.intake.take(t.Context(), &events.Delivery{Change: changeOf(nil), Deliveries: 1})
 			if got := len(l.gathering.byKey); got != test.want {
 				t.Errorf("%d workloads are pending, want %d", got, test.want)

@@ -15,6 +15,8 @@ const (
 	deliveryQueue = 256
 	// overdueCheck is how often the loop looks for rollouts that take too long.
 	overdueCheck = 5 * time.Second
+	// pruneInterval is how often what is known of sources is dropped that no workload reads any more.
+	pruneInterval = 10 * time.Minute
 )
 
 // loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run; other goroutines send
@@ -71,6 +73,8 @@ func (l *loop) work(ctx context.Context) {
 	defer timer.Stop()
 	overdue := time.NewTicker(overdueCheck)
 	defer overdue.Stop()
+	prune := time.NewTicker(pruneInterval)
+	defer prune.Stop()
 	for {
 		l.progress.Idle()
 		deliveries := l.deliveries
@@ -110,6 +114,8 @@ func (l *loop) work(ctx context.Context) {
 			l.recorder.collect()
 			l.pauses.advance(ctx)
 			l.shadows.advance(ctx)
+		case <-prune.C:
+			l.intake.prune()
 		case <-timer.C:
 		}
 		if !l.outbox.full() {

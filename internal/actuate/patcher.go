@@ -65,18 +65,12 @@ func (p *patcher) has(key workload.Key, source events.Source) bool {
 	return r != nil && r.isFor(source)
 }
 
-// covers reports whether a patch of the workload for a change, or for a later one of the same source, is under way.
-func (p *patcher) covers(key workload.Key, change events.Change) bool {
-	if !p.has(key, change.Source) {
-		return false
+// patching returns what the patch of a workload is for that is under way, nil if there is none.
+func (p *patcher) patching(key workload.Key) *pending {
+	if r := p.rolls[key]; r != nil {
+		return r.pending
 	}
-	under := p.rolls[key].pending.changes[change.Source].change
-	return under.ID() == change.ID() || workload.Newer(under.ResourceVersion, change.ResourceVersion)
-}
-
-// supersedes reports whether a patch of the workload for a later change of the same object is under way.
-func (p *patcher) supersedes(key workload.Key, change events.Change) bool {
-	return p.has(key, change.Source) && isEarlier(change, p.rolls[key].pending.changes[change.Source].change)
+	return nil
 }
 
 // rolling lists the workloads with a patch under way that is going to replace pods, in no order.

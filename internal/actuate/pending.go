@@ -103,6 +103,24 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	return c.follow(before)
 }
 
+// supersedes reports whether the workload has a later change of the source than that of a delivery. Nil has none.
+func (p *pending) supersedes(delivery *events.Delivery) bool {
+	if p == nil {
+		return false
+	}
+	c := p.changes[delivery.Change.Source]
+	return c != nil && positionOf(delivery).isBefore(positionOf(c.event.delivery))
+}
+
+// covers reports whether the workload has the change of a delivery, or a later one of the source.
+func (p *pending) covers(delivery *events.Delivery) bool {
+	if p == nil {
+		return false
+	}
+	c := p.changes[delivery.Change.Source]
+	return c != nil && c.change.ID() == delivery.Change.ID() || p.supersedes(delivery)
+}
+
 // past returns what is known of the time before a change.
 func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	past := plan.Past{From: c.from, Written: c.written}

@@ -86,7 +86,9 @@ func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 		{
 			"one whose patch is under way, and fails",
 			func(l *loop, w *workload.Workload) {
-				l.patcher.rolls[w.Key()] = &roll{workload: w, pending: pendingOf(w, later)}
+				p := pendingOf(w, later)
+				p.changes[db].event.delivery = storedAt(2, later)
+				l.patcher.rolls[w.Key()] = &roll{workload: w, pending: p}
 			},
 			func(l *loop, w *workload.Workload) { l.gathering.retry(l.patcher.rolls[w.Key()].pending, written) },
 		},
@@ -96,7 +98,7 @@ func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 			web := workloadOf(t, "auto", wholeDB, nil)
 			l := loopOf(t, testOptions(), web)
 			test.prepare(l, web)
-			l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: db}, &events.Delivery{Change: changeOf(nil), Deliveries: 1}})
+			l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: db}, storedAt(1, changeOf(nil))})
 			test.after(l, web)
 			if c := l.gathering.byKey[web.Key()].changes[db]; c.change.ResourceVersion != "110" {
 				t.Errorf("the change at %s is pending, want that at 110", c.change.ResourceVersion)

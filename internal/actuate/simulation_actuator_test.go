@@ -3,6 +3,8 @@ package actuate
 import (
 	"strconv"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 )
@@ -11,14 +13,21 @@ import (
 func (s *simulation) deliver(source *simulatedSource) {
 	if !source.sent && !source.acked {
 		source.sent = true
-		s.buffer = append(s.buffer, source.event)
+		s.buffer = append(s.buffer, source.last())
 	}
 }
 
 // deliverAgain has the stream hand over the last event of a source once more, done with or not.
 func (s *simulation) deliverAgain(source *simulatedSource) {
 	if source.sent {
-		s.buffer = append(s.buffer, source.event)
+		s.buffer = append(s.buffer, source.last())
+	}
+}
+
+// deliverLate has the stream hand over an event of a source that it has superseded since.
+func (s *simulation) deliverLate(source *simulatedSource) {
+	if n := len(source.superseded); n > 0 {
+		s.buffer = append(s.buffer, source.superseded[s.random.IntN(n)])
 	}
 }
 
@@ -27,9 +36,13 @@ func (s *simulation) take() {
 	if len(s.buffer) == 0 {
 		return
 	}
-	change := s.buffer[0]
+	delivery := s.buffer[0]
+	change := delivery.Change
 	s.buffer = s.buffer[1:]
-	from := s.baselines.next(change, !s.w.OptIn.Empty())
+	if s.baselines.isLate(delivery) || s.pending.supersedes(delivery) || s.inFlight != nil && s.inFlight.pending.supersedes(delivery) {
+		return
+	}
+	from := s.baselines.next(delivery, !s.w.OptIn.Empty())
 	var c *pendingChange
 	if s.pending != nil {
 		c = s.pending.changes[change.Source]
@@ -46,8 +59,12 @@ func (s *simulation) take() {
 	if s.pending == nil {
 		s.pending = newPending(s.w.Key(), written)
 	}
-	c.change = change
+	c.change, c.event = change, s.inFlightOf(delivery)
 	s.pending.changes[change.Source] = c
+}
+
+func (s *simulation) inFlightOf(delivery *events.Delivery) *inFlightEvent {
+	return &inFlightEvent{delivery: delivery, span: trace.SpanFromContext(s.Context())}
 }
 
 // conclude does what the concluder does.
@@ -145,7 +162,7 @@ func (s *simulation) restart() {
 	s.forgetLinks()
 	s.lose()
 	for _, source := range s.sources {
-		source.sent = false
+		source.sent, source.superseded = false, nil
 	}
 	s.notef("restarted")
 }

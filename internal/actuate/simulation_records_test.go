@@ -121,7 +121,7 @@ func (s *simulation) recall() {
 		if s.pending == nil {
 			s.pending = newPending(s.w.Key(), written)
 		}
-		s.pending.changes[source.Source] = &pendingChange{change: source.event}
+		s.pending.changes[source.Source] = &pendingChange{change: source.event, event: s.inFlightOf(source.last())}
 		s.notef("  recalled %s %s", source, source.event.ID())
 	}
 	s.opt.asked = nil

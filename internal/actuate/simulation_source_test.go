@@ -23,6 +23,10 @@ type simulatedSource struct {
 	event       events.Change
 	said        map[string]string
 	sent, acked bool
+	// seq is its sequence, and storedAt the version at which it was stored. Superseded are those before it.
+	seq        uint64
+	storedAt   int
+	superseded []*events.Delivery
 	// contents is what the workload reads, by the id of the event that tells of it, and publishedAt is when it was first told.
 	contents    map[string]string
 	publishedAt map[string]int
@@ -47,6 +51,11 @@ type simulatedSource struct {
 	unknown bool
 	// unlinked says that the actuator forgot since when the workload wants the source, before it had decided about it.
 	unlinked bool
+}
+
+// last is a delivery of the last event.
+func (source *simulatedSource) last() *events.Delivery {
+	return &events.Delivery{Change: source.event, Seq: source.seq, StoredAt: timeOf(source.storedAt)}
 }
 
 // contentOf writes a source's content as a text.

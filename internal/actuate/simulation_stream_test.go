@@ -13,6 +13,7 @@ func (s *simulation) forget(source *simulatedSource) {
 		source.lostUID = source.uid
 	}
 	source.event, source.said, source.sent, source.acked = events.Change{}, nil, false, true
+	source.seq, source.superseded = 0, nil
 	s.notef("%d: the stream lost %s", s.version, source)
 }
 

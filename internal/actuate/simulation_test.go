@@ -32,7 +32,7 @@ type simulation struct {
 
 	baselines baselines
 	// buffer is what was delivered and not taken yet.
-	buffer   []events.Change
+	buffer   []*events.Delivery
 	pending  *pending
 	inFlight *roll
 	log      []string
@@ -103,8 +103,10 @@ func (s *simulation) step() {
 		s.finish(s.random.IntN(6))
 	case n < 96:
 		s.deploy()
-	case n < 98:
+	case n < 97:
 		s.deliverAgain(source)
+	case n < 98:
+		s.deliverLate(source)
 	case n < 99 && !s.calm:
 		s.restart()
 	case !s.calm:

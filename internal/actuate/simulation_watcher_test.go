@@ -78,7 +78,11 @@ func (s *simulation) watch(source *simulatedSource) {
 		}
 		source.said = source.data
 	}
+	if source.seq > 0 {
+		source.superseded = append(source.superseded, source.last())
+	}
 	source.event, source.acked, source.sent = change, false, false
+	source.seq, source.storedAt = source.seq+1, s.version
 	if content, _ := source.read(); content != source.told {
 		source.told, source.toldAt = content, source.version
 	}

@@ -41,10 +41,15 @@ func newHeldBed(t *testing.T, options Options) *heldBed {
 
 // deliver has the loop take an event of other content, and act on what is due.
 func (b *heldBed) deliver(change events.Change) *events.Delivery {
-	b.seq++
-	d := &events.Delivery{Change: change, Seq: b.seq, Deliveries: 1, Received: b.now}
+	d := b.publish(change)
 	b.take(d)
 	return d
+}
+
+// publish has the stream store an event.
+func (b *heldBed) publish(change events.Change) *events.Delivery {
+	b.seq++
+	return &events.Delivery{Change: change, Seq: b.seq, StoredAt: b.now.Add(time.Duration(b.seq) * time.Millisecond), Deliveries: 1, Received: b.now}
 }
 
 func (b *heldBed) take(d *events.Delivery) {
@@ -157,30 +162,100 @@ func TestAnEventThatIsDeliveredAgainIsGivenBackOnce(t *testing.T) {
 
 // A consumer's new leader may send again what the one before has superseded already, because its copy of the stream is behind.
 func TestAnEventThatIsDeliveredAgainTakesNoLaterOnesPlace(t *testing.T) {
+	earlierObject := version(300, "b")
+	earlierObject.UID = "made-before"
+	deletion := version(110, "c")
+	deletion.Verb = events.VerbDeleted
 	tests := []struct {
+		name        string
+		late, later events.Change
+		clockBack   bool
+	}{
+		{name: "of the same object", late: version(100, "b"), later: version(110, "c")},
+		{name: "of an object that was deleted and made anew", late: earlierObject, later: version(110, "c")},
+		{name: "of the object's deletion, which has its last resourceVersion", late: version(110, "c"), later: deletion},
+		{name: "of the same object, stored by a server whose clock is behind", late: version(100, "b"), later: version(110, "c"), clockBack: true},
+	}
+	whileItIs := []struct {
 		name    string
 		prepare func(*heldBed)
 	}{
-		{"which is pending", func(*heldBed) {}},
-		{"which is being patched for", func(b *heldBed) { b.patch() }},
+		{"pending", func(*heldBed) {}},
+		{"being patched for", func(b *heldBed) { b.patch() }},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			b := newHeldBed(t, testOptions())
-			last := b.deliver(version(110, "c"))
-			test.prepare(b)
-			late := &events.Delivery{Change: version(100, "b"), Seq: b.seq - 1, Deliveries: 2, Received: b.now}
-			b.take(late)
-			if err, done := b.done[late]; !done || err != nil {
-				t.Errorf("the event that came late is finished: %t (%v), want it acked", done, err)
-			}
-			if _, done := b.done[last]; done || len(b.inFlight.open) != 1 {
-				t.Errorf("the last event is finished: %t, and %d are in flight", done, len(b.inFlight.open))
-			}
-			if p := b.pending(); p != nil && p.changes[db].change.ResourceVersion != "110" {
-				t.Errorf("the change at %s is pending, want the last", p.changes[db].change.ResourceVersion)
-			}
-		})
+		for _, state := range whileItIs {
+			t.Run(test.name+" while that is "+state.name, func(t *testing.T) {
+				b := newHeldBed(t, testOptions())
+				b.dispatcher.policy.Delete, b.intake.policy.Delete = true, true
+				b.held.Refs[0].Optional = true
+				late := b.publish(test.late)
+				if test.clockBack {
+					late.StoredAt = late.StoredAt.Add(time.Minute)
+				}
+				late.Deliveries++
+				last := b.deliver(test.later)
+				state.prepare(b)
+				b.take(late)
+				if err, done := b.done[late]; !done || err != nil {
+					t.Errorf("the event that came late is finished: %t (%v), want it acked", done, err)
+				}
+				if _, done := b.done[last]; done || len(b.inFlight.open) != 1 {
+					t.Errorf("the last event is finished: %t, and %d are in flight", done, len(b.inFlight.open))
+				}
+				if p := b.pending(); p != nil && p.changes[db].change.ID() != test.later.ID() {
+					t.Errorf("the change %s is pending, want the last", p.changes[db].change.ID())
+				}
+			})
+		}
+	}
+}
+
+// A delivery of the consumer may come after the last event was read for one workload alone.
+func TestAnEventThatIsDeliveredAgainTakesThePlaceOfNoneThatWasReadAgain(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	late, later := b.publish(version(300, "b")), b.publish(version(110, "c"))
+	late.Change.UID = "made-before"
+	b.intake.recall(t.Context(), answer{question{workload: b.held.Key(), source: db}, later})
+	b.take(late)
+	if got := b.pending().changes[db].change.ID(); got != later.Change.ID() {
+		t.Errorf("the change %s is pending, want the last", got)
+	}
+	if err, done := b.done[late]; !done || err != nil {
+		t.Errorf("the event that came late is finished: %t (%v), want it acked", done, err)
+	}
+}
+
+// The running pods keep what they have of a source that is gone. They would not start with what it had before.
+func TestAnEventThatComesAfterADeletionRollsNothing(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	late := b.publish(version(110, "c"))
+	deletion := version(110, "c")
+	deletion.Verb = events.VerbDeleted
+	last := b.deliver(deletion)
+	if err, done := b.done[last]; !done || err != nil {
+		t.Fatalf("the deletion is finished: %t (%v), want it acked", done, err)
+	}
+	b.take(late)
+	if err, done := b.done[late]; !done || err != nil || b.pending() != nil {
+		t.Errorf("the event that came late is finished: %t (%v), and pending: %+v", done, err, b.pending())
+	}
+}
+
+// A stream that was lost begins again at the first sequence.
+func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
+	for _, uid := range []string{"uid", "made-anew"} {
+		b := newHeldBed(t, testOptions())
+		b.seq = 1000
+		first := b.deliver(version(100, "b"))
+		b.seq = 0
+		b.now = b.now.Add(time.Minute)
+		next := version(110, "c")
+		next.UID = uid
+		b.deliver(next)
+		if err, done := b.done[first]; !done || err != nil || b.pending().changes[db].change.ID() != next.ID() {
+			t.Errorf("the event before is finished: %t (%v), and %s is pending", done, err, b.pending().changes[db].change.ID())
+		}
 	}
 }
 

@@ -163,7 +163,7 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 	}
 	d := &Delivery{
 		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered), Received: c.now(),
-		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), storedAt: meta.Timestamp,
+		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), StoredAt: meta.Timestamp,
 		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, rejections: c.rejections, logger: c.logger,
 	}
 	c.heartbeat.add(msg)

@@ -90,7 +90,7 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 	letter.Header.Set(headerSubject, percentEncode(d.subject))
 	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
 	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
-	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.storedAt.UnixNano())
+	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
 	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithMsgID(id), jetstream.WithExpectStream(StreamDeadLetters))
 	if err != nil {
 		return fmt.Errorf("publishing on %s: %w", letter.Subject, err)

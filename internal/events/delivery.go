@@ -22,15 +22,16 @@ type Delivery struct {
 	Outcome Outcome
 	// Seq is the event's sequence on its stream.
 	Seq uint64
+	// StoredAt is when the stream stored the event. A stream that was lost and made anew begins again at sequence 1.
+	StoredAt time.Time
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
 	// Received is when the event arrived.
 	Received time.Time
 
-	subject  string
-	header   nats.Header
-	data     []byte
-	storedAt time.Time
+	subject string
+	header  nats.Header
+	data    []byte
 
 	// msg is nil if no consumer waits for the delivery.
 	msg       jetstream.Msg

@@ -66,6 +66,6 @@ func (o Origins) Recall(ctx context.Context, bus *Bus, source Source, now time.T
 	}
 	return &Delivery{
 		Change: change, Seq: stored.Seq, Deliveries: 1, Received: now, subject: stored.Subject, header: msg.Header, data: msg.Data,
-		storedAt: stored.Time, rejections: bus.rejecting.Load(), logger: bus.logger,
+		StoredAt: stored.Time, rejections: bus.rejecting.Load(), logger: bus.logger,
 	}, nil
 }

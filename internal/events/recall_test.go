@@ -13,7 +13,8 @@ func TestARecalledEventThatIsRejectedHasADeadLetter(t *testing.T) {
 	b := startServer(t).bus()
 	seq := mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), nil)
+	delivered := c.next()
+	delivered.Done(t.Context(), nil)
 	source := version("db", "1").Source
 	recall := func() *Delivery {
 		t.Helper()
@@ -22,6 +23,9 @@ func TestARecalledEventThatIsRejectedHasADeadLetter(t *testing.T) {
 			t.Fatal(err)
 		}
 		return d
+	}
+	if recalled := recall(); delivered.StoredAt.IsZero() || !recalled.StoredAt.Equal(delivered.StoredAt) {
+		t.Errorf("it is stored at %s, and was delivered as stored at %s", recalled.StoredAt, delivered.StoredAt)
 	}
 	recall().Done(t.Context(), nil)
 	recall().Done(t.Context(), context.Canceled)
