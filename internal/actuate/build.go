@@ -36,8 +36,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	patcher := newPatcher(o.clients(), s.index, o.PatchWorkers, o.Tracer, now)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
-	unfinished := unfinished(gathering, patcher, following)
-	canaries := newCanaries(s.index, unfinished)
+	begun := begun(patcher, following)
+	unfinished := unfinished(gathering, following, begun)
+	canaries := newCanaries(s.index, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)

@@ -12,8 +12,8 @@ import (
 // its rollout says nothing about the content, which may be as bad for the others.
 type canaries struct {
 	index *index
-	// unfinished reports whether a workload is not finished with a change of a source.
-	unfinished func(workload.Key, events.Source) bool
+	// unfinished reports whether a workload is not finished with a change of a source, and begun whether it is being patched or rolled out for it.
+	unfinished, begun func(workload.Key, events.Source) bool
 	// chosen has the workload that goes first, by change; the zero Key if none was started yet.
 	chosen map[sourceChange]workload.Key
 }
@@ -25,8 +25,8 @@ func sourceChangeOf(namespace, source string, change workload.RolledFor) sourceC
 	return sourceChange{namespace, source, change.Version, change.UID}
 }
 
-func newCanaries(index *index, unfinished func(workload.Key, events.Source) bool) *canaries {
-	return &canaries{index: index, unfinished: unfinished, chosen: make(map[sourceChange]workload.Key)}
+func newCanaries(index *index, unfinished, begun func(workload.Key, events.Source) bool) *canaries {
+	return &canaries{index: index, unfinished: unfinished, begun: begun, chosen: make(map[sourceChange]workload.Key)}
 }
 
 // require has a workload of a namespace go first with each change, instead of with earlier ones of the same sources.
@@ -49,6 +49,9 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 	}
 	canary := c.index.get(key)
 	switch {
+	case canary != nil && canary.Wave > w.Wave && c.unfinished(key, decision.Source) && !c.begun(key, decision.Source):
+		// Its patch has failed, and it waits for this one of a lower wave before it is sent again.
+		c.chosen[of] = workload.Key{}
 	case canary != nil && c.unfinished(key, decision.Source):
 		return canary
 	case canary != nil && canary.Rolled[of.source].SameChange(decision.Record):

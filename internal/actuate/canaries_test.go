@@ -78,6 +78,55 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 	}
 }
 
+// A workload of a lower wave that pauses holds nobody, so one of a higher wave may be the first. Each would wait for the other if that one's patch
+// fails when the pause is over.
+func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
+	wave := func(number int) func(*workload.Workload) {
+		return func(w *workload.Workload) { w.Wave = number }
+	}
+	higher, lower := workloadOf(t, "auto", wholeDB, named("higher", wave(1))), workloadOf(t, "auto", wholeDB, named("lower", wave(0)))
+	other := workloadOf(t, "auto", wholeDB, named("other", wave(1)))
+	l := loopOf(t, testOptions(), higher, lower, other)
+	change := pendingOf(higher, changeOf(nil))
+	l.rollouts.canaries.require("shop", map[string]workload.RolledFor{"secret/db": decisionsOf(higher, change)[0].Record})
+	obstacle := func(w *workload.Workload) plan.Reason {
+		l.dispatcher.admission.forget()
+		return l.dispatcher.admission.obstacle(w, decisionsOf(w, pendingOf(w, changeOf(nil))), written).reason
+	}
+	start := func(w *workload.Workload) {
+		l.dispatcher.admission.begin(w, decisionsOf(w, pendingOf(w, changeOf(nil))))
+		l.patcher.rolls[w.Key()] = &roll{workload: w, pending: pendingOf(w, changeOf(nil))}
+	}
+	start(higher)
+	l.gathering.pend(lower, changeOf(nil))
+	if got := obstacle(lower); got != plan.CanaryFirst {
+		t.Fatalf("while the canary is being patched, the lower wave: got %q, want %q", got, plan.CanaryFirst)
+	}
+	delete(l.patcher.rolls, higher.Key())
+	l.gathering.pend(higher, changeOf(nil))
+	if got := obstacle(higher); got != plan.LowerWave {
+		t.Fatalf("after its patch has failed, the canary: got %q, want %q", got, plan.LowerWave)
+	}
+	if got := obstacle(other); got == plan.None {
+		t.Error("one of the wave of the canary goes before it")
+	}
+	if got := obstacle(lower); got != plan.None {
+		t.Fatalf("both wait: the lower wave: %q", got)
+	}
+	l.gathering.drop(l.gathering.byKey[lower.Key()])
+	start(lower)
+	if got := obstacle(higher); got != plan.CanaryFirst {
+		t.Errorf("while the lower wave is being patched, the higher one: got %q, want %q", got, plan.CanaryFirst)
+	}
+	delete(l.patcher.rolls, lower.Key())
+	after := *lower
+	after.Version, after.Rolled = "90", map[string]workload.RolledFor{"secret/db": decisionsOf(higher, change)[0].Record}
+	l.intake.index.observe(&after, true)
+	if got := obstacle(higher); got != plan.None {
+		t.Errorf("when the lower wave is finished, the higher one waits: %q", got)
+	}
+}
+
 func TestWhatHoldsAWorkloadIsNamed(t *testing.T) {
 	peer := workloadOf(t, "auto", wholeDB, named("peer", nil))
 	for _, tt := range []struct {

@@ -25,12 +25,19 @@ func newWaves(index *index, unfinished func(workload.Key, events.Source) bool) *
 	return &waves{index: index, unfinished: unfinished, lowest: make(map[namespaceSource]*workload.Workload)}
 }
 
-// unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, being
-// patched, or being rolled out. One whose rollout was aborted waits for people, who may take for ever.
-func unfinished(gathering *debounce, patcher *patcher, following *following) func(workload.Key, events.Source) bool {
+// begun returns a function that reports whether a workload is being patched, or rolled out, for a change of a source.
+func begun(patcher *patcher, following *following) func(workload.Key, events.Source) bool {
+	return func(key workload.Key, source events.Source) bool {
+		return patcher.has(key, source) || following.isUnfinished(key, source)
+	}
+}
+
+// unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
+// begun. One whose rollout was aborted waits for people, who may take for ever.
+func unfinished(gathering *debounce, following *following, begun func(workload.Key, events.Source) bool) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
 		waits := gathering.gathers(key, source) || following.isAborted(key)
-		return gathering.has(key, source) && !waits || patcher.has(key, source) || following.isUnfinished(key, source)
+		return gathering.has(key, source) && !waits || begun(key, source)
 	}
 }
 
