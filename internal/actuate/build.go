@@ -74,7 +74,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	shadows := &shadows{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,
-		log: s.log, now: now, left: make(map[workload.Key]time.Time),
+		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
 	}
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,

@@ -12,7 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// shadowRetry is how long after an attempt to restore a workload the next one is made.
+// shadowRetry is how long after an attempt to restore a workload the next one is made. The API server carries out no deletion that was sent so long
+// ago: it gives up after 34 seconds.
 const shadowRetry = time.Minute
 
 // shadows restores workloads that were deleted to be made anew, by an actuator that was ended before it did. What there is to do is known from
@@ -28,8 +29,14 @@ type shadows struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	// left has when to restore what a workload stands for.
-	left map[workload.Key]time.Time
+	left map[workload.Key]leftShadow
+}
+
+// leftShadow is a workload that was left behind, and when to restore the one that it stands for.
+type leftShadow struct {
+	due time.Time
+	// tried is the UID of the one with which that was tried already.
+	tried string
 }
 
 // resume looks at all workloads.
@@ -48,26 +55,28 @@ func (s *shadows) review(key workload.Key) {
 	}
 	// An actuator that does not lead any more may be making the workload anew for as long as one patch takes, and relies on what it kept. Each of
 	// its attempts keeps it anew.
-	due, known := s.left[key]
-	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(due) {
-		s.left[key] = taken
+	left, known := s.left[key]
+	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(left.due) {
+		left.due = taken
+		s.left[key] = left
 	}
 }
 
 // advance restores what nobody is making anew, or is about to.
 func (s *shadows) advance(ctx context.Context) {
-	for key, due := range s.left {
+	for key, left := range s.left {
 		if s.patcher.full() {
 			return
 		}
 		w := s.index.get(key)
 		k, known := s.kinds.Named(key.Kind)
-		if w == nil || !known || s.now().Before(due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil {
+		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil {
 			continue
 		}
-		s.left[key] = s.now().Add(shadowRetry)
+		s.left[key] = leftShadow{due: s.now().Add(shadowRetry), tried: w.ID.UID}
 		s.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: k.Restore(w), restores: true, pending: newPending(key, s.now()), span: trace.SpanFromContext(ctx),
+			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: true, pending: newPending(key, s.now()),
+			span: trace.SpanFromContext(ctx),
 		})
 	}
 }

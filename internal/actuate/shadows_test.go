@@ -202,6 +202,30 @@ func TestAJobThatNeedsNoRestoreIsNotReported(t *testing.T) {
 	}
 }
 
+// A deletion that the API server has not answered may be carried out after the actuator that sent it has ended.
+func TestAManifestIsKeptForAWhileIfItsJobWasNotDeleted(t *testing.T) {
+	t.Parallel()
+	b := newShadowBed(t)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import", UID: "u"}}
+	if err := b.client.Tracker().Add(job); err != nil {
+		t.Fatal(err)
+	}
+	isKept := func() bool {
+		_, err := b.client.BatchV1().Jobs("shop").Get(t.Context(), b.shadow.Name, metav1.GetOptions{})
+		return err == nil
+	}
+	at := written.Add(kube.PatchTimeout)
+	if !b.restores(at) || !isKept() {
+		t.Fatal("it is removed while a deletion may be on its way")
+	}
+	if b.restores(at.Add(shadowRetry - time.Second)) {
+		t.Error("it is looked at again at once")
+	}
+	if !b.restores(at.Add(shadowRetry)) || isKept() {
+		t.Error("it is still there when no deletion is on its way any more")
+	}
+}
+
 func TestAStartThatOnlyAnOutcomeTellsOfIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	cronJob := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{

@@ -41,8 +41,9 @@ type Patch struct {
 	// subject is a digest of the changes that a patch that rolls is for.
 	subject string
 	// restores is the UID of the workload that Kind.Restore is of. Empty: it is another patch. One that restores writes nothing on the workload
-	// itself.
+	// itself. Abandons is that of Kind.Restore.
 	restores types.UID
+	abandons bool
 }
 
 // typedClient is what the clients of client-go have in common.

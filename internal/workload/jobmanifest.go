@@ -28,6 +28,12 @@ func shadowName(name string) string {
 	return name + shadowSuffix
 }
 
+// otherShadowName returns the name of the shadow while that of an earlier attempt has the first one.
+func otherShadowName(name string) string {
+	sum := sha256.Sum256([]byte(name + "/again"))
+	return "job-" + hex.EncodeToString(sum[:8]) + shadowSuffix
+}
+
 // shadowOf returns the Job that keeps the manifest of another one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {
 	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}

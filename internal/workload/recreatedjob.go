@@ -29,7 +29,7 @@ type recreatedJobs struct {
 func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	switch {
 	case p.restores != "":
-		return o.restore(ctx, name, p.restores)
+		return o.restore(ctx, name, p.restores, p.abandons)
 	case p.Revision == "":
 		return o.patches.send(ctx, name, p)
 	}
@@ -59,25 +59,56 @@ func notOurs(name string) error {
 }
 
 // keep creates a shadow. That of an earlier attempt is replaced, even by the same manifest: whoever restores what that one has left behind may
-// be about to remove it, and would have nothing left of this one.
+// be about to remove it, and would have nothing left of this one. It is not removed before the new one exists, which has the other name: the Job
+// may have been deleted meanwhile, because the API server carries out a deletion later that it did not answer.
 func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
-	job, _, _ := recreatedBy(&shadow.ObjectMeta)
 	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 	if !apierrors.IsAlreadyExists(err) {
 		return kept, wrapJob("creating", shadow.Name, err)
 	}
-	kept, err = o.jobs.Get(ctx, shadow.Name, metav1.GetOptions{})
+	earlier, err := o.earlier(ctx, shadow)
+	if err != nil {
+		return nil, err
+	}
+	other := shadow.DeepCopy()
+	job, _, _ := recreatedBy(&shadow.ObjectMeta)
+	other.Name = otherShadowName(job)
+	kept, err = o.jobs.Create(ctx, other, metav1.CreateOptions{FieldManager: FieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		kept, err = o.replace(ctx, other)
+	}
+	if err != nil {
+		return nil, wrapJob("creating", other.Name, err)
+	}
+	if err := o.remove(ctx, earlier.Name, earlier.UID); err != nil {
+		return nil, err
+	}
+	return kept, nil
+}
+
+// replace creates a shadow in the place of that of an earlier attempt. There must be another one.
+func (o recreatedJobs) replace(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
+	earlier, err := o.earlier(ctx, shadow)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.remove(ctx, earlier.Name, earlier.UID); err != nil {
+		return nil, err
+	}
+	return o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
+}
+
+// earlier returns the shadow of an earlier attempt that has the name of this one.
+func (o recreatedJobs) earlier(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
+	job, _, _ := recreatedBy(&shadow.ObjectMeta)
+	kept, err := o.jobs.Get(ctx, shadow.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, wrapJob("reading", shadow.Name, err)
 	}
 	if of, _, is := recreatedBy(&kept.ObjectMeta); !is || of != job {
 		return nil, nameTaken(kept.Name, "the manifest of job "+job+" is kept")
 	}
-	if err := o.remove(ctx, kept.Name, kept.UID); err != nil {
-		return nil, err
-	}
-	kept, err = o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
-	return kept, wrapJob("creating", shadow.Name, err)
+	return kept, nil
 }
 
 // remove deletes a Job and its pods, if it is still the one of the UID.
@@ -118,8 +149,9 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore ends what a shadow was left behind of, if it still is the one of the UID. If the Job was not deleted yet, the change is acted on again.
-func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID) (runtime.Object, error) {
+// restore ends what a shadow was left behind of, if it still is the one of the UID. If the Job was not deleted yet, the change is acted on again, and
+// the shadow stays unless no deletion is on its way any more.
+func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID, abandons bool) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, wrapJob("reading", name, err)
@@ -130,6 +162,8 @@ func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID)
 	}
 	job, err := o.jobs.Get(ctx, of, metav1.GetOptions{})
 	switch {
+	case err == nil && job.UID == uid && job.DeletionTimestamp == nil && !abandons:
+		return job, nil
 	case err == nil && (job.UID != uid || job.DeletionTimestamp == nil):
 		return job, o.remove(ctx, name, shadow.UID)
 	case err != nil && !apierrors.IsNotFound(err):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -82,7 +83,7 @@ func TestNoJobIsLostWheneverTheActuatorIsKilled(t *testing.T) {
 		ended := recreate(t, client, before)
 		if shadow, err := jobs.Get(t.Context(), "import-keyturn", metav1.GetOptions{}); err == nil {
 			restored++
-			if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, shadow.UID); err != nil {
+			if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, shadow.UID, true); err != nil {
 				t.Errorf("killed before request %d: restoring it: %v", before+1, err)
 			}
 		}
@@ -112,7 +113,22 @@ func TestTheShadowOfAnEarlierAttemptIsReplaced(t *testing.T) {
 	client := fake.NewClientset(importJob(nil), earlier)
 	kept, err := recreatedJobs{jobs: client.BatchV1().Jobs("shop")}.keep(t.Context(), shadowOf(importJob(nil)))
 	if err != nil || kept.Annotations[annotationRevision] != "r1" {
-		t.Errorf("kept %v, %v, want the manifest of this attempt", kept, err)
+		t.Fatalf("kept %v, %v, want the manifest of this attempt", kept, err)
+	}
+	if _, err := client.BatchV1().Jobs("shop").Get(t.Context(), earlier.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the earlier one is left: %v", err)
+	}
+}
+
+func TestTheNamesOfShadowsAreThoseOfNoOtherJobs(t *testing.T) {
+	of := make(map[string]string)
+	for _, job := range []string{"import", "import-keyturn", "import-again", strings.Repeat("a", 60), strings.Repeat("a", 61)} {
+		for _, name := range []string{shadowName(job), otherShadowName(job)} {
+			if other, taken := of[name]; taken || len(name) > maxShadowName || !strings.HasSuffix(name, "-keyturn") {
+				t.Errorf("the shadow of %s is %s, as that of %q", job, name, other)
+			}
+			of[name] = job
+		}
 	}
 }
 
@@ -141,10 +157,10 @@ func TestAManifestOutlastsTheRestoreOfAnEarlierAttempt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := (recreatedJobs{jobs: interrupted{jobs, again}}).restore(t.Context(), earlier.Name, earlier.UID); err != nil {
+	if _, err := (recreatedJobs{jobs: interrupted{jobs, again}}).restore(t.Context(), earlier.Name, earlier.UID, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs.Get(t.Context(), earlier.Name, metav1.GetOptions{}); err != nil {
+	if _, err := jobs.Get(t.Context(), otherShadowName(job.Name), metav1.GetOptions{}); err != nil {
 		t.Errorf("the Job is deleted, and nothing keeps its manifest: %v", err)
 	}
 }
@@ -153,7 +169,7 @@ func TestAShadowThatAnotherAttemptNeedsIsNotRestored(t *testing.T) {
 	shadow := shadowOf(importJob(nil))
 	shadow.UID = "later"
 	jobs := jobServer(importJob(nil), shadow).BatchV1().Jobs("shop")
-	if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, "earlier"); !apierrors.IsNotFound(err) {
+	if _, err := (recreatedJobs{jobs: jobs}).restore(t.Context(), shadow.Name, "earlier", true); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want that it is not there", err)
 	}
 	if _, err := jobs.Get(t.Context(), shadow.Name, metav1.GetOptions{}); err != nil {
