@@ -33,7 +33,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
-	patcher := newPatcher(o.clients(), s.index, o.PatchWorkers, o.Tracer, now)
+	patcher := newPatcher(o.clients(), s.index, o)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)

@@ -38,7 +38,7 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 }
 
 // add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
-// there is one. From is the baseline of the change, nil if it is not known.
+// there is one. One that is due already keeps its turn. From is the baseline of the change, nil if it is not known.
 func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {
 	key := w.Key()
 	p := d.byKey[key]
@@ -48,7 +48,7 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	}
 	p.seen = w
 	given := p.add(e, from)
-	if p.isHeld() {
+	if p.isHeld() || d.due.has(p) {
 		return given
 	}
 	due := d.windowEnd(p.first, now)
@@ -104,21 +104,22 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order[0].due, true
 }
 
-// pop returns the next workload that is due, nil if none is. The caller drops it, holds it, or schedules it anew.
-func (d *debounce) pop(now time.Time) *pending {
+// pop returns the next workload that is due and whose namespace may have one, nil if there is none. The caller drops it, holds it, or schedules it
+// anew.
+func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending {
 	for len(d.order) > 0 && !d.order[0].due.After(now) {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
 			d.unhold(p)
 			d.due.push(p)
 		}
 	}
-	return d.due.pop(func(string) bool { return true })
+	return d.due.pop(may)
 }
 
-// popSlot returns the next workload that waits for a slot and whose namespace has room, nil if there is none. The caller does with it as with one
-// that is due.
-func (d *debounce) popSlot(hasRoom func(namespace string) bool) *pending {
-	p := d.slots.pop(hasRoom)
+// popSlot returns the next workload that waits for a slot and whose namespace may have one, nil if there is none. The caller does with it as with
+// one that is due.
+func (d *debounce) popSlot(may func(namespace string) bool) *pending {
+	p := d.slots.pop(may)
 	if p != nil {
 		d.take(p)
 	}

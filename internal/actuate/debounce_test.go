@@ -43,7 +43,7 @@ func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"late": 3 * time.Second, "early": time.Second, "middle": 2 * time.Second} {
 		q.schedule(newPending(key(name), now), now.Add(wait))
 	}
-	if p := q.pop(now); p != nil {
+	if p := q.pop(now, inAny); p != nil {
 		t.Errorf("before any is due: got %s", p.key.Name)
 	}
 	if due, ok := q.next(); !ok || !due.Equal(now.Add(time.Second)) {
@@ -52,7 +52,7 @@ func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 	// A further change moves it behind the others.
 	q.schedule(q.byKey[key("early")], now.Add(4*time.Second))
 	for _, want := range []string{"middle", "late", "early"} {
-		p := q.pop(now.Add(5 * time.Second))
+		p := q.pop(now.Add(5*time.Second), inAny)
 		if p == nil || p.key.Name != want {
 			t.Fatalf("got %v, want %s", p, want)
 		}
@@ -68,16 +68,16 @@ func TestWhatIsHeldComesUpWhenItIsReleased(t *testing.T) {
 	q := newDebounce(time.Second, time.Minute)
 	w := workloadOf(t, "auto", wholeDB, nil)
 	q.add(w, eventOf(changeOf(nil)), nil, now.Add(-time.Second))
-	p := q.pop(now)
+	p := q.pop(now, inAny)
 	q.hold(p, plan.Limit)
-	if again := q.pop(now.Add(time.Hour)); again != nil || !p.isHeld() {
+	if again := q.pop(now.Add(time.Hour), inAny); again != nil || !p.isHeld() {
 		t.Error("it came up while it was held")
 	}
 	if q.add(w, eventOf(changeOf(nil)), nil, now); q.byKey[p.key] != p || len(q.order) != 0 {
 		t.Error("a further change of a held workload begins another entry")
 	}
 	q.releaseAll(now.Add(time.Hour))
-	if again := q.pop(now.Add(time.Hour)); again != p || p.isHeld() || len(q.held) != 0 {
+	if again := q.pop(now.Add(time.Hour), inAny); again != p || p.isHeld() || len(q.held) != 0 {
 		t.Error("it did not come up when it was released")
 	}
 }
@@ -92,7 +92,7 @@ func TestAFailedPatchIsTriedAgainLaterAndLater(t *testing.T) {
 		if got := due.Sub(written); !ok || got != delay || got.Seconds() < float64(want) || got.Seconds() > 1.1*float64(want) {
 			t.Errorf("after attempt %d it is tried again in %s, want %ds and up to a tenth more", attempt+1, got, want)
 		}
-		p = d.pop(due)
+		p = d.pop(due, inAny)
 		d.drop(p)
 	}
 }
@@ -114,8 +114,8 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 	_, given := d.retry(older, written)
 
 	due, _ := d.next()
-	p := d.pop(due)
-	if p != newest || d.pop(due) != nil {
+	p := d.pop(due, inAny)
+	if p != newest || d.pop(due, inAny) != nil {
 		t.Fatalf("%d entries wait, want the newest alone", len(d.byKey))
 	}
 	c := p.changes[db]
@@ -140,7 +140,7 @@ func TestANewChangeDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
 		t.Errorf("after a new change it is due after %s, want after %s as before", next.Sub(written), due.Sub(written))
 	}
 	d.add(w, eventOf(changeOf(func(c *events.Change) { c.ResourceVersion = "120" })), nil, due.Add(time.Minute))
-	if next, _ := d.next(); next.Before(due) || d.pop(due.Add(time.Minute+d.quiet)) == nil {
+	if next, _ := d.next(); next.Before(due) || d.pop(due.Add(time.Minute+d.quiet), inAny) == nil {
 		t.Errorf("a change after the delay is due after %s", next.Sub(written))
 	}
 }

@@ -67,14 +67,17 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
-		if p := d.gathering.pop(d.now()); p != nil {
+		if p := d.gathering.pop(d.now(), d.patcher.hasRoom); p != nil {
 			return p
 		}
 	}
-	if p := d.gathering.popSlot(d.admission.limits.hasRoom); p != nil {
+	hasSlot := func(namespace string) bool {
+		return d.patcher.hasRoom(namespace) && d.admission.limits.hasRoom(namespace)
+	}
+	if p := d.gathering.popSlot(hasSlot); p != nil {
 		return p
 	}
-	return d.gathering.pop(d.now())
+	return d.gathering.pop(d.now(), d.patcher.hasRoom)
 }
 
 // verdict is what is decided about the changes of one workload: doing needs its patch, leaving does not.
@@ -154,7 +157,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 			why.reason = p.slot // It is looked at for another reason than that its turn has come.
 		}
 	}
-	if why.reason != plan.None && why.reason == p.reported && len(v.leaving) == 0 {
+	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
 		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)
 		return
@@ -231,10 +234,10 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
 func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
 	d.keep(p, why)
-	if p.reported == why.reason {
+	if p.isReported(why.reason) {
 		return
 	}
-	p.reported = why.reason
+	p.report(why.reason)
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))

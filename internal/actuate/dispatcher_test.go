@@ -3,6 +3,7 @@ package actuate
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,46 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 	}
 	if len(l.outbox.waiting) != 1 {
 		t.Errorf("%d outcomes say that it is held, want 1", len(l.outbox.waiting))
+	}
+}
+
+// Which of the two limits is reached first changes with what others do.
+func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
+	options := testOptions()
+	options.MaxRollouts = 3
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Progress.Pods, w.Wave = 1, 1 })
+	lower := workloadOf(t, "auto", wholeDB, named("lower", nil))
+	own := workloadOf(t, "auto", wholeDB, named("own", func(w *workload.Workload) { w.Progress.Pods = 1 }))
+	others := []*workload.Workload{tenantOf(t, "bank", "a", nil), tenantOf(t, "bank", "b", nil)}
+	l := loopOf(t, options, w, own, lower, others[0], others[1])
+	p := pendingOf(w, changeOf(nil))
+	decide := func() {
+		l.dispatcher.admission.forget()
+		l.dispatcher.act(t.Context(), p, w)
+	}
+	follow := func(w *workload.Workload) { l.rollouts.following.rollouts[w.Key()] = &rollout{} }
+	follow(own)
+	follow(others[0])
+	for range 10 {
+		decide() // its namespace has its share
+		follow(others[1])
+		decide() // no slot is free
+		delete(l.rollouts.following.rollouts, others[1].Key())
+	}
+	var got []string
+	for _, waiting := range l.outbox.waiting {
+		got = append(got, waiting.outcome.Reason)
+	}
+	want := []string{plan.NamespaceLimit.String(), plan.Limit.String()}
+	if !slices.Equal(got, want) {
+		t.Errorf("it is told that it waits for %q, want %q", got, want)
+	}
+	l.gathering.pend(lower, changeOf(nil))
+	decide()
+	l.gathering.drop(l.gathering.byKey[lower.Key()])
+	decide()
+	if n := len(l.outbox.waiting); n != len(want)+2 {
+		t.Errorf("after it has waited for something else as well, %d outcomes are told, want %d", n, len(want)+2)
 	}
 }
 

@@ -129,9 +129,12 @@ func indexOf(workloads ...*workload.Workload) *index {
 	return x
 }
 
+// inAny has workloads of all namespaces be popped.
+func inAny(string) bool { return true }
+
 // patcherOf is a patcher with the options of an actuator.
 func patcherOf(options Options, x *index) *patcher {
-	return newPatcher(workload.Clients{Typed: options.Client}, x, options.PatchWorkers, options.Tracer, options.Now)
+	return newPatcher(workload.Clients{Typed: options.Client}, x, options)
 }
 
 // followingOf follows rollouts with the options of an actuator.

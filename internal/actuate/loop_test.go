@@ -40,7 +40,7 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 		w := workloadOf(t, "auto", wholeDB, named("held", nil))
 		l.intake.index.observe(w, false)
 		p := l.gathering.pend(w, changeOf(nil))
-		p.reported = plan.PeerFailed
+		p.reported = []plan.Reason{plan.PeerFailed}
 		l.gathering.hold(p, plan.PeerFailed)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

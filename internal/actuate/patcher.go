@@ -22,7 +22,9 @@ type patcher struct {
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *index
+	// workers is --patch-workers. Alone says that workloads of no other namespace are watched.
 	workers int
+	alone   bool
 
 	rolls map[workload.Key]*roll
 	// completing counts those that only complete a record. They take no place of others.
@@ -43,15 +45,33 @@ type patchResult struct {
 	err        error
 }
 
-func newPatcher(clients workload.Clients, index *index, workers int, tracer trace.Tracer, now func() time.Time) *patcher {
+// newPatcher returns a patcher with the workers of the options.
+func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
 	return &patcher{
-		clients: clients, index: index, workers: workers, tracer: tracer, now: now,
+		clients: clients, index: index, workers: o.PatchWorkers, alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
 		rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
 	}
 }
 
 // full reports whether no further patch may be started.
-func (p *patcher) full() bool { return len(p.rolls)-p.completing >= p.workers }
+func (p *patcher) full() bool { return p.free() <= 0 }
+
+func (p *patcher) free() int { return p.workers - (len(p.rolls) - p.completing) }
+
+// hasRoom reports whether a patch may be started in a namespace: while fewer are under way there than workers are free, as with slots. A patch may
+// take until its timeout, and those of a namespace usually do so together.
+func (p *patcher) hasRoom(namespace string) bool {
+	if p.alone {
+		return !p.full()
+	}
+	own := 0
+	for key, r := range p.rolls {
+		if key.Namespace == namespace && !r.completes {
+			own++
+		}
+	}
+	return own < p.free()
+}
 
 // idle reports whether no patch is under way that is for a change.
 func (p *patcher) idle() bool { return len(p.rolls) == p.completing }

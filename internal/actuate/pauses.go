@@ -53,10 +53,7 @@ func (p *pauses) review(key workload.Key) {
 // advance ends the pauses that are over. The next roll of a workload that has changes pending begins another.
 func (p *pauses) advance(ctx context.Context) {
 	for key, pause := range p.open {
-		if p.patcher.full() {
-			return
-		}
-		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil {
+		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		p.open[key] = openPause{pause.end, p.now().Add(pauseRetry)}

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -74,8 +75,8 @@ type pending struct {
 	held plan.Reason
 	// slot is why it waits for a slot, if it is among those that do.
 	slot plan.Reason
-	// reported is the last reason for waiting that an outcome was published for.
-	reported plan.Reason
+	// reported is the last reason for waiting that an outcome was published for. If that was a slot, the others of that kind before it are kept, too.
+	reported []plan.Reason
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
 	gathered time.Time
 	// position is the index in the heap of the debounce window, -1 while it is not there.
@@ -140,7 +141,22 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
 // needsSlot reports whether the workload waits for nothing but a slot.
-func (p *pending) needsSlot() bool { return p.held == plan.Limit || p.held == plan.NamespaceLimit }
+func (p *pending) needsSlot() bool { return isSlot(p.held) }
+
+// isSlot reports whether a reason to wait is that there is no slot.
+func isSlot(why plan.Reason) bool { return why == plan.Limit || why == plan.NamespaceLimit }
+
+// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. Which of the limits
+// is reached may change with each rollout of others.
+func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }
+
+// report takes note that an outcome is published for a reason to wait.
+func (p *pending) report(why plan.Reason) {
+	if !isSlot(why) || len(p.reported) > 0 && !isSlot(p.reported[0]) {
+		p.reported = nil
+	}
+	p.reported = append(p.reported, why)
+}
 
 // deny counts a patch that the API server refused, and returns how many of the same content it has. A patch of other content may be accepted.
 func (p *pending) deny(content map[string]workload.RolledFor) int {

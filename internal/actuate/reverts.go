@@ -87,10 +87,7 @@ func (v *reverts) resume() {
 // advance sends the patches that can be sent now.
 func (v *reverts) advance(ctx context.Context) {
 	for key, c := range v.open {
-		if v.patcher.full() {
-			return
-		}
-		if v.patcher.busy(key) || v.now().Before(c.due) {
+		if v.patcher.busy(key) || v.now().Before(c.due) || !v.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		w := v.index.get(key)

@@ -65,12 +65,10 @@ func (s *shadows) review(key workload.Key) {
 // advance restores what nobody is making anew, or is about to.
 func (s *shadows) advance(ctx context.Context) {
 	for key, left := range s.left {
-		if s.patcher.full() {
-			return
-		}
 		w := s.index.get(key)
 		k, known := s.kinds.Named(key.Kind)
-		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil {
+		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil ||
+			!s.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		s.left[key] = leftShadow{due: s.now().Add(shadowRetry), tried: w.ID.UID}

@@ -140,7 +140,7 @@ func TestAManifestIsKeptWhileItsJobIsStillToBeRolled(t *testing.T) {
 	if b.restores(written.Add(kube.PatchTimeout)) {
 		t.Fatal("it is taken although the next attempt may be about to need it")
 	}
-	b.gathering.drop(b.gathering.pop(b.now))
+	b.gathering.drop(b.gathering.pop(b.now, inAny))
 	if !b.restores(written.Add(kube.PatchTimeout)) {
 		t.Error("it is left alone when there is no next attempt")
 	}

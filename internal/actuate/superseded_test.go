@@ -66,7 +66,7 @@ func (b *heldBed) patch() *roll {
 	b.Helper()
 	p := b.pending()
 	b.gathering.releaseAll(b.now)
-	if b.gathering.pop(b.now) != p {
+	if b.gathering.pop(b.now, inAny) != p {
 		b.Fatal("it is not released")
 	}
 	b.gathering.drop(p)

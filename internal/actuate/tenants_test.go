@@ -1,11 +1,16 @@
 package actuate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -89,17 +94,16 @@ func TestTheNamespacesTakeTurns(t *testing.T) {
 			q.push(newPending(workload.Key{Kind: "deployment", Namespace: namespace, Name: name}, written))
 		}
 	}
-	whoever := func(string) bool { return true }
 	push("a", "a1", "a2", "a3")
 	push("b", "b1")
 	push("c", "c1", "c2")
 	var got []string
 	for range 3 {
-		got = append(got, q.pop(whoever).key.Name)
+		got = append(got, q.pop(inAny).key.Name)
 	}
 	push("b", "b2")
 	got = append(got, q.pop(func(namespace string) bool { return namespace == "c" }).key.Name)
-	for p := q.pop(whoever); p != nil; p = q.pop(whoever) {
+	for p := q.pop(inAny); p != nil; p = q.pop(inAny) {
 		got = append(got, p.key.Name)
 	}
 	if want := []string{"a1", "b1", "c1", "c2", "a2", "b2", "a3"}; !slices.Equal(got, want) {
@@ -164,6 +168,97 @@ func TestTheWorkloadsOfOneNamespaceLeaveSlotsToAnother(t *testing.T) {
 	l.dispatcher.dispatch(t.Context())
 	if !l.patcher.busy(last.Key()) {
 		t.Errorf("the other namespace waits for %q", l.gathering.byKey[last.Key()].held)
+	}
+}
+
+// A patch may take as long as its timeout, so turns at workers that become free are not enough.
+func TestTheSlowPatchesOfOneNamespaceLeaveWorkersToAnother(t *testing.T) {
+	l, last := crowd(t, testOptions(), 0)
+	l.gathering.take(l.gathering.byKey[last.Key()]) // its change comes later
+	block := make(chan struct{})
+	client, ok := l.patcher.clients.Typed.(*fake.Clientset)
+	if !ok {
+		t.Fatal("the client is another")
+	}
+	client.PrependReactor("patch", "*", func(k8stesting.Action) (bool, runtime.Object, error) {
+		<-block
+		return true, nil, errors.New("no answer")
+	})
+	defer func() {
+		close(block)
+		for range l.patcher.drain() {
+		}
+	}()
+	l.dispatcher.dispatch(t.Context())
+	if n := started(l, "bank"); n != 8 {
+		t.Errorf("%d patches of the crowd are under way, want 8 of 16", n)
+	}
+	l.gathering.schedule(l.gathering.byKey[last.Key()], written)
+	l.dispatcher.dispatch(t.Context())
+	if !l.patcher.busy(last.Key()) {
+		t.Error("the other namespace waits for a worker")
+	}
+}
+
+func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
+	tests := []struct {
+		name       string
+		namespaces []string
+		workers    int
+		shop, bank int
+		want       bool
+	}{
+		{name: "alone it may take half", workers: 10, shop: 4, want: true},
+		{name: "and no more", workers: 10, shop: 5},
+		{name: "of two each may take a third", workers: 9, shop: 2, bank: 3, want: true},
+		{name: "and no more", workers: 9, shop: 3, bank: 3},
+		{name: "one that has none may take the last", workers: 10, bank: 9, want: true},
+		{name: "the only one", workers: 1, want: true},
+		{name: "and none where none is free", workers: 10, bank: 10},
+		{name: "it may take all where no other is watched", namespaces: []string{"shop"}, workers: 10, shop: 9, want: true},
+		{name: "and no more than those", namespaces: []string{"shop"}, workers: 10, shop: 10},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := testOptions()
+			options.PatchWorkers, options.Namespaces = test.workers, test.namespaces
+			p := patcherOf(options, indexOf())
+			for namespace, count := range map[string]int{"shop": test.shop, "bank": test.bank} {
+				for i := range count {
+					w := tenantOf(t, namespace, strconv.Itoa(i), nil)
+					p.rolls[w.Key()] = &roll{workload: w}
+				}
+			}
+			p.rolls[workload.Key{Namespace: "shop", Name: "recorded"}] = &roll{completes: true}
+			p.completing++
+			if got := p.hasRoom("shop"); got != test.want {
+				t.Errorf("it may begin a patch: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAWorkloadThatIsDueKeepsItsTurnWhenAnotherChangeComes(t *testing.T) {
+	d := newDebounce(time.Second, time.Minute)
+	first, second := tenantOf(t, "bank", "first", nil), tenantOf(t, "bank", "second", nil)
+	third := tenantOf(t, "bank", "third", nil)
+	now := written
+	for _, w := range []*workload.Workload{first, second, third} {
+		d.add(w, eventOf(rotated()), nil, now)
+		now = now.Add(time.Millisecond)
+	}
+	now = now.Add(time.Second)
+	if p := d.pop(now, inAny); p.key != first.Key() {
+		t.Fatalf("%v is first", p.key)
+	}
+	again := eventOf(rotated())
+	d.add(second, again, nil, now)
+	p := d.pop(now, inAny)
+	if p == nil || p.key != second.Key() || p.changes[shared].event != again {
+		t.Fatalf("got %+v, want the second with its last event", p)
+	}
+	if p := d.pop(now, inAny); p == nil || p.key != third.Key() {
+		t.Errorf("got %+v, want the third", p)
 	}
 }
 
