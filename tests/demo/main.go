@@ -38,16 +38,29 @@ type show struct {
 	linger func(ctx context.Context, s *stage, out *report) error
 }
 
+func changesDemo() show {
+	return show{heading: "Keyturn: when a key turns, the workloads that hold it turn with it", set: setShop, steps: scenario()}
+}
+
+func secretsDemo() show {
+	return show{heading: "Keyturn: from the secret store to the pod", set: setChain, steps: chainScenario()}
+}
+
+func traceDemo() show {
+	return show{heading: "Keyturn: one change, one trace", set: setTraced, steps: traceScenario()}
+}
+
 func run() int {
 	secrets := flag.Bool("secrets", false, "show rotations in a secret store instead of changes to Secrets and ConfigMaps")
 	traced := flag.Bool("trace", false, "show the trace of one change in Jaeger")
 	flag.Parse()
-	shown := show{heading: "Keyturn: when a key turns, the workloads that hold it turn with it", set: setShop, steps: scenario()}
+	shown := changesDemo()
 	switch {
 	case *secrets:
-		shown = show{heading: "Keyturn: from the secret store to the pod", set: setChain, steps: chainScenario()}
+		shown = secretsDemo()
 	case *traced:
-		shown = show{heading: "Keyturn: one change, one trace", set: setTraced, steps: traceScenario(), linger: leaveJaegerUp}
+		shown = traceDemo()
+		shown.linger = leaveJaegerUp
 	}
 	// Further signals are ignored: stopping takes only seconds. SIGPIPE is included so that `make demo | head` leaves nothing behind either.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
