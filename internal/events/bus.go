@@ -28,6 +28,8 @@ type Bus struct {
 	refusals refusals
 	// guardInterval is the constant of that name, except in tests.
 	guardInterval time.Duration
+	// share is how much of StreamHistory a namespace may take.
+	share *historyShare
 	// rejecting are the rejections of Consume, nil while it has not run.
 	rejecting atomic.Pointer[rejections]
 
@@ -56,14 +58,18 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 		Reader: Reader{stall: stall, lostAfter: lostAfter, historyRoot: historyRoot},
 		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, retry: newConsumerBackoff, guardInterval: guardInterval,
 	}
-	for name, stream := range map[string]*jetstream.Stream{
-		StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters,
-	} {
+	for name, stream := range b.streams() {
 		if *stream, err = js.Stream(ctx, name); err != nil {
 			return nil, fmt.Errorf("reading stream %s: %w", name, err)
 		}
 	}
+	b.share = newHistoryShare(b.history.CachedInfo().Config, b.lookAtHistory, b.now, b.logger)
 	return b, nil
+}
+
+// streams returns the streams of the bus, by name.
+func (b *Bus) streams() map[string]*jetstream.Stream {
+	return map[string]*jetstream.Stream{StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters}
 }
 
 // Cluster returns the configured name of the cluster.

@@ -168,13 +168,13 @@ func (b *Bus) publishClaim(ctx context.Context, claim Claim, expected uint64) er
 	}
 	// Two clusters may take the name from each other within the dedupe window, so the message id names what it supersedes.
 	id := numberedID(b.messageID(e.ID()), expected)
-	ack, err := b.publish(ctx, msg, id, jetstream.WithExpectLastSequencePerSubject(expected))
+	ack, err := b.publish(ctx, msg, id, "", jetstream.WithExpectLastSequencePerSubject(expected))
 	for err == nil && ack.Duplicate && expected == 0 {
 		if _, readErr := b.Last(ctx, msg.Subject); !errors.Is(readErr, ErrNotFound) {
 			break
 		}
 		// The stream has lost the claim that it remembers by this id: see PublishChange.
-		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), jetstream.WithExpectLastSequencePerSubject(expected))
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), "", jetstream.WithExpectLastSequencePerSubject(expected))
 	}
 	switch {
 	case isConflict(err), err == nil && ack.Duplicate:

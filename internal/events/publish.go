@@ -36,11 +36,11 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		options = append(options, jetstream.WithMsgTTL(TombstoneTTL))
 	}
 	id := b.messageID(e.ID())
-	ack, err := b.publish(ctx, msg, id, options...)
+	ack, err := b.publish(ctx, msg, id, c.Source.Namespace, options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
 		// The same event was published before, and superseded since: an object that was reported deleted still exists. The
 		// expected sequence alone keeps it from being stored twice, so it gets a message id of its own.
-		ack, err = b.publish(ctx, msg, numberedID(id, expected), options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, expected), c.Source.Namespace, options...)
 	}
 	for err == nil && ack.Duplicate {
 		seq, readErr := b.alreadyStored(ctx, msg)
@@ -49,7 +49,7 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		}
 		// The stream has lost what it remembers by this id: a purge keeps the ids. The next id is made of the lost sequence, so
 		// that a repetition has it too.
-		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), c.Source.Namespace, options...)
 	}
 	switch {
 	case isConflict(err):
@@ -68,10 +68,15 @@ func numberedID(id string, seq uint64) string { return id + "@" + strconv.Format
 func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventID }
 
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
-// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY has the event about it.
-func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	if _, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id); err != nil {
-		return nil, err
+// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY has the event about it. What is
+// beyond the share of the namespace is on HISTORY for a short time, or not at all.
+func (b *Bus) publish(
+	ctx context.Context, msg *nats.Msg, id, namespace string, options ...jetstream.PublishOpt,
+) (*jetstream.PubAck, error) {
+	if ttl, ok := b.share.take(ctx, namespace, msg.Size()); ok {
+		if _, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(ttl)...); err != nil {
+			return nil, err
+		}
 	}
 	return b.store(ctx, StreamChanges, msg.Subject, msg, id, options...)
 }

@@ -32,7 +32,9 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 		p := &batch[i]
 		p.outcome = o
 		if p.msg, p.err = b.outcomeMsg(o); p.err == nil {
-			b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject))
+			if ttl, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size()); ok {
+				b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject), forSoLong(ttl)...)
+			}
 		}
 	}
 	b.awaitAnswers(ctx, StreamHistory, batch)

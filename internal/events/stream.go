@@ -13,7 +13,8 @@ const (
 	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each
 	// workload.
 	StreamChanges = "CHANGES"
-	// StreamHistory keeps every event for 30 days, also those that are superseded on StreamChanges.
+	// StreamHistory keeps every event for 30 days, also those that are superseded on StreamChanges. While it is more than half full, each
+	// namespace has a share of it.
 	StreamHistory = "HISTORY"
 	// StreamDeadLetters keeps rejected messages for 30 days, with the reason.
 	StreamDeadLetters = "DEADLETTERS"
@@ -54,6 +55,7 @@ func Streams(replicas int) []jetstream.StreamConfig {
 	history := base(StreamHistory, "Every change and outcome of the last 30 days.", historyRoot+">")
 	history.MaxAge, history.MaxBytes = retention, historyBytes
 	history.Duplicates = 10 * time.Minute
+	history.AllowMsgTTL = true
 
 	dead := base(StreamDeadLetters, "Events that were refused, and why.", deadLetterRoot+">")
 	dead.MaxAge, dead.MaxBytes = retention, deadLetterBytes

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -53,6 +54,9 @@ func (p *running) identify(ctx context.Context, o Options) error {
 	p.connected.Store(connection)
 	if p.bus, err = events.Open(ctx, connection, o.Cluster, p.runtime.Logger); err != nil {
 		return err
+	}
+	if err := p.bus.Observe(p.runtime.Meter("events")); err != nil {
+		return fmt.Errorf("observing the streams: %w", err)
 	}
 	if p.part.Identify == nil {
 		p.keep = func(context.Context) error { return nil }

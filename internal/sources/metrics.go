@@ -21,6 +21,7 @@ type metrics struct {
 	queue   metric.Int64ObservableGauge
 	sources metric.Int64ObservableGauge
 	failing metric.Int64ObservableGauge
+	waiting metric.Int64ObservableGauge
 }
 
 // instruments is the one definition of the metrics.
@@ -48,6 +49,10 @@ func (m *metrics) instruments() []instrument.Instrument {
 			About: "Sources waiting to be compared with their last event.",
 		},
 		{
+			Gauge: &m.waiting, Name: "keyturn.watcher.throttled", Unit: "{source}",
+			About: "Sources whose change waits because their namespace has used up --namespace-budget. The log names the namespace.",
+		},
+		{
 			Gauge: &m.sources, Name: "keyturn.watcher.sources", Unit: "{source}", Labels: []string{"kind"},
 			About: "Sources that exist according to the stream.",
 		},
@@ -62,13 +67,14 @@ func (m *metrics) instruments() []instrument.Instrument {
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 // newMetrics registers the metrics. The numbers of queued and known sources are observed on each collection.
-func newMetrics(meter metric.Meter, queued func() int, lastEvents *ledger) (*metrics, error) {
+func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger) (*metrics, error) {
 	m := &metrics{}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		observer.ObserveInt64(m.queue, int64(queued()))
+		observer.ObserveInt64(m.waiting, int64(throttled()))
 		for kind, count := range lastEvents.count() {
 			label := metric.WithAttributes(attribute.String("kind", string(kind)))
 			observer.ObserveInt64(m.sources, count.existing, label)
@@ -77,7 +83,7 @@ func newMetrics(meter metric.Meter, queued func() int, lastEvents *ledger) (*met
 			}
 		}
 		return nil
-	}, m.queue, m.sources, m.failing)
+	}, m.queue, m.waiting, m.sources, m.failing)
 	if err != nil {
 		return nil, fmt.Errorf("observing: %w", err)
 	}

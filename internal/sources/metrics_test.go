@@ -14,6 +14,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// none is a number of sources.
+func none() int { return 0 }
+
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	reader, known := sdkmetric.NewManualReader(), newLedger(nil)
 	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
@@ -22,7 +25,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	known.set(certificate("good"), &lastEvent{verb: events.VerbIssued})
 	known.set(certificate("bad"), &lastEvent{verb: events.VerbFailed})
 	known.set(certificate("unreadable"), &lastEvent{seq: 7})
-	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, known)
+	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, func() int { return 2 }, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +49,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 		failed("malformed"):                                1,
 		failed("_OTHER"):                                   1,
 		"keyturn.watcher.queue{}":                          3,
+		"keyturn.watcher.throttled{}":                      2,
 		"keyturn.watcher.sources{kind=secret}":             1,
 		"keyturn.watcher.sources{kind=certificate}":        2,
 		"keyturn.watcher.failing{kind=certificate}":        1,

@@ -45,6 +45,9 @@ type Options struct {
 	ReloaderAnnotations map[string]string
 	// Workers is the number of events that are published concurrently. Default 8.
 	Workers int
+	// NamespaceBudget is how many bytes of events a namespace may publish per hour. What it has not used of the last four hours it may publish at
+	// once. Further changes wait, and only the newest of each source is published. Zero: no limit. Default 4 MiB.
+	NamespaceBudget int
 
 	// OpenBao are the secret stores to watch. Default: none.
 	OpenBao openbao.Options
@@ -69,7 +72,7 @@ type Options struct {
 // DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
-		Kinds: defaultKinds(), Workers: 8, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
+		Kinds: defaultKinds(), Workers: 8, NamespaceBudget: 4 << 20, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
 		OpenBao: openbao.DefaultOptions(), Progress: func() *health.Progress { return nil },
 	}
 }
@@ -86,6 +89,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
 	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events to publish concurrently")
+	flags.IntVar(&o.NamespaceBudget, "namespace-budget", o.NamespaceBudget,
+		"`bytes` of events that a namespace may publish per hour, with up to four hours of it at once; further changes wait; 0 disables the limit")
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	o.OpenBao.AddFlags(flags)
 }
@@ -141,6 +146,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Workers < 1 {
 		problems = append(problems, fmt.Errorf("--publish-workers: %d, want 1 or more", o.Workers))
+	}
+	if o.NamespaceBudget < 0 {
+		problems = append(problems, fmt.Errorf("--namespace-budget: %d, want 0 or more", o.NamespaceBudget))
 	}
 	return errors.Join(problems...)
 }

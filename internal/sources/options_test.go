@@ -83,6 +83,10 @@ func TestOptionsValidate(t *testing.T) {
 			`--reloader-annotations: ignore-annotation and search-match-annotation: both are "a/b", want a key for each`,
 		},
 		{
+			"a budget below nothing", func(o *Options) { o.NamespaceBudget = -1 },
+			"--namespace-budget: -1, want 0 or more",
+		},
+		{
 			"somebody must publish", func(o *Options) { o.Workers = 0 },
 			"--publish-workers: 0, want 1 or more",
 		},
@@ -111,12 +115,12 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	}
 	err := flags.Parse([]string{
 		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
-		"--reloader-annotations=ignore-annotation=a/b", "--ignore-namespaces=e,f",
+		"--reloader-annotations=ignore-annotation=a/b", "--ignore-namespaces=e,f", "--namespace-budget=5",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{IgnoreNamespaces: []string{"e", "f"}, KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
+	want := Options{IgnoreNamespaces: []string{"e", "f"}, KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, NamespaceBudget: 5, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

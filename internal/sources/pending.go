@@ -24,6 +24,8 @@ type queueEntry struct {
 	created bool
 	// first is the object as it was created, which it may not be any more. Nil if it was not created or that is not known.
 	first *object
+	// held is what the source has reserved of the budget of its namespace.
+	held reservation
 }
 
 // pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one
@@ -120,6 +122,15 @@ func (p *pendingSources) done(source events.Source) {
 // retry ends the work on a source that has to be tried again, and puts its entry back. What was noticed meanwhile is
 // merged into it.
 func (p *pendingSources) retry(source events.Source, entry queueEntry) {
+	p.putBack(source, entry, p.queue.AddRateLimited)
+}
+
+// wait does the same for a source whose turn comes after a delay.
+func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
+	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, delay) })
+}
+
+func (p *pendingSources) putBack(source events.Source, entry queueEntry, again func(events.Source)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	later, queued := p.entries[source]
@@ -128,7 +139,7 @@ func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 		entry.first = later.first
 	}
 	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
-	p.queue.AddRateLimited(source)
+	again(source)
 	p.finish(source)
 }
 

@@ -23,16 +23,30 @@ type reconciler struct {
 	ledger    *ledger
 	reader    *ledgerReader
 	publisher *publisher
+	throttle  *throttle
+	// settled reports whether everything that was there in the beginning is on the stream. It is not limited until then: there is an event for each
+	// source at most.
+	settled func() bool
 }
 
-// reconcile publishes the event of a source, if there is something to say.
-func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry queueEntry) error {
+// turnError says that a source has something to say, and that its turn comes later.
+type turnError struct{ after time.Duration }
+
+// Error returns when the turn comes.
+func (e *turnError) Error() string {
+	return "the namespace has used up its budget for " + e.after.String()
+}
+
+// reconcile publishes the event of a source, if there is something to say. It returns a turnError if its namespace has used up its budget. What it
+// has reserved then is in the entry.
+func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	for range maxConflicts {
 		before := r.ledger.get(source)
-		change, ok := r.assess(source, before, entry)
+		change, ok := r.assess(source, before, *entry)
 		if !ok {
+			r.throttle.dropped(source.Namespace, &entry.held)
 			return nil
 		}
 		change.Cluster, change.Source = r.cluster, source
@@ -43,7 +57,15 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		if before != nil {
 			expected = before.seq
 		}
+		if r.isLimited(before, change) {
+			if after := r.throttle.wait(ctx, change, &entry.held); after > 0 {
+				return &turnError{after: after}
+			}
+		}
 		err := r.publisher.publish(ctx, change, expected, entry.at)
+		if err == nil {
+			r.throttle.published(&entry.held)
+		}
 		if !errors.Is(err, events.ErrConflict) {
 			return err
 		}
@@ -53,6 +75,18 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 	}
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
+}
+
+// isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that was there before does not,
+// because a change while it waits would go unnoticed; nor does one that the stream has lost. A secret in a store is in no namespace.
+func (r *reconciler) isLimited(before *lastEvent, change events.Change) bool {
+	switch {
+	case change.Source.Namespace == "" || !r.settled():
+		return false
+	case before == nil:
+		return change.ChangedAt != ""
+	}
+	return !before.lost
 }
 
 // assess compares a source with its last event. An object that was changed since it was created, before anything was published, is compared

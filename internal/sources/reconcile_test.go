@@ -34,13 +34,13 @@ func (p *publications) PublishChange(_ context.Context, change events.Change, ex
 func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *lockedBuffer) {
 	t.Helper()
 	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), func() int { return 0 }, reader.ledger)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &reconciler{
 		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
-		ledger: reader.ledger, reader: reader,
+		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), settled: func() bool { return true },
 		publisher: &publisher{
 			bus: bus, ledger: reader.ledger, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""),
 			log: slog.New(slog.NewJSONHandler(log, nil)),
@@ -56,11 +56,11 @@ func always(_ events.Source, _ *lastEvent, created bool) (events.Change, bool) {
 func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	bus := &publications{}
 	r, log := reconcilerOf(t, bus, always)
-	if err := r.reconcile(t.Context(), testSource, queueEntry{at: epoch, created: true}); err != nil {
+	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.ledger.set(testSource, &lastEvent{seq: 4})
-	if err := r.reconcile(t.Context(), testSource, queueEntry{at: epoch}); err != nil {
+	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}); err != nil {
 		t.Fatal(err)
 	}
 	if bus.expected[0] != 0 || bus.expected[1] != 4 {
@@ -81,7 +81,7 @@ func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 func TestReconcileSaysNothingWhereThereIsNothingToSay(t *testing.T) {
 	bus := &publications{}
 	r, _ := reconcilerOf(t, bus, func(events.Source, *lastEvent, bool) (events.Change, bool) { return events.Change{}, false })
-	if err := r.reconcile(t.Context(), testSource, queueEntry{}); err != nil || len(bus.published) > 0 {
+	if err := r.reconcile(t.Context(), testSource, &queueEntry{}); err != nil || len(bus.published) > 0 {
 		t.Errorf("published %v, %v", bus.published, err)
 	}
 }
@@ -100,7 +100,7 @@ func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{conflicts: tt.conflicts}
 			r, _ := reconcilerOf(t, bus, always)
-			if err := r.reconcile(t.Context(), testSource, queueEntry{}); !errors.Is(err, tt.want) {
+			if err := r.reconcile(t.Context(), testSource, &queueEntry{}); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
 			if len(bus.published) != tt.tries || bus.expected[0] != 0 || bus.expected[1] != 9 {
@@ -113,7 +113,7 @@ func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
 func TestReconcileReturnsWhyNothingCouldBePublished(t *testing.T) {
 	away := errors.New("no answer")
 	r, _ := reconcilerOf(t, &publications{err: away}, always)
-	err := r.reconcile(t.Context(), testSource, queueEntry{})
+	err := r.reconcile(t.Context(), testSource, &queueEntry{})
 	if !errors.Is(err, away) || err.Error() != "publishing changed of secret/db: no answer" {
 		t.Errorf("error %v", err)
 	}
@@ -145,7 +145,7 @@ func TestAnObjectThatWasChangedBeforeItsFirstEventIsPublishedAsChanged(t *testin
 			if tt.before != nil {
 				r.ledger.set(testSource, tt.before)
 			}
-			if err := r.reconcile(t.Context(), testSource, queueEntry{created: true, first: first}); err != nil {
+			if err := r.reconcile(t.Context(), testSource, &queueEntry{created: true, first: first}); err != nil {
 				t.Fatal(err)
 			}
 			got := bus.published[0]

@@ -36,7 +36,7 @@ func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*r
 		state.last = events.ErrNotFound
 	}
 	reader, log := readerOf(state)
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), func() int { return 0 }, reader.ledger)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger)
 	if err != nil {
 		t.Fatal(err)
 	}

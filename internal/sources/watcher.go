@@ -22,6 +22,7 @@ type Watcher struct {
 	readiness readiness
 	ledger    *ledger
 	pending   *pendingSources
+	throttle  *throttle
 	metrics   *metrics
 	cached    objectCache
 	informers *informerSet
@@ -46,6 +47,7 @@ func New(options Options) (*Watcher, error) {
 		options:   options,
 		log:       options.Logger.With("component", "watcher"),
 		pending:   newPendingSources(options.Now),
+		throttle:  newThrottle(options.NamespaceBudget, options.Now, options.Logger.With("component", "watcher")),
 		cached:    make(objectCache),
 		assessors: make(map[events.Kind]assessor),
 	}
@@ -64,7 +66,7 @@ func New(options Options) (*Watcher, error) {
 
 func (w *Watcher) wire(ring *keyring, seen *sightings) error {
 	var err error
-	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.ledger); err != nil {
+	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.throttle.length, w.ledger); err != nil {
 		return fmt.Errorf("making metrics: %w", err)
 	}
 	if err := w.addObjects(ring); err != nil {
@@ -208,6 +210,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader,
+		throttle: w.throttle, settled: w.readiness.complete.Load,
 		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
 	for range w.options.Workers {

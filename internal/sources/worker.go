@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -11,7 +12,7 @@ import (
 // worker reconciles pending sources, one at a time.
 type worker struct {
 	pending   *pendingSources
-	reconcile func(ctx context.Context, source events.Source, entry queueEntry) error
+	reconcile func(ctx context.Context, source events.Source, entry *queueEntry) error
 	progress  *health.Progress
 	metrics   *metrics
 	log       *slog.Logger
@@ -25,7 +26,10 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		w.progress.Busy()
-		if err := w.reconcile(context.WithoutCancel(ctx), source, entry); err != nil {
+		err := w.reconcile(context.WithoutCancel(ctx), source, &entry)
+		if turn, waits := errors.AsType[*turnError](err); waits {
+			w.pending.wait(source, entry, turn.after)
+		} else if err != nil {
 			w.metrics.publishError(ctx)
 			w.log.ErrorContext(ctx, "cannot publish an event; retrying",
 				"source", source.String(), "namespace", source.Namespace, "err", err)

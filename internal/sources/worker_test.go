@@ -18,7 +18,7 @@ import (
 func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pending, log := newPendingSources(time.Now), &lockedBuffer{}
-		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, newLedger(nil))
+		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,11 +26,11 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		tries := make(chan queueEntry, 2)
 		one := &worker{
 			pending: pending, metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
-			reconcile: func(ctx context.Context, _ events.Source, entry queueEntry) error {
+			reconcile: func(ctx context.Context, _ events.Source, entry *queueEntry) error {
 				if ctx.Err() != nil {
 					t.Error("the work is cut off")
 				}
-				if tries <- entry; len(tries) == 1 {
+				if tries <- *entry; len(tries) == 1 {
 					return errors.New("no answer")
 				}
 				cancel()

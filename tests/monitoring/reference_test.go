@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
 	"github.com/keyturn/keyturn/internal/sources"
@@ -28,6 +29,7 @@ func sections() []section {
 		{"Secret stores", "Exported by a watcher with secret stores.", openbao.Instruments()},
 		{"The actuator", "Decisions and rollouts. The `reason` of a decision is listed in " +
 			"[architecture](architecture.md#what-a-change-means-to-a-workload), that of a rollout in [events](events.md#data-of-an-outcome).", actuate.Instruments()},
+		{"The streams", "Exported by both programs.", events.Instruments()},
 		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
 		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
@@ -64,9 +66,9 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 		name   string
 		tables [][]instrument.Instrument
 	}{
-		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), telemetry.Instruments()}},
+		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), events.Instruments(), telemetry.Instruments()}},
 		{"actuator", [][]instrument.Instrument{
-			actuate.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
+			actuate.Instruments(), events.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
 			telemetry.RestClientInstruments(),
 		}},
 	} {

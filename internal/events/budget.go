@@ -1,0 +1,89 @@
+package events
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Budget limits how many bytes each namespace may have. A namespace earns them with time, up to what it may have at once. It is safe for
+// concurrent use.
+type Budget struct {
+	perSecond float64
+	// atOnce is how long it takes to earn what may be had at once.
+	atOnce time.Duration
+
+	mu sync.Mutex
+	// earned is when a namespace will have earned what it has had. One that is not in it owes nothing.
+	earned map[string]time.Time
+	// swept is the length of earned after the last sweep.
+	swept int
+}
+
+// sweepFrom is the least number of namespaces that are looked through for those that owe nothing.
+const sweepFrom = 64
+
+// NewBudget returns a budget of so many bytes in a time, and so many at once.
+func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
+	perSecond := float64(bytes) / per.Seconds()
+	return &Budget{perSecond: perSecond, atOnce: seconds(float64(atOnce) / perSecond), earned: make(map[string]time.Time)}
+}
+
+// Reserve gives a namespace the bytes, and returns when it may use them: now, unless it has had too many before. What is reserved later may be used
+// later.
+func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sweep(now)
+	until := b.until(namespace, size, now)
+	b.earned[namespace] = until
+	if turn := until.Add(-b.atOnce); turn.After(now) {
+		return turn
+	}
+	return now
+}
+
+// Take gives a namespace the bytes if it may use them now, and reports whether it may.
+func (b *Budget) Take(namespace string, size int, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sweep(now)
+	until := b.until(namespace, size, now)
+	if until.Add(-b.atOnce).After(now) {
+		return false
+	}
+	b.earned[namespace] = until
+	return true
+}
+
+// Return takes back bytes that a namespace has reserved and not used.
+func (b *Budget) Return(namespace string, size int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if earned, ok := b.earned[namespace]; ok {
+		b.earned[namespace] = earned.Add(-b.worth(size))
+	}
+}
+
+// until returns when the namespace will have earned the bytes too.
+func (b *Budget) until(namespace string, size int, now time.Time) time.Time {
+	earned := b.earned[namespace]
+	if earned.Before(now) {
+		earned = now
+	}
+	return earned.Add(b.worth(size))
+}
+
+// worth returns how long it takes to earn the bytes.
+func (b *Budget) worth(size int) time.Duration { return seconds(float64(size) / b.perSecond) }
+
+// sweep forgets namespaces that owe nothing, whenever there are twice as many as were left the last time.
+func (b *Budget) sweep(now time.Time) {
+	if len(b.earned) < max(sweepFrom, 2*b.swept) {
+		return
+	}
+	maps.DeleteFunc(b.earned, func(_ string, earned time.Time) bool { return !earned.After(now) })
+	b.swept = len(b.earned)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

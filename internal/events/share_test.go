@@ -1,0 +1,165 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// historyOf returns how many events of a namespace HISTORY has.
+func historyOf(t *testing.T, b *Bus, namespace string) (count int) {
+	t.Helper()
+	if err := b.History(t.Context(), HistoryQuery{Namespace: namespace}, func(Stored) error { count++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// smallHistory is a bus whose HISTORY has room for so many bytes.
+func smallHistory(t *testing.T, bytes int64) *Bus {
+	t.Helper()
+	s := startServer(t)
+	config := Streams(1)[1]
+	config.MaxBytes = bytes
+	if _, err := s.jetstream().UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	return s.bus()
+}
+
+// A tenant that creates and deletes ever new names, whose workloads are rolled for each, fills HISTORY, which drops the oldest events.
+func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
+	b := smallHistory(t, 1<<20)
+	const kept = 40
+	var seq uint64
+	for i := range kept {
+		c := version("db", fmt.Sprint(i+1))
+		c.Source.Namespace = "quiet"
+		seq = mustPublish(t, b, c, seq)
+	}
+	const churned = 1500
+	for i := range churned {
+		c := version(fmt.Sprint("churned-", i), fmt.Sprint(1000+i))
+		c.Source.Namespace = "noisy"
+		seq := mustPublish(t, b, c, 0)
+		c.Verb, c.Changed, c.Previous = VerbDeleted, nil, ""
+		mustPublish(t, b, c, seq)
+		o := outcome()
+		o.Workload.Namespace, o.ResourceVersion = "noisy", fmt.Sprint(5000+i)
+		if errs := b.PublishOutcomes(t.Context(), o); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+	}
+	if n := historyOf(t, b, "quiet"); n != kept {
+		t.Errorf("HISTORY has %d of %d events of the namespace that behaves", n, kept)
+	}
+	if n := historyOf(t, b, "noisy"); n == 0 {
+		t.Error("HISTORY has nothing of the other one, want its share")
+	}
+	// Whatever is left out of HISTORY is on CHANGES.
+	for _, subject := range []string{
+		Subject(testCluster, Source{Kind: KindSecret, Namespace: "noisy", Name: fmt.Sprint("churned-", churned-1)}),
+		OutcomeSubject(testCluster, Workload{Kind: outcome().Workload.Kind, Namespace: "noisy", Name: outcome().Workload.Name}),
+	} {
+		if _, err := b.Last(t.Context(), subject); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnEventBeyondTheShareIsKeptForAnHour(t *testing.T) {
+	b := smallHistory(t, 1<<20)
+	b.share.half = 0
+	const published = 60
+	var seq uint64
+	for range published {
+		seq = mustPublish(t, b, version("db", fmt.Sprint(seq+1)), seq)
+	}
+	kept := make(map[string]int)
+	for _, raw := range messages(t, b.js, StreamHistory) {
+		kept[raw.Header.Get(jetstream.MsgTTLHeader)]++
+	}
+	if kept[""] == 0 || kept[shortly.String()] == 0 || len(kept) != 2 || kept[""]+kept[shortly.String()] == published {
+		t.Errorf("of %d events so many are kept for a time: %v; want some for good, some for an hour and some not at all", published, kept)
+	}
+}
+
+func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
+	var (
+		stored  uint64
+		failure error
+		asked   int
+		hasTTL  = true
+		log     strings.Builder
+		now     = testTime
+	)
+	share := newHistoryShare(jetstream.StreamConfig{MaxBytes: 16 << 20, MaxAge: retention},
+		func(context.Context) (*jetstream.StreamInfo, error) {
+			asked++
+			if failure != nil {
+				return nil, failure
+			}
+			return &jetstream.StreamInfo{
+				Config: jetstream.StreamConfig{AllowMsgTTL: hasTTL}, State: jetstream.StreamState{Bytes: stored},
+			}, nil
+		},
+		func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+	take := func(namespace string) (time.Duration, bool) { return share.take(t.Context(), namespace, 64<<10) }
+
+	for range 100 { // 6.4 MiB, by far more than a share
+		if ttl, ok := take("noisy"); ttl != 0 || !ok {
+			t.Fatalf("less than half full: kept for %s, %t", ttl, ok)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the size was asked %d times within a minute, want once", asked)
+	}
+	stored, now = 9<<20, now.Add(time.Hour)
+	if ttl, ok := take("noisy"); ttl != shortly || !ok {
+		t.Errorf("more than half full: kept for %s, %t, want an hour", ttl, ok)
+	}
+	if ttl, ok := take("quiet"); ttl != 0 || !ok {
+		t.Errorf("another namespace: kept for %s, %t", ttl, ok)
+	}
+	for range 100 {
+		if ttl, ok := take(""); ttl != 0 || !ok {
+			t.Fatalf("what is of no namespace: kept for %s, %t", ttl, ok)
+		}
+	}
+	take("noisy")
+	if _, ok := take("noisy"); ok {
+		t.Error("beyond the share of an hour: stored, want not")
+	}
+	if got := strings.Count(log.String(), "namespace=noisy"); got != 1 {
+		t.Errorf("logged %d times, want once:\n%s", got, log.String())
+	}
+	// While the stream cannot be read, its last size counts.
+	failure, now = errors.New("no answer"), now.Add(shortly)
+	if ttl, _ := take("noisy"); ttl != shortly {
+		t.Errorf("without an answer: kept for %s, want an hour", ttl)
+	}
+	hasTTL, failure, now = false, nil, now.Add(shortly)
+	if _, ok := take("noisy"); ok {
+		t.Error("on a stream without times of their own: stored, want not")
+	}
+	// Within a month a namespace earns its share again.
+	now = now.Add(retention)
+	if ttl, ok := take("noisy"); ttl != 0 || !ok {
+		t.Errorf("a month later: kept for %s, %t", ttl, ok)
+	}
+}
+
+func TestAHistoryWithoutLimitHasNoShares(t *testing.T) {
+	share := newHistoryShare(jetstream.StreamConfig{MaxBytes: -1}, nil, time.Now, slog.Default())
+	for range 1000 {
+		if ttl, ok := share.take(t.Context(), "noisy", MaxEventSize); ttl != 0 || !ok {
+			t.Fatalf("kept for %s, %t", ttl, ok)
+		}
+	}
+}

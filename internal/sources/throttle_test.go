@@ -1,0 +1,237 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// throttled is a reconciler of sources that have always changed, in namespaces with a budget of so many events of one key an hour.
+func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *lockedBuffer) {
+	t.Helper()
+	bus := &publications{}
+	r, _ := reconcilerOf(t, bus, always)
+	log := &lockedBuffer{}
+	r.throttle = newThrottle(eventsAnHour*weight(events.Change{Source: inNamespace("noisy", 0)}), now, slog.New(slog.NewJSONHandler(log, nil)))
+	return r, bus, log
+}
+
+// inNamespace names one of many sources.
+func inNamespace(namespace string, i int) events.Source {
+	return events.Source{Kind: events.KindSecret, Namespace: namespace, Name: fmt.Sprintf("db-%03d", i)}
+}
+
+func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
+	now := epoch
+	r, bus, log := throttled(t, 6, func() time.Time { return now })
+	entries := make(map[int]*queueEntry)
+	publish := func(i int) time.Duration {
+		t.Helper()
+		if entries[i] == nil {
+			entries[i] = &queueEntry{}
+		}
+		err := r.reconcile(t.Context(), inNamespace("noisy", i), entries[i])
+		if turn, ok := errors.AsType[*turnError](err); ok {
+			return turn.after
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 0
+	}
+	for i := range 24 {
+		if after := publish(i); after != 0 {
+			t.Fatalf("the event %d, within the budget of four hours, waits for %s", i+1, after)
+		}
+	}
+	for i, want := range []time.Duration{10 * time.Minute, 20 * time.Minute, 30 * time.Minute} {
+		if after := publish(24 + i); after.Round(time.Second) != want {
+			t.Errorf("the event %d waits for %s, want %s", 25+i, after, want)
+		}
+	}
+	if n := r.throttle.length(); n != 3 || len(bus.published) != 24 {
+		t.Errorf("%d events wait and %d are published, want 3 and 24", n, len(bus.published))
+	}
+	if err := r.reconcile(t.Context(), inNamespace("quiet", 0), &queueEntry{}); err != nil {
+		t.Errorf("another namespace: %v", err)
+	}
+	if got := strings.Count(log.String(), "its changes wait"); got != 1 || !strings.Contains(log.String(), `"namespace":"noisy"`) {
+		t.Errorf("the log has %d lines about it, want one that names the namespace:\n%s", got, log)
+	}
+	// A source that changes again while it waits keeps its turn.
+	now = now.Add(10 * time.Minute)
+	if publish(25) == 0 || publish(26) == 0 || publish(24) != 0 {
+		t.Error("ten minutes later: want the first of those that wait to be published, and no other")
+	}
+	now = now.Add(20 * time.Minute)
+	if publish(26) != 0 || publish(25) != 0 || r.throttle.length() != 0 {
+		t.Errorf("half an hour later: %d wait, want none", r.throttle.length())
+	}
+}
+
+func TestASourceThatHasNothingToSayAnyMoreReturnsItsTurn(t *testing.T) {
+	r, bus, _ := throttled(t, 6, func() time.Time { return epoch })
+	gone := false
+	r.assessors[events.KindSecret] = func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
+		change, _ := always(source, before, created)
+		return change, !gone
+	}
+	entries := make([]queueEntry, 1000)
+	for i := range entries {
+		_ = r.reconcile(t.Context(), inNamespace("noisy", i), &entries[i])
+	}
+	gone = true
+	for i := range entries {
+		if err := r.reconcile(t.Context(), inNamespace("noisy", i), &entries[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone = false
+	err := r.reconcile(t.Context(), inNamespace("noisy", 1000), &queueEntry{})
+	if turn, ok := errors.AsType[*turnError](err); !ok || turn.after.Round(time.Minute) != 10*time.Minute {
+		t.Errorf("after 976 objects came and went, the next one gets %v, want its turn in 10 minutes", err)
+	}
+	if len(bus.published) != 24 || r.throttle.length() != 1 {
+		t.Errorf("%d events are published and %d wait, want 24 and 1", len(bus.published), r.throttle.length())
+	}
+}
+
+func TestAFailedPublicationKeepsItsTurn(t *testing.T) {
+	r, bus, _ := throttled(t, 1, func() time.Time { return epoch })
+	bus.err = errors.New("no answer")
+	var entry queueEntry
+	for range 10 {
+		if err := r.reconcile(t.Context(), inNamespace("noisy", 0), &entry); !errors.Is(err, bus.err) {
+			t.Fatal(err)
+		}
+	}
+	bus.err = nil
+	for i := range 4 {
+		if err := r.reconcile(t.Context(), inNamespace("noisy", i), &entry); err != nil {
+			t.Errorf("event %d: %v", i+1, err)
+		}
+	}
+}
+
+func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		source    events.Source
+		before    *lastEvent
+		changedAt string
+		unsettled bool
+		want      bool
+	}{
+		{name: "a change does", source: testSource, before: &lastEvent{seq: 1}, changedAt: "1", want: true},
+		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
+		{name: "a deletion does", source: testSource, before: &lastEvent{seq: 1}, want: true},
+		{name: "the first event of a source that was there does not", source: testSource},
+		{name: "an event that the stream has lost does not", source: testSource, before: &lastEvent{lost: true}, changedAt: "1"},
+		{name: "what was found at the start does not", source: testSource, before: &lastEvent{seq: 1}, changedAt: "1", unsettled: true},
+		{name: "a secret in a store does not", source: events.Source{Kind: events.KindOpenBao, Name: "x"}, before: &lastEvent{seq: 1}, changedAt: "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &reconciler{settled: func() bool { return !tt.unsettled }}
+			if got := r.isLimited(tt.before, events.Change{Source: tt.source, ChangedAt: tt.changedAt}); got != tt.want {
+				t.Errorf("limited: %t", got)
+			}
+		})
+	}
+}
+
+func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
+	names := func(count, length int) map[string][]byte {
+		data := make(map[string][]byte, count)
+		for i := range count {
+			data[fmt.Sprintf("%0*d", length, i)] = nil
+		}
+		return data
+	}
+	for _, tt := range []struct {
+		name string
+		data map[string][]byte
+	}{
+		{"one key", names(1, 5)},
+		{"as many keys as are listed", names(events.MaxKeys, 10)},
+		{"long names", names(500, 253)},
+		{"too many keys", names(events.MaxKeys+1, 10)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now := objectOf(keyringOf(1), "u", 1, nil)
+			now.fingerprints = keyringOf(1).fingerprint(testSource, tt.data)
+			change := appeared(now, true)
+			change.Cluster, change.Time = testCluster, epoch
+			event, err := change.Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
+				t.Errorf("it weighs %d bytes and has %d", got, size)
+			}
+		})
+	}
+}
+
+func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		began := time.Now()
+		p.add(testSource, true)
+		entry := mustTake(t, p, testSource)
+		entry.held = reservation{turn: began.Add(time.Minute), size: 7}
+		p.wait(testSource, entry, time.Minute)
+		if !isClosed(p.quiet()) {
+			t.Error("a source that waits for its turn keeps the watcher from being quiet")
+		}
+		if got := mustTake(t, p, testSource); got != entry || time.Since(began) != time.Minute {
+			t.Errorf("after %s: %+v, want %+v after a minute", time.Since(began), got, entry)
+		}
+		p.wait(testSource, entry, time.Hour)
+		p.add(testSource, false)
+		if got := mustTake(t, p, testSource); got != entry || time.Since(began) != time.Minute {
+			t.Errorf("noticed while it waits, after %s: %+v, want %+v at once", time.Since(began), got, entry)
+		}
+		p.done(testSource)
+		synctest.Wait()
+	})
+}
+
+// A tenant with rights in its own namespace creates and deletes ever new names, each of which leaves a tombstone on the stream for a day.
+func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
+	b := newBench(t, secretOf("quiet", "db", "u1", "1", "one"))
+	options := b.options()
+	options.NamespaceBudget = 4 * eventWeight
+	w, stop := b.startReady(options)
+	const churned = 200
+	for i := range churned {
+		name := fmt.Sprint("churned-", i)
+		b.create(secretOf("noisy", name, fmt.Sprint("n", i), fmt.Sprint(1000+i), "one"))
+		b.delete("noisy", name)
+	}
+	b.update(secretOf("quiet", "db", "u1", "2000", "two"))
+	b.eventually("the change of another tenant is published", func() bool {
+		return strings.Contains(strings.Join(b.history(), "\n"), "secret/db changed u1/2000@2000")
+	})
+	b.eventually("nothing waits that was created and deleted", func() bool { return w.throttle.length() <= 4*budgetHours })
+	extent, err := b.bus.Extent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each name takes one event at least, which is its tombstone in the end.
+	if most := uint64(1 + 4*budgetHours); extent.Events > most {
+		t.Errorf("the stream has %d events, want %d at most", extent.Events, most)
+	}
+	if held := len(w.ledger.all()); held > 1+4*budgetHours {
+		t.Errorf("the watcher remembers %d sources", held)
+	}
+	stop()
+}
