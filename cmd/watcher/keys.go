@@ -20,7 +20,7 @@ func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	logging := telemetry.DefaultLogOptions()
 	var namespace string
-	var natsUsers, natsRoutes bool
+	var natsUsers, natsRoutes, audit bool
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged.",
@@ -35,7 +35,7 @@ func newKeysCommand() *cobra.Command {
 			}
 			options := keys.Options{
 				Secrets: client.CoreV1().Secrets(namespace), Now: time.Now, Random: rand.Reader,
-				Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
+				Audit: audit, Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
 			}
 			if natsUsers {
 				options.NATSUsers = []string{"watcher", "actuator"}
@@ -51,6 +51,8 @@ func newKeysCommand() *cobra.Command {
 	logging.AddFlags(flags)
 	flags.StringVar(&namespace, "namespace", "keyturn-system", "`namespace` of the Secrets")
 	flags.BoolVar(&natsUsers, "nats-users", true, "also create a NATS user for each program, for the NATS that the actuator embeds")
+	flags.BoolVar(&audit, "audit", false,
+		"also create the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and with --nats-users a NATS user")
 	flags.BoolVar(&natsRoutes, "nats-routes", false,
 		"also create a certificate for the routes between the NATS servers of several actuators, valid for 10 years")
 	return cmd

@@ -37,6 +37,8 @@ type ConnectOptions struct {
 	Name string
 	// Cluster is the configured name of the cluster.
 	Cluster string
+	// Inbox is the prefix of reply subjects, for a user that may subscribe to no other. Empty means what Role says.
+	Inbox string
 	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, so that NATS permissions can keep it private
 	// to one user. Empty means _INBOX.<cluster>.
 	Role string
@@ -48,6 +50,8 @@ type ConnectOptions struct {
 func (o *ConnectOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.URL, "nats-url", nats.DefaultURL, "`URLs` of the NATS servers, separated by commas")
 	flags.StringVar(&o.CredsFile, "nats-creds", "", "`file` with the NATS user's JWT credentials or bare NKey seed")
+	flags.StringVar(&o.Inbox, "nats-inbox", "",
+		"`prefix` of the subjects of replies, for a NATS user that may subscribe to no other; empty means _INBOX_<program>.<cluster>")
 	flags.StringVar(&o.CAFile, "nats-ca", "", "`file` with the CA certificates of the NATS servers (PEM); empty uses those of the system")
 	flags.StringVar(&o.CertFile, "nats-cert", "", "`file` with the client certificate for NATS (PEM); needs --nats-key")
 	flags.StringVar(&o.KeyFile, "nats-key", "", "`file` with the private key of --nats-cert (PEM)")
@@ -107,6 +111,9 @@ func (o ConnectOptions) options(
 // inbox returns the prefix of reply subjects. The cluster is a token of its own, so that permissions can allow
 // _INBOX_watcher.*.> without naming the cluster.
 func (o ConnectOptions) inbox() string {
+	if o.Inbox != "" {
+		return o.Inbox
+	}
 	if o.Role == "" {
 		return "_INBOX." + o.Cluster
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nkeys"
@@ -25,6 +26,9 @@ const (
 	// fingerprintSecret has the watcher's key file under fingerprintKey.
 	fingerprintSecret = "keyturn-fingerprint-key"
 	fingerprintKey    = "keys"
+	// auditProgram is the watcher that only receives the audit of secret stores, and auditSecret has its key file, under fingerprintKey, too.
+	auditProgram = "audit"
+	auditSecret  = "keyturn-audit-fingerprint-key"
 	// natsSecretPrefix and the name of a program make the name of the Secret with its NATS user: the seed is under
 	// <program>.nk, the public key, which the server needs, under publicKey.
 	natsSecretPrefix = "keyturn-nats-"
@@ -45,6 +49,9 @@ type Options struct {
 	Secrets secretCreator
 	// NATSUsers are the programs that need a NATS user. Empty if the users of NATS are managed elsewhere.
 	NATSUsers []string
+	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
+	// has any. They are its own, because whoever takes over what listens to the network must learn nothing of the others'.
+	Audit bool
 	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty: none.
 	RoutesNamespace string
 	// Now is the clock for the validity of that certificate: time.Now, except in tests. Required with RoutesNamespace.
@@ -58,15 +65,19 @@ type Options struct {
 // Make creates the keys that do not exist yet. An error names the Secret that could not be created; a repeated call continues
 // there.
 func Make(ctx context.Context, opts Options) error {
-	fingerprint := make([]byte, fingerprintBytes)
-	if _, err := io.ReadFull(opts.Random, fingerprint); err != nil {
-		return fmt.Errorf("generating the fingerprint key: %w", err)
+	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
+	if opts.Audit {
+		fingerprints = append(fingerprints, auditSecret)
+		if len(users) > 0 {
+			users = append(slices.Clone(users), auditProgram)
+		}
 	}
-	file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
-	if err := opts.create(ctx, fingerprintSecret, map[string]string{fingerprintKey: file}); err != nil {
-		return err
+	for _, secret := range fingerprints {
+		if err := opts.createFingerprintKey(ctx, secret); err != nil {
+			return err
+		}
 	}
-	for _, program := range opts.NATSUsers {
+	for _, program := range users {
 		user, err := newUser(opts.Random, program)
 		if err != nil {
 			return fmt.Errorf("generating the nats user of the %s: %w", program, err)
@@ -83,6 +94,16 @@ func Make(ctx context.Context, opts Options) error {
 		return fmt.Errorf("generating the certificate of the nats routes: %w", err)
 	}
 	return opts.create(ctx, routesSecret, certificate)
+}
+
+// createFingerprintKey creates the Secret of a fingerprint key.
+func (o Options) createFingerprintKey(ctx context.Context, secret string) error {
+	fingerprint := make([]byte, fingerprintBytes)
+	if _, err := io.ReadFull(o.Random, fingerprint); err != nil {
+		return fmt.Errorf("generating the fingerprint key: %w", err)
+	}
+	file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
+	return o.create(ctx, secret, map[string]string{fingerprintKey: file})
 }
 
 // newUser returns the data of the Secret of a new NATS user.

@@ -46,6 +46,36 @@ func (n *namespace) make(t *testing.T, users ...string) (log string, err error) 
 	return buffer.String(), err
 }
 
+// What listens to the network has keys of its own.
+func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		users []string
+		want  []string
+	}{
+		{
+			"with the embedded NATS",
+			[]string{"watcher", "actuator"},
+			[]string{"keyturn-audit-fingerprint-key", "keyturn-fingerprint-key", "keyturn-nats-actuator", "keyturn-nats-audit", "keyturn-nats-watcher"},
+		},
+		{"with another NATS", nil, []string{"keyturn-audit-fingerprint-key", "keyturn-fingerprint-key"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := &namespace{secrets: map[string]map[string]string{}}
+			log := slog.New(slog.DiscardHandler)
+			if err := Make(t.Context(), Options{Secrets: n, NATSUsers: tt.users, Audit: true, Random: rand.Reader, Logger: log}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, slices.Sorted(maps.Keys(n.secrets))); diff != "" {
+				t.Fatalf("secrets (-want +got):\n%s", diff)
+			}
+			if n.secrets[auditSecret][fingerprintKey] == n.secrets[fingerprintSecret][fingerprintKey] {
+				t.Error("both fingerprint keys are the same")
+			}
+		})
+	}
+}
+
 func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 	n := &namespace{secrets: map[string]map[string]string{}}
 	log, err := n.make(t, "watcher", "actuator")

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -28,15 +29,59 @@ func TestTheAuditOfAStoreDoesNotGoToALostNodeWithTheChart(t *testing.T) {
 	}
 }
 
+// What listens to the network reads no Secret of the cluster, and has the keys of nothing else.
+func TestTheReceiverOfAuditsHasNothingOfTheCluster(t *testing.T) {
+	for _, test := range auditServices {
+		for way, all := range map[string]map[string]object{
+			"kustomize": kustomized(t, "base", "secret-stores", test.component), "the chart": rendered(t, "{secretStores: {enabled: true}, "+test.value+"}"),
+		} {
+			t.Run(test.component+" with "+way, func(t *testing.T) {
+				if got := fmt.Sprint(all["Service "+systemNamespace+"/"+test.service].at("spec", "selector")); got != "map[app.kubernetes.io/name:keyturn-audit]" {
+					t.Errorf("the Service is for %s", got)
+				}
+				pod := object(all["Deployment "+systemNamespace+"/keyturn-audit"].at("spec", "template", "spec").(map[string]any))
+				if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != "keyturn-audit" {
+					t.Errorf("its account: got %v, token %v, want its own without a token", pod["serviceAccountName"], pod["automountServiceAccountToken"])
+				}
+				for name, one := range all {
+					if strings.Contains(name, "RoleBinding ") && strings.Contains(fmt.Sprint(one["subjects"]), "keyturn-audit") {
+						t.Errorf("%s grants it something", name)
+					}
+				}
+				text := fmt.Sprint(pod)
+				for _, theirs := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-watcher-env"} {
+					if strings.Contains(text, theirs) {
+						t.Errorf("it has %s", theirs)
+					}
+				}
+				if !strings.Contains(text, "audience:keyturn-audit") || strings.Count(text, "serviceAccountToken:map") != 1 {
+					t.Errorf("it has a token for the API server: %s", text)
+				}
+				if !strings.Contains(text, "--sources= --namespaces= --namespace-selector= ") {
+					t.Errorf("it watches the cluster: %s", text)
+				}
+				if egress := fmt.Sprint(all["NetworkPolicy "+systemNamespace+"/keyturn-audit"].at("spec", "egress")); strings.Contains(egress, "443") {
+					t.Errorf("it may reach the API server: %s", egress)
+				}
+				for name, one := range all {
+					if name != "Deployment "+systemNamespace+"/keyturn-audit" && strings.HasPrefix(name, "Deployment ") && strings.Contains(fmt.Sprint(one), "openbao") {
+						t.Errorf("%s receives audits", name)
+					}
+				}
+			})
+		}
+	}
+}
+
 func leavesALostNode(t *testing.T, all map[string]object, service string) {
 	t.Helper()
 	receiver := all["Service "+systemNamespace+"/"+service]
 	if receiver.at("spec", "selector") == nil || receiver.at("spec", "publishNotReadyAddresses") != nil {
 		t.Errorf("the Service keeps addresses of pods that are not ready: %v", receiver["spec"])
 	}
-	watcher := all["Deployment "+systemNamespace+"/keyturn-watcher"]
+	watcher := all["Deployment "+systemNamespace+"/keyturn-audit"]
 	if got := fmt.Sprint(watcher.at("spec", "replicas")); got != "2" {
-		t.Errorf("watchers: got %s, want 2", got)
+		t.Errorf("receivers: got %s, want 2", got)
 	}
 	tolerations, _ := watcher.at("spec", "template", "spec", "tolerations").([]any)
 	for _, key := range []string{"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"} {

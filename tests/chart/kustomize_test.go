@@ -45,7 +45,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 			name:       "with all of them for one namespace",
 			values:     "{namespaces: [team-a], nats: {url: nats://nats.nats.svc:4222}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
 			base:       "namespaced",
-			components: []string{"external-nats", "monitoring", "otlp", "openbao-audit"},
+			components: []string{"monitoring", "otlp", "openbao-audit", "external-nats"},
 		},
 		{
 			name:       "as a leaf node with all of them for one namespace",

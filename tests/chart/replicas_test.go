@@ -20,14 +20,12 @@ func TestThreeActuatorsAreOneClusterOfEmbeddedNATS(t *testing.T) {
 func TestTheNumberOfWatchersFollowsWhatTheyServeUnlessItIsSet(t *testing.T) {
 	const budget = "PodDisruptionBudget keyturn-system/keyturn-watcher"
 	for values, want := range map[string]int{
-		"{}":                             1,
-		"actuator: {replicas: 3}":        2,
-		"watcher: {replicas: 2}":         2,
-		"openbaoAudit: {enabled: true}":  2,
-		"openbaoSocket: {enabled: true}": 2,
-		"{watcher: {replicas: 1}, openbaoAudit: {enabled: true}}": 1,
-		"{watcher: {replicas: 1}, actuator: {replicas: 3}}":       1,
-		"watcher: {replicas: 0}":                                  0,
+		"{}":                            1,
+		"actuator: {replicas: 3}":       2,
+		"watcher: {replicas: 2}":        2,
+		"openbaoAudit: {enabled: true}": 1,
+		"{watcher: {replicas: 1}, actuator: {replicas: 3}}": 1,
+		"watcher: {replicas: 0}":                            0,
 	} {
 		o := rendered(t, values)
 		if got := fmt.Sprint(o["Deployment keyturn-system/keyturn-watcher"].at("spec", "replicas")); got != fmt.Sprint(want) {

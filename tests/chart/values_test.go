@@ -71,7 +71,7 @@ func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
 func TestASecretIsNotTakenFromEnv(t *testing.T) {
 	for _, variable := range []string{"BAO_TOKEN", "VAULT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
 		out, err := template(t, "env: {"+variable+": hunter2}")
-		want := "env." + variable + ": is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env or keyturn-actuator-env\n"
+		want := "env." + variable + ": is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env, keyturn-actuator-env or keyturn-audit-env\n"
 		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("got %v, want %q in\n%s", err, want, out)
 		}

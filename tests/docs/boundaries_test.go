@@ -18,16 +18,18 @@ func TestEachBoundaryNamesATestThatExists(t *testing.T) {
 		t.Fatalf("got %d tests in the table, want one for each boundary", len(named))
 	}
 	var all strings.Builder
-	err := filepath.WalkDir(filepath.Join(root, "tests"), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
+	for _, folder := range []string{"internal", "tests"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			all.Write(content)
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		content, err := os.ReadFile(path)
-		all.Write(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, test := range named {
 		if !strings.Contains(all.String(), "\nfunc "+test[1]+"(") {

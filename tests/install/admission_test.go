@@ -128,7 +128,7 @@ func newAdmission(t *testing.T) *admission {
 		t.Fatal(err)
 	}
 	// What a pod names is there when it is asked for.
-	for _, account := range []string{"keyturn-keys", "keyturn-watcher", "keyturn-actuator"} {
+	for _, account := range []string{"keyturn-keys", "keyturn-watcher", "keyturn-actuator", "keyturn-audit"} {
 		object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
 		if _, err := a.kube.CoreV1().ServiceAccounts(a.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -16,11 +16,11 @@ func TestTheSocketComponentReceivesTheAuditOfAVault(t *testing.T) {
 	c.openBao(map[string][]byte{"stores.yaml": []byte(store + "}]\n")})
 	c.await(c.run("keys"))
 	// As it is in the pod, where others than this host can connect.
-	c.endsSaying("watcher", "want audit.peers to name the networks of the store's servers")
+	c.endsSaying("audit", "want audit.peers to name the networks of the store's servers")
 	c.openBao(map[string][]byte{"stores.yaml": []byte(store + ", audit: {peers: [10.0.0.0/16]}}]\n")})
 	c.receives("keyturn-audit-socket", "vault")
 	c.runReady("actuator")
-	c.runReady("watcher")
+	c.runReady("audit")
 	c.send(auditLine(t, "vault-1.13.0.jsonl"))
 	c.awaitRotated(events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"})
 }

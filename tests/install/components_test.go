@@ -75,7 +75,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	c.receives("keyturn-audit", "openbao")
 	c.sends(jaeger)
 	c.runReady("actuator")
-	c.runReady("watcher")
+	c.runReady("audit")
 
 	line, authorities := auditLine(t, "openbao-2.6.2.jsonl"), c.read(files.CA)
 	for _, sent := range []struct {
@@ -108,7 +108,7 @@ func newComponents(t *testing.T, names ...string) *components {
 		t.Fatal(err)
 	}
 	c.policies = list.Items
-	for _, program := range []string{"keys", "watcher", "actuator"} {
+	for _, program := range []string{"keys", "audit", "actuator"} {
 		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(c.pods(program)) > 0 })
 	}
 	return c

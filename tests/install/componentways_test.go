@@ -42,29 +42,29 @@ func (c *components) receives(name, store string) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	pod := c.pod("watcher")
+	pod := c.pod("audit")
 	if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) || len(service.Spec.Ports) != 1 {
-		c.Fatalf("Service %s: got selector %v and ports %v, want one port of the watcher", name, service.Spec.Selector, service.Spec.Ports)
+		c.Fatalf("Service %s: got selector %v and ports %v, want one port of the receiver", name, service.Spec.Selector, service.Spec.Ports)
 	}
 	ports := pod.Spec.Containers[0].Ports
 	at := slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == service.Spec.Ports[0].TargetPort.String() })
 	if at < 0 {
-		c.Fatalf("Service %s leads to the port %s, of which the watcher has none", name, service.Spec.Ports[0].TargetPort.String())
+		c.Fatalf("Service %s leads to the port %s, of which the receiver has none", name, service.Spec.Ports[0].TargetPort.String())
 	}
 	behind := int(ports[at].ContainerPort)
 	if service.Spec.PublishNotReadyAddresses {
 		c.Errorf("Service %s leads to a watcher that is not ready, such as one on a lost node: the store would have to wait for it", name)
 	}
-	if !c.opens("watcher", store, true, behind) {
+	if !c.opens("audit", store, true, behind) {
 		c.Errorf("no policy lets the store in at port %d", behind)
 	}
 	for _, other := range []string{"default", "kube-system", store + "-of-another", c.namespace} {
-		if c.opens("watcher", other, true, behind) {
+		if c.opens("audit", other, true, behind) {
 			c.Errorf("a policy lets the namespace %s in at port %d", other, behind)
 		}
 	}
-	if !c.opens("watcher", store, false, 8200) {
-		c.Error("no policy lets the watcher ask the store")
+	if !c.opens("audit", store, false, 8200) {
+		c.Error("no policy lets the receiver ask the store")
 	}
 	c.isOnThePage(service)
 	port, err := process.FreePort()
@@ -93,7 +93,7 @@ func (c *components) isOnThePage(service *corev1.Service) {
 // sends has the endpoint that both programs send traces to be a Jaeger on this machine.
 func (c *components) sends(jaeger *testbed.Jaeger) {
 	c.Helper()
-	for _, program := range []string{"watcher", "actuator"} {
+	for _, program := range []string{"audit", "actuator"} {
 		pod := c.pod(program)
 		endpoint := c.environment(pod, pod.Spec.Containers[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]
 		address, err := url.Parse(endpoint)

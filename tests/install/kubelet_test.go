@@ -193,10 +193,11 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// hasToken reports whether a volume is the API server's mount of the token. It is not needed, because there is a kubeconfig.
+// hasToken reports whether a volume is the API server's mount of the token. It is not needed, because there is a kubeconfig. A token for somebody
+// else has an audience.
 func hasToken(volume corev1.Volume) bool {
 	return volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
-		return source.ServiceAccountToken != nil
+		return source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == ""
 	})
 }
 
@@ -219,6 +220,7 @@ func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
 				maps.Copy(files, k.secret(source.Secret.Name))
 			case source.ConfigMap != nil && source.ConfigMap.Items == nil:
 				maps.Copy(files, k.configFiles(source.ConfigMap.Name))
+			case source.ServiceAccountToken != nil: // For a store that asks for it.
 			default:
 				k.Fatalf("volume %s of %s: want whole Secrets and ConfigMaps", volume.Name, pod.Name)
 			}

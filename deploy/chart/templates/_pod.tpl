@@ -33,7 +33,7 @@ annotations:
 {{- define "keyturn.podSpec" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
 serviceAccountName: {{ include "keyturn.serviceAccountName" . }}
-automountServiceAccountToken: {{ ne (toString (get (get $root.Values.reloader "deployment" | default dict) "automountServiceAccountToken")) "false" }}
+automountServiceAccountToken: {{ and (ne $program "audit") (ne (toString (get (get $root.Values.reloader "deployment" | default dict) "automountServiceAccountToken")) "false") }}
 # Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
 # Enough to finish and ack in-flight work, and to close NATS last.

@@ -4,7 +4,8 @@ values takes precedence, because a default cannot be told from a value. Argument
 */}}
 {{- define "keyturn.podValues" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
-{{- $values := deepCopy (get $root.Values $program) -}}
+{{- /* The receiver of audits has the values of the watcher. */ -}}
+{{- $values := deepCopy (get $root.Values (ternary "watcher" $program (eq $program "audit"))) -}}
 {{- $theirs := get $root.Values.reloader "deployment" | default dict -}}
 {{- range $name := list "tolerations" "volumes" "volumeMounts" -}}
 {{- $_ := set $values $name (concat (get $values $name) (get $theirs $name | default list) | uniq) -}}
@@ -43,11 +44,22 @@ The names of pull secrets, of which Helm's global values may have bare names.
 
 {{- define "keyturn.serviceAccountName" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
+{{- if eq $program "audit" -}}
+keyturn-audit
+{{- else -}}
 {{- $account := (get $root.Values $program).serviceAccount -}}
 {{- if and (not $account.create) (not $account.name) -}}
 {{- fail (printf "%s.serviceAccount.name: is empty, want the account to use if create is false" $program) }}
 {{- end -}}
 {{- $account.name | default (printf "keyturn-%s" $program) -}}
+{{- end -}}
+{{- end }}
+
+{{/*
+"true" if something receives the audit of a store, or empty.
+*/}}
+{{- define "keyturn.receivesAudit" -}}
+{{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}true{{ end -}}
 {{- end }}
 
 {{/*
@@ -55,7 +67,7 @@ The class of the chart is cluster-scoped, so an installation for some namespaces
 */}}
 {{- define "keyturn.priorityClassName" -}}
 {{- $all := (include "keyturn.settings" (index . 0) | fromYaml).namespaces -}}
-{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (not (empty $all))) -}}
+{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (or (not (empty $all)) (eq (index . 1) "audit"))) -}}
 {{- end }}
 
 {{/*

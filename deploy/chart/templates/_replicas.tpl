@@ -27,11 +27,11 @@ maxUnavailable: {{ $theirs.maxUnavailable | default 1 }}
 {{- end }}
 
 {{/*
-The number of watchers. Two receive the audit log of a store while one of them is replaced, or its node is lost.
+The number of watchers.
 */}}
 {{- define "keyturn.watchers" -}}
 {{- if kindIs "invalid" .Values.watcher.replicas -}}
-{{ ternary 2 1 (or (eq (include "keyturn.replicated" .) "true") .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled) }}
+{{ ternary 2 1 (eq (include "keyturn.replicated" .) "true") }}
 {{- else -}}
 {{ .Values.watcher.replicas }}
 {{- end -}}

@@ -87,7 +87,6 @@ The variables of both programs.
 {{- $env = merge $env (dict "NATS_HUB" .Values.nats.leaf.hub "NATS_HUB_CA" .Values.nats.leaf.caFile) -}}
 {{- end -}}
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
-{{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}{{ $_ := set $env "KEYTURN_OPENBAO_CONFIG" "/var/run/secrets/keyturn/openbao/stores.yaml" }}{{ end -}}
 {{- $env = merge $env (include "keyturn.reloaderEnv" . | fromYaml) -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}
@@ -96,7 +95,7 @@ The variables of both programs.
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled") -}}
 {{- range $name, $value := .Values.env -}}
 {{- if regexMatch "^((BAO|VAULT)_TOKEN|OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS)$" $name }}
-{{- fail (printf "env.%s: is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env or keyturn-actuator-env" $name) }}
+{{- fail (printf "env.%s: is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env, keyturn-actuator-env or keyturn-audit-env" $name) }}
 {{- end -}}
 {{- with get $elsewhere $name }}
 {{- fail (printf "env.%s: is a value of the chart, want it as %s" $name .) }}

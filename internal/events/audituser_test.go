@@ -1,0 +1,116 @@
+package events
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// auditServer is the embedded NATS as deploy/components/audit configures it. The files of the users' keys are in dir.
+func auditServer(t *testing.T) (s *embedded.Server, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, path := range map[string]string{
+		"programs.conf": "../../deploy/programs/nats.conf", "nats.conf": "../../deploy/components/audit/nats.conf",
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, user := range []string{"watcher", "actuator", "audit"} {
+		t.Setenv("NATS_"+strings.ToUpper(user)+"_KEY", testkit.NewNATSUser(t, dir, user))
+	}
+	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s, dir
+}
+
+// Whoever takes over what receives audits can claim that secrets in stores were written. It sees and claims nothing else.
+func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T) {
+	s, dir := auditServer(t)
+	open := func(options ConnectOptions) (*nats.Conn, *Bus, *logBuffer) {
+		t.Helper()
+		var log logBuffer
+		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.logger()
+		nc, err := Connect(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		if options.Role == "actuator" {
+			if err := declareWith(t.Context(), nc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := Open(t.Context(), nc, testCluster, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nc, b, &log
+	}
+	open(ConnectOptions{Role: "actuator", CredsFile: filepath.Join(dir, "actuator.nk")})
+	_, watcher, _ := open(ConnectOptions{Role: "watcher", CredsFile: filepath.Join(dir, "watcher.nk")})
+	secret := version("db", "1")
+	mustPublish(t, watcher, secret, 0)
+
+	nc, audit, log := open(ConnectOptions{Role: "watcher", Inbox: "_INBOX_audit", CredsFile: filepath.Join(dir, "audit.nk")})
+	rotated := changeOf(KindOpenBao, VerbRotated)
+	rotated.Cluster = testCluster
+	seq := mustPublish(t, audit, rotated, 0)
+	if state := readState(t, audit, []string{KindFilter(testCluster, KindOpenBao)}); len(state) != 1 {
+		t.Errorf("the state is %v, want the one event", state)
+	}
+	if last, err := audit.Last(t.Context(), Subject(testCluster, rotated.Source)); err != nil || last.Seq != seq {
+		t.Errorf("its last event: got %d, %v, want %d", last.Seq, err, seq)
+	}
+	if _, err := audit.Extent(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), "ermissions") {
+		t.Errorf("it was refused what it needs: %s", log)
+	}
+
+	refused := func(what string, try func(ctx context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := try(ctx); err == nil {
+			t.Errorf("%s: it succeeds, want that it is refused", what)
+		}
+	}
+	refused("publishing the change of a Secret", func(ctx context.Context) error {
+		_, err := audit.PublishChange(ctx, version("db", "2"), 1)
+		return err
+	})
+	refused("reading the event of a Secret", func(ctx context.Context) error {
+		_, err := audit.Last(ctx, Subject(testCluster, secret.Source))
+		return err
+	})
+	refused("reading the events of all Secrets", func(ctx context.Context) error {
+		return audit.State(ctx, []string{KindFilter(testCluster, KindSecret)}, func(Stored) error { return nil })
+	})
+	refused("claiming the cluster", func(ctx context.Context) error { return audit.Claim(ctx, "another", "") })
+	for _, subject := range []string{"_INBOX_watcher.>", "_INBOX.>", "keyturn.>"} {
+		if _, err := nc.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "a subscription of "+subject+" is refused", func() bool {
+			return strings.Contains(log.String(), `Subscription to \"`+subject) || strings.Contains(log.String(), `subscription to \"`+subject)
+		})
+	}
+}
