@@ -13,13 +13,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// annotationReloadedFrom is where Reloader notes what it last rolled a workload for, and variablePrefix begins the names of the variables that
-// it writes instead by default.
-const (
-	annotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
-	variablePrefix         = "STAKATER_"
-)
-
 // reloaderMark is what Reloader left on a workload.
 type reloaderMark struct {
 	// at is when it last wrote the workload, in whole seconds. Zero if it never did.
@@ -41,10 +34,10 @@ func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderM
 	if mark.at.IsZero() {
 		return mark
 	}
-	mark.source = parseReloadedFrom(template.Annotations[annotationReloadedFrom])
+	mark.source = parseReloadedFrom(template.Annotations[workload.AnnotationReloadedFrom])
 	for _, container := range template.Spec.Containers {
 		for _, variable := range container.Env {
-			if strings.HasPrefix(variable.Name, variablePrefix) {
+			if strings.HasPrefix(variable.Name, workload.ReloaderVariablePrefix) {
 				mark.variables = append(mark.variables, variable.Name)
 			}
 		}
@@ -68,5 +61,5 @@ func parseReloadedFrom(text string) events.Source {
 // variableOf returns the name of Reloader's variable for a source.
 func variableOf(source events.Source) string {
 	words := strings.FieldsFunc(strings.ToUpper(source.Name), func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
-	return variablePrefix + strings.Join(words, "_") + "_" + strings.ToUpper(string(source.Kind))
+	return workload.ReloaderVariablePrefix + strings.Join(words, "_") + "_" + strings.ToUpper(string(source.Kind))
 }

@@ -38,4 +38,4 @@ func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 }
 
 // rollAnnotations are the annotations on a pod template that a roll writes.
-var rollAnnotations = []string{annotationRevision, AnnotationCause, AnnotationTraceparent, annotationReloadedFrom}
+var rollAnnotations = []string{annotationRevision, AnnotationCause, AnnotationTraceparent, AnnotationReloadedFrom}

@@ -36,7 +36,7 @@ type place struct {
 // containersOf reads the containers of a pod template.
 func containersOf(template *corev1.PodTemplateSpec) *containers {
 	c := &containers{readers: make(map[useKey]int), variables: make(map[string]place)}
-	if text, ok := template.Annotations[annotationReloadedFrom]; ok {
+	if text, ok := template.Annotations[AnnotationReloadedFrom]; ok {
 		c.marker = text
 	}
 	spec := &template.Spec
@@ -100,7 +100,7 @@ func mountedBy(spec *corev1.PodSpec, volume string) (int, bool) {
 
 // isReloaderVariable reports whether a variable is called as those are that Reloader writes.
 func isReloaderVariable(name string) bool {
-	if !strings.HasPrefix(name, variablePrefix) {
+	if !strings.HasPrefix(name, ReloaderVariablePrefix) {
 		return false
 	}
 	for _, word := range reloaderWords {

@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,16 +20,14 @@ const shadowManager = "keyturn.dev/actuator"
 // shadowName returns the name of the shadow of the Job of a name.
 func shadowName(name string) string {
 	if len(name)+len(shadowSuffix) > maxShadowName {
-		sum := sha256.Sum256([]byte(name))
-		return "job-" + hex.EncodeToString(sum[:8]) + shadowSuffix
+		return "job-" + shortHash(name, 8) + shadowSuffix
 	}
 	return name + shadowSuffix
 }
 
 // otherShadowName returns the name of the shadow while that of an earlier attempt has the first one.
 func otherShadowName(name string) string {
-	sum := sha256.Sum256([]byte(name + "/again"))
-	return "job-" + hex.EncodeToString(sum[:8]) + shadowSuffix
+	return "job-" + shortHash(name+"/again", 8) + shadowSuffix
 }
 
 // shadowOf returns the Job that keeps the manifest of another one while that is recreated. It starts no pods.

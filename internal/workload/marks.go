@@ -14,12 +14,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationReloadedFrom, on the pod template, is Reloader's marker of what it last rolled a workload for. What it says is only compared with
-// what it said before.
-const annotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
+// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. What it says is only compared with what
+// it said before.
+const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
-// variablePrefix starts the names of the variables that Reloader writes. What they say is only compared with what they said before.
-const variablePrefix = "STAKATER_"
+// ReloaderVariablePrefix begins the names of the variables that Reloader writes. What they say is only compared with what they said before.
+const ReloaderVariablePrefix = "STAKATER_"
 
 // reloaderWords are the words by which Reloader's marker and its variables call the kinds of sources that it knows.
 var reloaderWords = map[events.Kind]string{
@@ -56,7 +56,7 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 	if has == nil || len(known) == 0 {
 		return nil, nil
 	}
-	marker, containers := template+"/metadata/annotations/"+pointer(annotationReloadedFrom), template+"/spec/containers"
+	marker, containers := template+"/metadata/annotations/"+pointer(AnnotationReloadedFrom), template+"/spec/containers"
 	places := has.places(known)
 	operations := append([]operation{test(marker, has.marker)}, has.unchanged(containers, places)...)
 	if w.stored.byVariable {
@@ -83,7 +83,7 @@ func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (st
 	}
 	text, err := json.Marshal(marker)
 	if err != nil {
-		return "", fmt.Errorf("encoding %s of %s: %w", annotationReloadedFrom, w.ID, err)
+		return "", fmt.Errorf("encoding %s of %s: %w", AnnotationReloadedFrom, w.ID, err)
 	}
 	return string(text), nil
 }
@@ -158,7 +158,7 @@ func (c *containers) placeOf(name string, source events.Source) place {
 // variableOf returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.
 func variableOf(kind events.Kind, name string) string {
 	var text strings.Builder
-	text.WriteString(variablePrefix)
+	text.WriteString(ReloaderVariablePrefix)
 	between := true
 	for _, c := range strings.ToUpper(name) {
 		valid := c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

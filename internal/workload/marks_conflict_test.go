@@ -88,7 +88,7 @@ func TestARollIsRefusedThatReloaderHasMadeMeanwhile(t *testing.T) {
 	}
 	marker := func(text string) func(*corev1.PodTemplateSpec) {
 		return func(template *corev1.PodTemplateSpec) {
-			template.Annotations = map[string]string{annotationReloadedFrom: text}
+			template.Annotations = map[string]string{AnnotationReloadedFrom: text}
 		}
 	}
 	nothing := func(*corev1.PodTemplateSpec) {}
@@ -131,7 +131,7 @@ func TestARollIsRefusedThatReloaderHasMadeMeanwhile(t *testing.T) {
 
 // reloaded has a template as Reloader leaves it.
 func reloaded(d *appsv1.Deployment, hash string) *appsv1.Deployment {
-	d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: `{"type":"SECRET","name":"db","hash":"` + hash + `"}`}
+	d.Spec.Template.Annotations = map[string]string{AnnotationReloadedFrom: `{"type":"SECRET","name":"db","hash":"` + hash + `"}`}
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Env = append(c.Env, corev1.EnvVar{Name: "STAKATER_DB_SECRET", Value: hash}, corev1.EnvVar{Name: "STAKATER_V_SECRETPROVIDERCLASS", Value: hash})
 	return d
@@ -200,7 +200,7 @@ func FuzzMarks(f *testing.F) {
 			s.Containers[1].Name = container
 			s.Containers[1].Env = []corev1.EnvVar{{Name: variable, Value: text}, readsKey(db)}
 		})
-		d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: text}
+		d.Spec.Template.Annotations = map[string]string{AnnotationReloadedFrom: text}
 		w, ok := Read(deployments, d, Reading{Reloader: true, Variables: variables})
 		if !ok {
 			t.Fatal("a Deployment is none")
@@ -212,7 +212,7 @@ func FuzzMarks(f *testing.F) {
 		if len(operationsOf(t, p)) == 0 {
 			t.Error("nothing is written")
 		}
-		d.Spec.Template.Annotations[annotationReloadedFrom] = "another"
+		d.Spec.Template.Annotations[AnnotationReloadedFrom] = "another"
 		if again, _ := Read(deployments, d, Reading{}); !again.SameTemplate(w) {
 			t.Error("what is left of Reloader is read")
 		}

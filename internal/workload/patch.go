@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -98,8 +96,7 @@ func (write Write) subject() string {
 
 // revisionOf returns the revision of a roll that writes a record. It differs from the one before when a roll is repeated that was taken back.
 func revisionOf(record, reverted string) string {
-	sum := sha256.Sum256([]byte(record + reverted))
-	return hex.EncodeToString(sum[:8])
+	return shortHash(record+reverted, 8)
 }
 
 // AtRecord reports whether the pod template is the one that the last roll wrote.

@@ -38,7 +38,7 @@ func TestWhatReloaderLeavesTellsWhatItMayHaveRolledFor(t *testing.T) {
 			at, d := metav1.NewTime(written), webDeployment("9", nil)
 			d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: ReloaderManager, Time: &at}}
 			if test.marker != "" {
-				d.Spec.Template.Annotations = map[string]string{annotationReloadedFrom: test.marker}
+				d.Spec.Template.Annotations = map[string]string{AnnotationReloadedFrom: test.marker}
 			}
 			for _, name := range test.variables {
 				c := &d.Spec.Template.Spec.Containers[0]

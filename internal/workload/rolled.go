@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -42,8 +40,7 @@ func ScopeOf(keys []string) string {
 	if keys == nil {
 		return "*"
 	}
-	sum := sha256.Sum256([]byte(strings.Join(keys, "\x00")))
-	return hex.EncodeToString(sum[:4])
+	return shortHash(strings.Join(keys, "\x00"), 4)
 }
 
 // String returns the text form.

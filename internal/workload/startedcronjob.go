@@ -2,8 +2,6 @@ package workload
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -172,6 +170,5 @@ func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 // startedName returns the name of the Job of a CronJob that is started for some changes: the same for everyone who starts it, whatever the record of
 // the CronJob says by then. The name of a CronJob has at most 52 characters, and that of a Job 63.
 func startedName(cronJob *batchv1.CronJob, subject string) string {
-	sum := sha256.Sum256([]byte(string(cronJob.UID) + "/" + subject))
-	return cronJob.Name + "-" + hex.EncodeToString(sum[:5])
+	return cronJob.Name + "-" + shortHash(string(cronJob.UID)+"/"+subject, 5)
 }
