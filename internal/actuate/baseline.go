@@ -56,10 +56,10 @@ func (b baselines) forget(source events.Source) {
 	}
 }
 
-// prune drops the sources that concern no workload any more.
-func (b baselines) prune(concerns func(events.Source) bool) {
+// prune drops the sources that no workload reads any more.
+func (b baselines) prune(isRead func(events.Source) bool) {
 	for source := range b {
-		if !concerns(source) {
+		if !isRead(source) {
 			delete(b, source)
 		}
 	}

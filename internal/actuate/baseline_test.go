@@ -81,6 +81,7 @@ func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
 	for i, source := range []events.Source{db, team} {
 		l.intake.take(t.Context(), storedAt(uint64(i+1), changeOf(func(c *events.Change) { c.Source = source })))
 	}
+	l.rollouts.canaries.require("shop", map[string]workload.RolledFor{"secret/db": {}, "configmap/team-a": {}})
 	steps := []struct {
 		gone *workload.Workload
 		want int
@@ -89,9 +90,12 @@ func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
 		if step.gone != nil {
 			l.intake.index.forget(step.gone.Key(), step.gone.ID.UID)
 		}
-		l.intake.prune()
+		l.prune()
 		if got := len(l.intake.baselines); got != step.want {
 			t.Errorf("step %d: %d sources are kept, want %d", i, got, step.want)
+		}
+		if got := len(l.rollouts.canaries.chosen); got != step.want {
+			t.Errorf("step %d: one goes first with the changes of %d sources, want %d", i, got, step.want)
 		}
 	}
 }

@@ -40,6 +40,14 @@ func (c *canaries) require(namespace string, changes map[string]workload.RolledF
 	}
 }
 
+// prune drops the changes of sources that no workload reads any more.
+func (c *canaries) prune(isRead func(events.Source) bool) {
+	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
+		source, err := events.ParseSource(of.source)
+		return err != nil || !isRead(workload.SourceNamed(source.Kind, of.namespace, source.Name))
+	})
+}
+
 // stop returns the workload that goes first with a change, if this one must wait for it. Nil: it need not wait.
 func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
 	of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)

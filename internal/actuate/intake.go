@@ -54,9 +54,6 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	}
 }
 
-// prune forgets the sources that no workload reads any more.
-func (i *intake) prune() { i.baselines.prune(i.index.isRead) }
-
 // resume asks about the sources that workloads came to want while an earlier leader may not have known of it.
 func (i *intake) resume(ask func(question)) {
 	for _, w := range i.index.all() {

@@ -115,7 +115,7 @@ func (l *loop) work(ctx context.Context) {
 			l.pauses.advance(ctx)
 			l.shadows.advance(ctx)
 		case <-prune.C:
-			l.intake.prune()
+			l.prune()
 		case <-timer.C:
 		}
 		if !l.outbox.full() {
@@ -186,6 +186,13 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 	for _, r := range l.outbox.published(reports) {
 		l.concluder.releaseRoll(ctx, r)
 	}
+}
+
+// prune forgets the sources that no workload reads any more.
+func (l *loop) prune() {
+	isRead := l.intake.index.isRead
+	l.intake.baselines.prune(isRead)
+	l.rollouts.canaries.prune(isRead)
 }
 
 func (l *loop) takeSnapshot() {

@@ -1,0 +1,58 @@
+package actuate
+
+import (
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// isRead reports whether a source may concern any workload.
+func (x *index) isRead(source events.Source) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, name := range workload.Spellings(source) {
+		if len(x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]) > 0 {
+			return true
+		}
+	}
+	for key := range x.byPattern[source.Namespace] {
+		if x.workloads[key].OptIn.HasPatterns(source.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
+func (x *index) dependents(source events.Source) []*workload.Workload {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var named []map[workload.Key]struct{}
+	count := 0
+	for _, name := range workload.Spellings(source) {
+		set := x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]
+		named, count = append(named, set), count+len(set)
+	}
+	list := make([]*workload.Workload, 0, count)
+	for i, set := range named {
+		for key := range set {
+			if !isIn(key, named[:i]) {
+				list = append(list, x.workloads[key])
+			}
+		}
+	}
+	for key := range x.byPattern[source.Namespace] {
+		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) && !isIn(key, named) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+func isIn(key workload.Key, sets []map[workload.Key]struct{}) bool {
+	return slices.ContainsFunc(sets, func(set map[workload.Key]struct{}) bool {
+		_, ok := set[key]
+		return ok
+	})
+}
