@@ -39,6 +39,7 @@ type poller struct {
 	store *kindStore
 	list  lister
 	log   *slog.Logger
+	now   func() time.Time
 	wake  chan struct{}
 
 	mu    sync.Mutex
@@ -53,9 +54,9 @@ type poller struct {
 	backoff wait.Backoff
 }
 
-func newPoller(store *kindStore, list lister, log *slog.Logger) *poller {
+func newPoller(store *kindStore, list lister, log *slog.Logger, now func() time.Time) *poller {
 	return &poller{
-		store: store, list: list, log: log, wake: make(chan struct{}, 1), asked: make(map[string]struct{}),
+		store: store, list: list, log: log, now: now, wake: make(chan struct{}, 1), asked: make(map[string]struct{}),
 		busy: make(map[string]*busyNamespace), backoff: listBackoff(),
 	}
 }
@@ -76,7 +77,7 @@ func (p *poller) look(namespace string) {
 
 // run lists until the context is done. What is in the store was listed just before. It may be called again: what is busy then, stays so.
 func (p *poller) run(ctx context.Context) {
-	p.next = time.Now().Add(quietInterval)
+	p.next = p.now().Add(quietInterval)
 	p.accepted()
 	timer := time.NewTimer(p.pause())
 	defer timer.Stop()
@@ -93,7 +94,7 @@ func (p *poller) run(ctx context.Context) {
 
 // pass lists what is due, and returns how long nothing is.
 func (p *poller) pass(ctx context.Context) time.Duration {
-	now := time.Now()
+	now := p.now()
 	p.takeAsked(now)
 	if now.Before(p.retry) {
 		return p.pause()
@@ -124,7 +125,8 @@ func (p *poller) pause() time.Duration {
 			next = b.next
 		}
 	}
-	return max(time.Until(next), time.Until(p.retry), 0)
+	now := p.now()
+	return max(next.Sub(now), p.retry.Sub(now), 0)
 }
 
 // listAll takes a list of everything, from the memory of the API server. One that is older than what is known is dropped.
@@ -187,7 +189,7 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 // refused has all lists wait, longer each time. It logs the first of several refusals.
 func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
-	p.retry = time.Now().Add(delay)
+	p.retry = p.now().Add(delay)
 	if isFirst && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "cannot list workloads; trying ever more seldom", "resource", place(p.store.kind, namespace), "retry_in", delay,
 			"max_retry_in", quietInterval, "err", err)

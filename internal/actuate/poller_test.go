@@ -92,7 +92,7 @@ func polled(t *testing.T, namespaces ...string) (*listing, *index, *poller) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key, []events.Source) {})
 	kinds := workload.BuiltIn()
 	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
-	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)))
+	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)), time.Now)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

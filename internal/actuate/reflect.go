@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ type reflectors struct {
 	outside string
 	index   *index
 	log     *slog.Logger
+	now     func() time.Time
 
 	// reloader says that workloads that may not be watched are listed again and again.
 	reloader bool
@@ -45,7 +47,7 @@ func newReflectors(options Options, kinds workload.Kinds, index *index, log *slo
 	}
 	r := &reflectors{
 		clients: options.clients(), kinds: kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
-		index: index, reloader: options.Reloader, log: log,
+		index: index, reloader: options.Reloader, log: log, now: options.Now,
 		pollers: make(map[*poller]struct{}), unwatchable: make(map[string]bool),
 		waiting: make(map[string]error), done: make(chan struct{}),
 	}
@@ -117,14 +119,21 @@ func (r *reflectors) keep(ctx context.Context, k workload.Kind, store *kindStore
 	}
 }
 
+// lister returns what lists the workloads of a kind, but for those in ignored namespaces.
+func (r *reflectors) lister(k workload.Kind) lister {
+	return func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		options.FieldSelector = r.outside
+		return k.Objects(r.clients, namespace).List(ctx, options)
+	}
+}
+
 // reflector returns what reflects a kind in a namespace. It calls check with the result of each request, and refused when a watch is refused that
 // it may do without.
 func (r *reflectors) reflector(k workload.Kind, store *kindStore, check func(context.Context, error), refused func()) *cache.Reflector {
-	client, where := k.Objects(r.clients, store.namespace), place(k, store.namespace)
+	client, read, where := k.Objects(r.clients, store.namespace), r.lister(k), place(k, store.namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = r.outside
-			list, err := client.List(ctx, options)
+			list, err := read(ctx, store.namespace, options)
 			check(ctx, err)
 			return list, err
 		},

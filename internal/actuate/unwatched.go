@@ -49,9 +49,9 @@ func (r *reflectors) unwatched(ctx context.Context, where string, err error) wat
 // poller returns what keeps a store equal to the API server while it may not be watched. It calls removed when the API server no longer serves
 // the kind.
 func (r *reflectors) poller(k workload.Kind, store *kindStore, removed func()) *poller {
+	read := r.lister(k)
 	p := newPoller(store, func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
-		options.FieldSelector = r.outside
-		list, err := k.Objects(r.clients, namespace).List(ctx, options)
+		list, err := read(ctx, namespace, options)
 		if apierrors.IsNotFound(err) {
 			removed()
 		}
@@ -59,7 +59,7 @@ func (r *reflectors) poller(k workload.Kind, store *kindStore, removed func()) *
 			return nil, missing
 		}
 		return list, err
-	}, r.log)
+	}, r.log, r.now)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pollers[p] = struct{}{}

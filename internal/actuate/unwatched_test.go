@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,7 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*index, *refle
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "", nil)
 	})
 	options := testOptions()
-	options.Client, options.Reloader, options.Namespaces = client, true, namespaces
+	options.Client, options.Reloader, options.Namespaces, options.Now = client, true, namespaces, time.Now
 	x := newIndex(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
 	r := newReflectors(options, workload.Kinds{deployments}, x, slog.New(slog.NewTextHandler(l, nil)))
 	ctx, stop := context.WithCancel(t.Context())
