@@ -27,6 +27,15 @@ func (b *Bus) Extent(ctx context.Context) (Extent, error) {
 	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, Events: info.State.Msgs}, nil
 }
 
+// HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. An older one than the oldest was dropped.
+func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
+	info, err := b.lookAtHistory(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return info.State.FirstSeq, info.State.LastSeq, nil
+}
+
 // OnReconnect calls fn each time that the connection to NATS is up again, until ctx is done or the connection is closed. It
 // drops calls that come while fn runs, except for a few.
 func (b *Bus) OnReconnect(ctx context.Context, fn func()) {

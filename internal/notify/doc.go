@@ -4,7 +4,8 @@
 // # Guarantees
 //
 // Each sink reads the stream HISTORY with its own durable consumer. What is not sent yet waits there: it survives restarts and
-// changes of the leader, and the stream bounds it. A sink that is slow, hangs or fails delays neither rollouts nor other sinks.
+// changes of the leader, and the stream bounds it: what the stream drops before it is sent is lost, and counted. A sink that is
+// slow, hangs or fails delays neither rollouts nor other sinks.
 //
 //   - A new sink starts with the next outcome, not with past ones.
 //   - Delivery is at least once: a message is sent twice if the program ended before it knew that the first one was accepted.

@@ -18,6 +18,8 @@ const (
 	resultParked  result = "parked"
 	resultRefused result = "refused"
 	resultGivenUp result = "given-up"
+	// resultLost is not that of an attempt, but that there will be none.
+	resultLost result = "lost"
 )
 
 type metrics struct{ notifications metric.Int64Counter }
@@ -26,7 +28,8 @@ type metrics struct{ notifications metric.Int64Counter }
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{{
 		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
-		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up.",
+		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up. " +
+			"And parked ones that are lost because HISTORY has dropped their outcome.",
 	}}
 }
 
@@ -36,6 +39,12 @@ func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
 	return m, instrument.Make(meter, m.instruments())
+}
+
+// lost counts messages that cannot be sent any more.
+func (m *metrics) lost(ctx context.Context, sink, kind string, count int) {
+	m.notifications.Add(ctx, int64(count), metric.WithAttributes(
+		attribute.String("sink", sink), attribute.String("type", kind), attribute.String("result", string(resultLost))))
 }
 
 // attempt counts one attempt of a sink.

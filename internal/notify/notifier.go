@@ -106,7 +106,7 @@ func readSinks(options Options) ([]*sink, error) {
 // madeSink returns a sink without an address, that posts JSON.
 func madeSink(name, kind string, perMinute int, client *http.Client) *sink {
 	return &sink{
-		name: name, kind: kind, backoff: newBackoff(), parking: newParking(),
+		name: name, kind: kind, backoff: newBackoff(), parking: newParking(), look: lookInterval, parked: &parked{},
 		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), burst),
 		poster: &poster{
 			client: client, now: time.Now,

@@ -106,6 +106,7 @@ func (s *stream) startWith(options Options) *running {
 	}
 	for _, sink := range n.sinks {
 		sink.backoff, sink.parking = wait.Backoff{Duration: 10 * time.Millisecond}, wait.Backoff{Duration: 100 * time.Millisecond}
+		sink.look = 10 * time.Millisecond
 	}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(s.t.Context())
@@ -209,6 +210,35 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 	r.stop()
 	if r.counters.results(t)["team/slack/parked"] == 0 {
 		t.Error("no attempt is counted as parked")
+	}
+}
+
+// HISTORY drops its oldest events when it is full, those too that a sink has not been able to send.
+func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
+	s, c := newStream(t), newChat(t)
+	c.set(http.StatusServiceUnavailable, nil)
+	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
+	outcomes, _ := numbered(1, 5)
+	s.tell(outcomes...)
+	testkit.Eventually(t, "all were tried and parked", func() bool { return c.requests() > len(outcomes)*maxTries })
+	if lost := r.counters.results(t)["team/slack/lost"]; lost != 0 {
+		t.Fatalf("%d are counted as lost that are on the stream", lost)
+	}
+	history, err := s.js.Stream(t.Context(), events.StreamHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := history.Purge(t.Context(), jetstream.WithPurgeKeep(2)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "those that the stream has dropped are counted", func() bool { return r.counters.results(t)["team/slack/lost"] == 3 })
+	c.set(0, nil)
+	testkit.Eventually(t, "the others are sent", func() bool { return s.open("team") == 0 && len(c.messages()) == 2 })
+	if lost := r.counters.results(t)["team/slack/lost"]; lost != 3 {
+		t.Errorf("%d are counted as lost, want 3", lost)
+	}
+	if !strings.Contains(r.log.String(), "notifications lost") {
+		t.Errorf("the log does not say so:\n%s", r.log)
 	}
 }
 

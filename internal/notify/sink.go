@@ -25,6 +25,8 @@ const (
 	maxInFlight = 256
 	// consumeRetry is the time between attempts to consume, if the stream refuses.
 	consumeRetry = time.Minute
+	// lookInterval is how often a sink looks whether the stream still has what it has parked.
+	lookInterval = time.Minute
 )
 
 // newBackoff returns delays of 1 second, doubled up to 5 minutes, with a tenth of jitter.
@@ -48,6 +50,9 @@ type sink struct {
 	limiter *rate.Limiter
 	// backoff has the delays between the attempts in a row to send one message, and parking those between the rows.
 	backoff, parking wait.Backoff
+	// look is lookInterval, except in tests, and parked are the messages that the stream keeps.
+	look   time.Duration
+	parked *parked
 
 	log     *slog.Logger
 	metrics *metrics
@@ -64,12 +69,20 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	defer close(queue)
 	sending.Go(func() {
 		for d := range queue {
-			d.Done(ctx, s.send(d.TraceContext(ctx), d.Outcome, d.Deliveries))
+			err := s.send(d.TraceContext(ctx), d.Outcome, d.Deliveries)
+			if errors.Is(err, errParked) {
+				s.parked.add(d.Seq)
+			}
+			d.Done(ctx, err)
 		}
 	})
-	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parked}
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	sending.Go(func() { s.lookForLost(looking, bus) })
+	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parkedFor}
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
+			s.parked.remove(d.Seq)
 			if !s.wants(d.Outcome) {
 				d.Done(ctx, nil)
 				return
@@ -86,9 +99,31 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
-// parked returns how long a message is parked after so many deliveries. The server keeps it and counts them, so this survives
+// lookForLost counts, until ctx is done, the parked messages that the stream has dropped since: it was full, or it was purged. Nobody is going to
+// send these.
+func (s *sink) lookForLost(ctx context.Context, bus *events.Bus) {
+	tick := time.NewTicker(s.look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		first, last, err := bus.HistorySpan(ctx)
+		if err != nil {
+			continue // NATS is away. What is lost is lost at the next look, too.
+		}
+		if lost := s.parked.dropOutside(first, last); lost > 0 {
+			s.metrics.lost(ctx, s.name, s.kind, lost)
+			s.log.ErrorContext(ctx, "notifications lost: the stream has dropped their outcomes while they were parked", "count", lost)
+		}
+	}
+}
+
+// parkedFor returns how long a message is parked after so many deliveries. The server keeps it and counts them, so this survives
 // restarts.
-func (s *sink) parked(deliveries int) time.Duration {
+func (s *sink) parkedFor(deliveries int) time.Duration {
 	parking := s.parking
 	for range min(deliveries, parking.Steps) - 1 {
 		parking.Step()

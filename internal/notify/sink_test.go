@@ -131,12 +131,12 @@ func TestAMessageIsParkedForLongerEachTime(t *testing.T) {
 	sink.parking.Jitter = 0
 	var total time.Duration
 	for i, want := range []int{1, 2, 4, 8, 15, 15} {
-		if got := sink.parked(i + 1); got != time.Duration(want)*time.Minute {
+		if got := sink.parkedFor(i + 1); got != time.Duration(want)*time.Minute {
 			t.Errorf("after %d deliveries: got %s, want %d minutes", i+1, got, want)
 		}
 	}
 	for i := range maxDeliveries - 1 {
-		total += sink.parked(i + 1)
+		total += sink.parkedFor(i + 1)
 	}
 	if days := total.Hours() / 24; days < 2.5 || days > 3.5 {
 		t.Errorf("it is given up after %.1f days, want about 3", days)
