@@ -59,7 +59,7 @@ The variables of both programs.
 */}}
 {{- define "keyturn.env" -}}
 {{- $settings := include "keyturn.settings" . | fromYaml -}}
-{{- $embedded := printf "nats://keyturn-nats.%s.svc:4222" .Release.Namespace -}}
+{{- $embedded := printf "nats://keyturn-nats.%s.svc:%d" .Release.Namespace (int .Values.ports.nats) -}}
 {{- $env := dict "KEYTURN_CLUSTER" .Values.cluster "KEYTURN_NATS_URL" (.Values.nats.url | default $embedded) -}}
 {{- $sources := $settings.sources -}}
 {{- if .Values.secretStores.enabled -}}
@@ -87,6 +87,7 @@ The variables of both programs.
 {{- $env = merge $env (dict "NATS_HUB" .Values.nats.leaf.hub "NATS_HUB_CA" .Values.nats.leaf.caFile) -}}
 {{- end -}}
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
+{{- if .Values.storeAccess.grants }}{{ $_ := set $env "KEYTURN_STORE_ACCESS" "/etc/keyturn-store-access/grants.yaml" }}{{ end -}}
 {{- $env = merge $env (include "keyturn.reloaderEnv" . | fromYaml) -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}

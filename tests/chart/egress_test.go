@@ -1,0 +1,94 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// egressOf are the rules of the policy of a program, as texts.
+func egressOf(all map[string]object, program string) []string {
+	rules, _ := all["NetworkPolicy "+systemNamespace+"/keyturn-"+program].at("spec", "egress").([]any)
+	var texts []string
+	for _, rule := range rules {
+		texts = append(texts, fmt.Sprint(rule))
+	}
+	return texts
+}
+
+func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
+	const (
+		named = "networkPolicy: {apiServer: {cidrs: [10.96.0.1/32, 172.18.0.2/32], ports: [443, 8443]}, dnsPorts: [5353]}"
+		api   = "map[ports:[map[port:443] map[port:8443]] to:[map[ipBlock:map[cidr:10.96.0.1/32]] map[ipBlock:map[cidr:172.18.0.2/32]]]]"
+		dns   = "map[ports:[map[port:5353 protocol:UDP] map[port:5353]]]"
+		calls = "map[ports:[map[port:443]]]"
+		nats  = "map[ports:[map[port:4222]] to:[map[podSelector:map[matchLabels:map[app.kubernetes.io/name:keyturn-actuator]]]]]"
+	)
+	tests := []struct {
+		name, values, program string
+		want                  []string
+	}{
+		{"the watcher reaches it, NATS and DNS", "{" + named + "}", "watcher", []string{api, dns, nats}},
+		{"the actuator reaches it and DNS", "{" + named + "}", "actuator", []string{api, dns}},
+		{"the job reaches nothing else", "{" + named + "}", "keys", []string{api}},
+		{"the actuator calls chat services", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "actuator", []string{api, calls, dns}},
+		{"so the watcher does not", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "watcher", []string{api, dns, nats}},
+		{"the watcher asks stores", "{" + named + ", env: {KEYTURN_OPENBAO_CONFIG: /a}}", "watcher", []string{api, calls, dns, nats}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := egressOf(rendered(t, tt.values), tt.program)
+			slices.Sort(got)
+			want := slices.Sorted(slices.Values(tt.want))
+			if !slices.Equal(got, want) {
+				t.Errorf("egress:\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			}
+		})
+	}
+}
+
+// An overlay replaces the first rule of each policy, as docs/install.md shows.
+func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
+	out, err := overlaid(t, "base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]object{}
+	for document := range strings.SplitSeq(string(out), "\n---\n") { // objects would sort the rules.
+		o := object{}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatal(err)
+		}
+		all[fmt.Sprintf("%s %v/%v", o["kind"], o.at("metadata", "namespace"), o.at("metadata", "name"))] = o
+	}
+	for _, program := range []string{"watcher", "actuator", "keys"} {
+		if got, want := egressOf(all, program)[0], "map[ports:[map[port:443] map[port:6443]]]"; got != want {
+			t.Errorf("the first rule of the %s: got %s, want %s", program, got, want)
+		}
+	}
+}
+
+// Nothing keeps a port that a value has changed.
+func TestPortsAreValues(t *testing.T) {
+	const ports = "ports: {metrics: 18080, health: 19440, nats: 14222, audit: 18250, auditSocket: 18251}"
+	for _, more := range []string{
+		"openbaoAudit: {enabled: true}, monitoring: {enabled: true}", "openbaoSocket: {enabled: true}, actuator: {replicas: 3}", "reloaderMode: true",
+	} {
+		all := rendered(t, "{"+ports+", "+more+"}")
+		for name, one := range all {
+			text := fmt.Sprint(one)
+			for _, old := range []string{":8080", ":9440", ":4222", ":8250", ":8251"} {
+				if at := strings.Index(text, old); at >= 0 && !strings.HasPrefix(text[at+len(old):], "0") {
+					t.Errorf("with %s: %s still has %s: %s", more, name, old, text[max(0, at-60):at+len(old)])
+				}
+			}
+		}
+		if url := all["ConfigMap "+systemNamespace+"/keyturn"].at("data", "KEYTURN_NATS_URL"); url != "nats://keyturn-nats.keyturn-system.svc:14222" {
+			t.Errorf("KEYTURN_NATS_URL: got %v", url)
+		}
+	}
+}

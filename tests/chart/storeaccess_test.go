@@ -1,0 +1,66 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+func TestWhoMayNameWhichPathsIsWhereTheActuatorReadsIt(t *testing.T) {
+	const grants = "grants: [{namespaces: [shop, team-*], store: prod, paths: [kv/shop]}]"
+	want := workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"shop", "team-*"}, Store: "prod", Paths: []string{"kv/shop"}}}}
+	t.Run("with the chart", func(t *testing.T) {
+		grantsAre(t, rendered(t, "storeAccess: {"+grants+"}"), want)
+	})
+	t.Run("with the component", func(t *testing.T) {
+		root := t.TempDir()
+		if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
+			t.Fatal(err)
+		}
+		const overlay = "resources: [deploy/base]\ncomponents: [deploy/components/store-access]\nconfigMapGenerator:\n" +
+			"- {name: keyturn-store-access, namespace: keyturn-system, files: [grants.yaml]}\n"
+		for name, content := range map[string]string{"kustomization.yaml": overlay, "grants.yaml": grants + "\n"} {
+			if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := testbed.Kustomize(t.Context(), os.Stderr, root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grantsAre(t, objects(t, string(out)), want)
+	})
+	if rendered(t, "{}")["ConfigMap "+systemNamespace+"/keyturn-store-access"] != nil {
+		t.Error("without grants there is a ConfigMap")
+	}
+}
+
+// grantsAre holds that the actuator reads the grants from the file that it mounts.
+func grantsAre(t *testing.T, all map[string]object, want workload.StoreAccess) {
+	t.Helper()
+	file, _ := all["ConfigMap "+systemNamespace+"/keyturn"].at("data", "KEYTURN_STORE_ACCESS").(string)
+	pod := fmt.Sprint(all[programs["actuator"]].at("spec", "template", "spec"))
+	if mount := "mountPath:" + path.Dir(file) + " "; !strings.Contains(pod, mount) || !strings.Contains(pod, "name:keyturn-store-access") {
+		t.Errorf("%s is not mounted", file)
+	}
+	content, _ := all["ConfigMap "+systemNamespace+"/keyturn-store-access"].at("data", path.Base(file)).(string)
+	name := filepath.Join(t.TempDir(), "grants.yaml")
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := workload.ReadStoreAccess(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("grants (-want +got):\n%s", diff)
+	}
+}
