@@ -57,8 +57,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 	}
 	canary := c.index.get(key)
 	switch {
-	case canary != nil && canary.Wave > w.Wave && c.unfinished(key, decision.Source) && !c.begun(key, decision.Source):
-		// Its patch has failed, and it waits for this one of a lower wave before it is sent again.
+	case canary != nil && c.unfinished(key, decision.Source) && !c.begun(key, decision.Source) && c.yields(canary, w):
 		c.chosen[of] = workload.Key{}
 	case canary != nil && c.unfinished(key, decision.Source):
 		return canary
@@ -70,6 +69,20 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 		c.chosen[of] = workload.Key{}
 	}
 	return nil
+}
+
+// yields reports whether a canary whose patch has failed lets another workload go first, because it may be waiting for that one: a workload of a
+// lower wave, or the canary of another change. Of those in a circle the one with the lowest wave and name goes.
+func (c *canaries) yields(canary, w *workload.Workload) bool {
+	if canary.Wave != w.Wave {
+		return canary.Wave > w.Wave
+	}
+	for _, key := range c.chosen {
+		if key == w.Key() {
+			return canary.ID.String() > w.ID.String()
+		}
+	}
+	return false
 }
 
 // start takes a workload that is being rolled.

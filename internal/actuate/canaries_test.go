@@ -3,6 +3,7 @@ package actuate
 import (
 	"testing"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -124,6 +125,50 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	l.intake.index.observe(&after, true)
 	if got := obstacle(higher); got != plan.None {
 		t.Errorf("when the lower wave is finished, the higher one waits: %q", got)
+	}
+}
+
+// Each goes first with another change, their patches fail, and before they are sent again each has the change of the other one, too.
+func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
+	both := func(w *workload.Workload) {
+		w.Refs = []workload.Reference{wholeDB, {Kind: events.KindConfigMap, Name: "app"}}
+	}
+	first, second := workloadOf(t, "auto", wholeDB, named("first", both)), workloadOf(t, "auto", wholeDB, named("second", both))
+	third := workloadOf(t, "auto", wholeDB, named("third", both))
+	changes := []events.Change{changeOf(nil), changeOf(func(c *events.Change) { c.Source = app })}
+	l := loopOf(t, testOptions(), first, second, third)
+	for i, w := range []*workload.Workload{first, second} {
+		p := pendingOf(w, changes[i])
+		decisions := decisionsOf(w, p)
+		source := changes[i].Source.String()
+		l.rollouts.canaries.require("shop", map[string]workload.RolledFor{source: decisions[0].Record})
+		l.dispatcher.admission.begin(w, decisions)
+	}
+	for _, w := range []*workload.Workload{first, second, third} {
+		for _, change := range changes {
+			l.gathering.pend(w, change)
+		}
+	}
+	obstacle := func(w *workload.Workload) plan.Reason {
+		l.dispatcher.admission.forget()
+		return l.dispatcher.admission.obstacle(w, decisionsOf(w, pendingOf(w, changes...)), written).reason
+	}
+	var free []*workload.Workload
+	for _, w := range []*workload.Workload{third, second, first} {
+		if obstacle(w) == plan.None {
+			free = append(free, w)
+		}
+	}
+	if len(free) != 1 || free[0] == third {
+		t.Fatalf("%d of them may go, want one of the two", len(free))
+	}
+	l.gathering.drop(l.gathering.byKey[free[0].Key()])
+	l.dispatcher.admission.begin(free[0], decisionsOf(free[0], pendingOf(free[0], changes...)))
+	l.patcher.rolls[free[0].Key()] = &roll{workload: free[0], pending: pendingOf(free[0], changes...)}
+	for _, w := range []*workload.Workload{first, second, third} {
+		if got := obstacle(w); w != free[0] && got != plan.CanaryFirst {
+			t.Errorf("%s waits for %q while that one is patched, want %q", w.ID, got, plan.CanaryFirst)
+		}
 	}
 }
 
