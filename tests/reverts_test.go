@@ -36,7 +36,7 @@ func (r *rig) series(program *programs.Program, name string, labels ...string) s
 	}
 	for line := range strings.Lines(metrics) {
 		has := func(label string) bool { return strings.Contains(line, label) }
-		if strings.HasPrefix(line, name+"{") && !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
+		if (strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ")) && !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
 			fields := strings.Fields(line)
 			return fields[len(fields)-1]
 		}

@@ -31,6 +31,9 @@ func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change
 		return nil
 	}
 	void := change.Ignore || change.Verb == events.VerbDeleted
+	if void {
+		change.Keys, change.Changed = nil, nil // Nothing is compared with it, and there may be one for each name that ever was.
+	}
 	b[change.Source] = baseline{change: change, at: positionOf(delivery), void: void}
 	if !ok || before.void || void || before.change.ID() == change.ID() {
 		return nil

@@ -59,6 +59,28 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	return given
 }
 
+// canForget reports whether a workload has a pending change of a source that was certainly not patched for.
+func (d *debounce) canForget(key workload.Key, source events.Source) bool {
+	p := d.byKey[key]
+	return p != nil && p.changes[source] != nil && !p.changes[source].doubted
+}
+
+// forget drops the pending change of a source that was deleted by a later event, and returns the event that was for it. A workload that waits, maybe
+// for good, would otherwise keep an event in flight for each name that came and went.
+func (d *debounce) forget(key workload.Key, gone *inFlightEvent) []replaced {
+	p, source := d.byKey[key], gone.delivery.Change.Source
+	event := p.changes[source].event
+	delete(p.changes, source)
+	if len(p.changes) == 0 {
+		d.take(p)
+		d.drop(p)
+	}
+	if event == nil {
+		return nil
+	}
+	return []replaced{{event: event, by: gone}}
+}
+
 // windowEnd returns when a workload is due whose first change came at first, and whose last one came now.
 func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	end := now.Add(d.quiet)

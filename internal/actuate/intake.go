@@ -93,6 +93,13 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 	if i.gathering.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
 		return // An event that comes late must not take the place of a later one.
 	}
+	if i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
+		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
+			i.concluder.conclude(ctx, e, w, decision)
+			i.inFlight.replace(ctx, i.gathering.forget(key, e))
+			return
+		}
+	}
 	// What a patch under way makes of the workload is known only when it is finished.
 	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {

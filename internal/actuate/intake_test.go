@@ -1,7 +1,9 @@
 package actuate
 
 import (
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -37,6 +39,40 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 	l.intake.consider(t.Context(), event, w, nil)
 	if event.open != 1 || l.gathering.byKey[w.Key()] == nil {
 		t.Errorf("%d workloads are open, want the change to wait for the patch", event.open)
+	}
+}
+
+// A tenant creates and deletes ever new names, and a workload that reads whatever there is waits for good.
+func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
+	w := workloadOf(t, "configmap/*, secret/db", wholeDB, nil)
+	l := loopOf(t, testOptions(), w)
+	deliver := func(seq int, name string, verb events.Verb) {
+		change := changeOf(func(c *events.Change) {
+			c.Source, c.UID, c.Verb = events.Source{Kind: events.KindConfigMap, Namespace: w.ID.Namespace, Name: name}, "uid-"+name, verb
+			c.ResourceVersion, c.ChangedAt = strconv.Itoa(1000+seq), strconv.Itoa(1000+seq)
+			if verb == events.VerbDeleted {
+				c.Changed = nil
+			}
+		})
+		l.intake.take(t.Context(), &events.Delivery{Change: change, Seq: uint64(seq), Deliveries: 1})
+	}
+	deliver(1, "stays", events.VerbChanged)
+	l.gathering.hold(l.gathering.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
+	for i := range 100 {
+		name := "churned-" + strconv.Itoa(i)
+		deliver(10+2*i, name, events.VerbChanged)
+		deliver(11+2*i, name, events.VerbDeleted)
+	}
+	if open, waiting := len(l.inFlight.open), len(l.gathering.byKey[w.Key()].changes); open != 1 || waiting != 1 {
+		t.Errorf("%d events are in flight for %d pending changes, want those of the source that is there", open, waiting)
+	}
+	if !l.gathering.byKey[w.Key()].isHeld() {
+		t.Error("the workload is not held any more")
+	}
+	// It has nothing to wait for when the last source is gone.
+	deliver(500, "stays", events.VerbDeleted)
+	if len(l.inFlight.open) != 0 || len(l.gathering.byKey) != 0 || len(l.gathering.held) != 0 {
+		t.Errorf("%d events are in flight and %d workloads wait, want none", len(l.inFlight.open), len(l.gathering.byKey))
 	}
 }
 
