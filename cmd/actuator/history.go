@@ -23,7 +23,7 @@ func newHistoryCommand(a *program.Actuator) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Cluster, options.TraceURL = a.Process.Cluster, r.traceURL
-			history, err := inspect.NewHistory(options, time.Now())
+			history, err := inspect.NewHistory(options, time.Now(), cmd.ErrOrStderr())
 			if err := errors.Join(err, r.validateTraceURL()); err != nil {
 				return err
 			}

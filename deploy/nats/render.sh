@@ -8,15 +8,21 @@
 #
 #   FOLDER/hub           for each server of the hub
 #   FOLDER/CLUSTER       for the NATS of a cluster that has its own; leaf-key.conf is secret
-#   FOLDER/streams       streams to declare: CLUSTER-*.json as CLUSTER-operator, fleet.json as fleet-operator
+#   FOLDER/streams       streams to declare: CLUSTER-*.json as CLUSTER-operator; fleet/*.json, then fleet.json, as fleet-operator
 #   FOLDER/keys          a secret seed and a public key for each user; existing keys are kept
 #
 # STORES names the cluster without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Default: none.
+# MEMBER_MIB is what each cluster without ":leaf" may store on the hub, on its three servers together. Default: 8192.
+# FLEET_MIB is the size of FLEET, on each server. It forgets the oldest events beyond that. Default: 4096.
 # NK is the program that creates keys: go install github.com/nats-io/nkeys/nk@latest.
 set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
 stores=${STORES:-}
+member_mib=${MEMBER_MIB:-8192}
+fleet_mib=${FLEET_MIB:-4096}
+# The size of each stream in deploy/nats/hub/intake.json.
+intake_mib=64
 
 fail() {
 	echo "render.sh: $1" >&2
@@ -34,11 +40,13 @@ key() {
 # @exports with the lines of that variable.
 fill() {
 	name=$2
-	sed "s/CLUSTER/$name/g" "$here/$1" | while IFS= read -r line; do
+	sed -e "s/CLUSTER/$name/g" -e "s/@member_mib/$member_mib/" -e "s/@account_mib/$account_mib/" -e "s/@fleet_bytes/$((fleet_mib * 1048576))/" \
+		-e "s/@intake_bytes/$((intake_mib * 1048576))/" "$here/$1" | while IFS= read -r line; do
 		case $line in
 		*@exports) printf '%s' "$exports" ;;
 		*@imports) printf '%s' "$imports" ;;
 		*@leaf_publish) printf '%s' "$leaf_publish" ;;
+		*@leaf_deny) printf '%s' "$leaf_deny" ;;
 		*@leaf_subscribe) printf '%s' "$leaf_subscribe" ;;
 		*@sources) printf '%s' "$sources" ;;
 		*"nkey: @"*)
@@ -53,7 +61,7 @@ fill() {
 # passages CLUSTER: sets what an account needs in addition for events about the secret stores. Requests to the domain hub that arrive over
 # a leaf node are mapped before they are imported; others are not.
 passages() {
-	exports= imports= leaf_publish= leaf_subscribe= sources=
+	exports= imports= leaf_publish= leaf_subscribe= leaf_deny= sources=
 	[ "$stores" ] || return 0
 	request="CONSUMER.CREATE.CHANGES.*.keyturn.v1.$stores.openbao.>"
 	if [ "$1" = "$stores" ]; then
@@ -73,6 +81,9 @@ passages() {
 "
 	leaf_publish="      \"\$JS.hub.API.$request\"
       \"\$JS.FC.CHANGES.>\"
+"
+	# The filter in the request cannot tell whose consumer it changes: the name can.
+	leaf_deny="      \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.actuator-$stores.>\"
 "
 	leaf_subscribe="      \"\$JS.S.>\"
       \"\$JSC.R.>\"
@@ -113,11 +124,16 @@ for arg in "$@"; do
 	[ "$arg" != "$stores:leaf" ] || fail "STORES: \"$stores\" has a NATS of its own, want a cluster that connects to the hub"
 	clusters="$clusters $cluster"
 done
+case "$member_mib$fleet_mib" in
+*[!0-9]*) fail "MEMBER_MIB, FLEET_MIB: want whole numbers of MiB" ;;
+esac
 case "$clusters " in
 *" $stores "*) ;;
 *) [ -z "$stores" ] || fail "STORES: \"$stores\" is not one of$clusters" ;;
 esac
-mkdir -p "$out/keys" "$out/hub" "$out/streams"
+mkdir -p "$out/keys" "$out/hub" "$out/streams/fleet"
+# Three replicas of FLEET and of the stream of each cluster beside it, and room for what a stream holds until it has discarded older events.
+account_mib=$((3 * (fleet_mib + intake_mib * $#) + 256))
 
 cp "$here/hub/server.conf" "$out/hub/server.conf"
 printf 'accounts: {\n  FLEET: { include fleet.conf }\n' >"$out/hub/clusters.conf"
@@ -147,7 +163,8 @@ for arg in "$@"; do
   { stream: { account: \"$cluster\", subject: \"keyturn.fleet.$cluster.>\" } }
 "
 	fleet_sources="$fleet_sources${fleet_sources:+,
-}    { \"name\": \"CHANGES\", \"filter_subject\": \"keyturn.v1.$cluster.>\", \"external\": { \"api\": \"\$JS.$cluster.API\", \"deliver\": \"keyturn.fleet.$cluster\" } }"
+}    { \"name\": \"FLEET-$cluster\", \"filter_subject\": \"keyturn.v1.$cluster.>\" }"
+	fill hub/intake.json "$cluster" >"$out/streams/fleet/$cluster.json"
 done
 printf '}\n' >>"$out/hub/clusters.conf"
 imports=$fleet_imports sources="$fleet_sources

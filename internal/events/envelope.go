@@ -157,7 +157,10 @@ func (v envelope) matches(want envelope) error {
 	return nil
 }
 
-func sourceURI(cluster, component string) string { return "k8s://" + cluster + "/" + component }
+// sourceScheme begins the source attribute.
+const sourceScheme = "k8s://"
+
+func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 
 // decodeJSON decodes one JSON value. Its errors have the position of a fault but quote no data.
 func decodeJSON(data []byte, payload any) error {

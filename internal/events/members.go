@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,6 +24,12 @@ type Member struct {
 	Sourced bool
 	Lag     uint64
 	Reached bool
+	// Checked means that the server of the stream itself keeps out what is on subjects of other clusters. It comes by way of a stream of
+	// the cluster alone, in which Foreign counts the messages on such subjects, and ForeignClusters are those of them, sorted: the
+	// cluster's server has delivered what is not its own.
+	Checked         bool
+	Foreign         uint64
+	ForeignClusters []string
 }
 
 // reachedWithin is the maximum age of the last contact with a source. An idle source sends a heartbeat every second.
@@ -44,14 +49,20 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 		return members[cluster]
 	}
 	for _, source := range info.Sources {
-		rest, ours := strings.CutPrefix(source.FilterSubject, changesRoot)
-		cluster, _, _ := strings.Cut(rest, ".")
-		if !ours || !isLabel(cluster) {
+		cluster := clusterOf(source.FilterSubject)
+		if cluster == "" {
 			continue
 		}
 		m := member(cluster)
-		m.Sourced, m.Lag = true, m.Lag+source.Lag
-		m.Reached = source.Active >= 0 && source.Active < reachedWithin
+		m.Sourced, m.Reached = true, true
+		m.addSource(source)
+		if at := slices.IndexFunc(info.Config.Sources, func(config *jetstream.StreamSource) bool {
+			return config.Name == source.Name && config.FilterSubject == source.FilterSubject
+		}); at >= 0 {
+			if err := r.intake(ctx, m, info.Config.Sources[at]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	claims := HistoryQuery{Kind: KindCluster, Name: claimName}
 	err = r.History(ctx, claims, func(stored Stored) error {
@@ -74,6 +85,12 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 		list = append(list, *m)
 	}
 	return list, nil
+}
+
+// addSource adds what a stream says about a source on the way of the cluster's events.
+func (m *Member) addSource(source *jetstream.StreamSourceInfo) {
+	m.Lag += source.Lag
+	m.Reached = m.Reached && source.Active >= 0 && source.Active < reachedWithin
 }
 
 // lastTime returns the time of the last event of a cluster.

@@ -26,6 +26,8 @@ type Reader struct {
 	changes, history jetstream.Stream
 	// historyRoot is the prefix of the subjects of history.
 	historyRoot string
+	// js reads the streams before history. Nil: there are none.
+	js jetstream.JetStream
 	// stall and lostAfter are the constants of that name, except in tests.
 	stall, lostAfter time.Duration
 }
@@ -44,7 +46,7 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	case err != nil:
 		return nil, fmt.Errorf("reading stream %s: %w", stream, err)
 	}
-	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, stall: stall, lostAfter: lostAfter}, nil
+	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, js: js, stall: stall, lostAfter: lostAfter}, nil
 }
 
 // Answers returns nil if the servers of StreamChanges answer soon. While they elect a leader they do not, and a longer question would wait in vain

@@ -12,17 +12,19 @@ import (
 func TestClusterLines(t *testing.T) {
 	var out bytes.Buffer
 	err := writeMembers(&out, []events.Member{
-		{Cluster: "east", Last: historyNow, UIDs: []string{"uid-one"}, Sourced: true, Lag: 7, Reached: true},
+		{Cluster: "east", Last: historyNow, UIDs: []string{"uid-one"}, Sourced: true, Lag: 7, Reached: true, Checked: true},
+		{Cluster: "mole", Sourced: true, Reached: true, Checked: true, Foreign: 3, ForeignClusters: []string{"east", "north"}},
 		{Cluster: "north", UIDs: []string{"uid-two", "uid-three"}},
 		{Cluster: "west", Sourced: true},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `CLUSTER  LAST EVENT            BEHIND       UID
-east     2026-03-14T15:09:26Z  7            uid-one
-north    -                     -            uid-two, uid-three (this name is claimed by more than one cluster)
-west     -                     not reached  -
+	want := `CLUSTER  LAST EVENT            BEHIND       FOREIGN             UID
+east     2026-03-14T15:09:26Z  7            0                   uid-one
+mole     -                     0            3 (of east, north)  -
+north    -                     -            -                   uid-two, uid-three (this name is claimed by more than one cluster)
+west     -                     not reached  not checked         -
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

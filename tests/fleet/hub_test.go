@@ -23,7 +23,7 @@ func TestClustersThatShareANATS(t *testing.T) {
 		}
 		return options
 	})
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 	accept(t, clusters)
 	h.caughtUp(names...)
 

@@ -24,7 +24,7 @@ func TestClustersWithANATSOfTheirOwn(t *testing.T) {
 		return h.options(name)
 	})
 	h.embedded["eu"] = clusters["eu"].programs.NATSURL()
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 	accept(t, clusters)
 	h.caughtUp(names...)
 

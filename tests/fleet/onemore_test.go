@@ -16,7 +16,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	t.Parallel()
 	h := render(t, "eu:leaf", "us")
 	h.start("eu", "us")
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 	publish := func(cluster string) {
 		t.Helper()
 		subject := "keyturn.v1." + cluster + ".secret.shop.db"
@@ -39,7 +39,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 		})
 	}
 	h.startClusters("ap", "edge")
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 	publish("ap")
 	publish("edge")
 	h.caughtUp("eu", "us", "ap", "edge")

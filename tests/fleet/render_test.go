@@ -26,6 +26,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"a name that means something else", "", []string{"fleet"}, `cluster "fleet": the name is taken`},
 		{"a leaf node whose folder is the hub's", "", []string{"hub:leaf"}, `cluster "hub:leaf": the name is taken`},
 		{"stores that no cluster watches", "core", []string{"eu"}, `STORES: "core" is not one of eu`},
+		{"a size that is no number", "", []string{"eu"}, "MEMBER_MIB, FLEET_MIB: want whole numbers of MiB"},
 		{"stores beyond a leaf node", "eu", []string{"eu:leaf"}, `STORES: "eu" has a NATS of its own`},
 	}
 	for _, tt := range tests {
@@ -33,6 +34,9 @@ func TestRenderRefuses(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), dir}, tt.clusters...)...)
 			script.Env = append(os.Environ(), "STORES="+tt.stores)
+			if strings.Contains(tt.want, "MEMBER_MIB") {
+				script.Env = append(script.Env, "MEMBER_MIB=8G")
+			}
 			out, err := script.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), tt.want) {
 				t.Errorf("got %v, %s, want %s", err, out, tt.want)
@@ -77,7 +81,7 @@ func TestAClusterMayBeCalledByANumber(t *testing.T) {
 	t.Parallel()
 	h := renderWithStores(t, "7", "7", "42:leaf")
 	h.start("7", "42")
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 }
 
 // files returns the files that render.sh has written.

@@ -200,6 +200,16 @@ func (h *hub) declare(account string, files ...string) {
 	}
 }
 
+// declareFleet makes FLEET, and what is before it.
+func (h *hub) declareFleet() {
+	h.Helper()
+	files, err := h.FleetStreams()
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.declare("fleet", files...)
+}
+
 // message is a message of a stream.
 type message struct{ subject, id string }
 

@@ -18,7 +18,7 @@ func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 	t.Parallel()
 	h := renderWithStores(t, "hub", "hub", "us", "eu:leaf")
 	h.start("hub", "us", "eu")
-	h.declare("fleet", "fleet")
+	h.declareFleet()
 	watcher := h.jetstream("hub-watcher")
 	publish := func(subject, id string) {
 		t.Helper()

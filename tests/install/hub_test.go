@@ -79,6 +79,16 @@ func (h *hub) declare(account string, files ...string) {
 	}
 }
 
+// declareFleet makes FLEET, and what is before it.
+func (h *hub) declareFleet() {
+	h.Helper()
+	files, err := h.FleetStreams()
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.declare("fleet", files...)
+}
+
 // ask runs a command of the actuator that reads FLEET, and returns the lines after the heading.
 func (h *hub) ask(command ...string) []string {
 	h.Helper()

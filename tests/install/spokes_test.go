@@ -75,7 +75,7 @@ func TestFluxInstallsTheClustersOfAFleet(t *testing.T) {
 	i.part("the hub learns of it when it is there", func() {
 		h.start("prod-eu")
 		h.declare("hub", "hub-changes", "hub-history", "hub-deadletters")
-		h.declare("fleet", "fleet")
+		h.declareFleet()
 		for _, event := range h.tells(i.namespace, "prod-eu secret/db changed", "prod-eu deployment/web completed") {
 			if !strings.HasPrefix(event, "prod-eu ") {
 				t.Errorf("FLEET has %q, which no other cluster can have said", event)

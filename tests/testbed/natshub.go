@@ -128,6 +128,19 @@ func (h *NATSHub) Declare(ctx context.Context, operator jetstream.JetStream, fil
 	return nil
 }
 
+// FleetStreams are the files of FLEET and of the streams that it collects, in the order in which Declare takes them.
+func (h *NATSHub) FleetStreams() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(h.Dir, "streams", "fleet"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the streams of the fleet: %w", err)
+	}
+	var files []string
+	for _, entry := range entries {
+		files = append(files, "fleet/"+strings.TrimSuffix(entry.Name(), ".json"))
+	}
+	return append(files, "fleet"), nil
+}
+
 // noPeers is the server's JSClusterNoPeersErr.
 const noPeers jetstream.ErrorCode = 10005
 
