@@ -66,15 +66,23 @@ func Streams(replicas int) []jetstream.StreamConfig {
 // declares the streams, and the programs need no permission to. The sources, such as those of [StoreSources], are those of
 // StreamChanges.
 func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources ...*jetstream.StreamSource) error {
-	for _, config := range Streams(replicas) {
-		if config.Name == StreamChanges {
-			config.Sources = sources
-		}
+	for _, config := range Declared(replicas, sources...) {
 		if err := declare(ctx, js, config); err != nil {
 			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
 		}
 	}
 	return nil
+}
+
+// Declared returns the streams as Declare declares them.
+func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.StreamConfig {
+	streams := Streams(replicas)
+	for i := range streams {
+		if streams[i].Name == StreamChanges {
+			streams[i].Sources = sources
+		}
+	}
+	return streams
 }
 
 // declare creates or updates a stream. A single server that is too small for what the stream reserves gets a smaller stream, which forgets

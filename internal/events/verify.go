@@ -108,6 +108,10 @@ func differences(have, want jetstream.StreamConfig, cluster string) []error {
 	must(!have.Sealed, "sealed", have.Sealed, false)
 	must(have.Mirror == nil, "mirror", "set", "unset")
 	must(have.SubjectTransform == nil, "subject_transform", "set", "unset")
+	// Each would let who may publish on one subject of the stream erase others, or publish on them, by a header.
+	must(!have.AllowRollup, "allow_rollup_hdrs", have.AllowRollup, false)
+	must(!have.AllowMsgSchedules, "allow_msg_schedules", have.AllowMsgSchedules, false)
+	must(!have.AllowMsgCounter, "allow_msg_counter", have.AllowMsgCounter, false)
 	must(have.MaxMsgSize < 1 || have.MaxMsgSize >= maxMessage, "max_msg_size", have.MaxMsgSize, fmt.Sprintf("at least %d", maxMessage))
 	if want.Name == StreamChanges {
 		// If the state of a source expired, the next change of the source would look like its creation.

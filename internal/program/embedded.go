@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -50,7 +51,11 @@ func (a *Actuator) validateNATS() error {
 // connect connects to NATS: to the embedded server, which it starts and whose streams it declares, or to the one at --nats-url.
 func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn, error) {
 	if !a.Embed {
-		return r.Connect(ctx)
+		connection, err := r.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return connection, a.guard(ctx, r, connection, nil)
 	}
 	server, err := embedded.Start(a.Embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
 	if err != nil {
@@ -78,7 +83,28 @@ func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 	if a.StoresDomain != "" {
 		sources = events.StoreSources(a.StoresDomain, a.Actuate.StoresFrom)
 	}
-	return connection, a.declare(ctx, r, js, sources)
+	if err := a.declare(ctx, r, js, sources); err != nil {
+		return nil, err
+	}
+	return connection, a.guard(ctx, r, connection, events.Declared(a.Embedded.Replicas, sources...))
+}
+
+// guard compares the streams with what is required until the program ends.
+func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
+	js, err := jetstream.New(connection)
+	if err != nil {
+		return fmt.Errorf("opening jetstream: %w", err)
+	}
+	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var guarding sync.WaitGroup
+	guarding.Go(func() { guard.Run(ctx) })
+	r.OnStop("streams", func(context.Context) error {
+		cancel()
+		guarding.Wait()
+		return nil
+	})
+	return nil
 }
 
 // unfit returns why this actuator must not lead: with a server that is cut off it can do nothing, while another may.

@@ -1,0 +1,201 @@
+package events
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// guardOf returns a guard that compares when it is told to, and what it logs.
+func guardOf(s *testServer, declared []jetstream.StreamConfig) (*StreamGuard, *logBuffer) {
+	var log logBuffer
+	return NewStreamGuard(s.jetstream(), testCluster, declared, log.logger()), &log
+}
+
+// TestAStreamThatSomebodyChangesIsRepaired changes each field that a server lets change.
+func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
+	tests := []struct {
+		field string
+		alter func(*jetstream.StreamConfig)
+	}{
+		{"description", func(c *jetstream.StreamConfig) { c.Description = "Mine." }},
+		{"subjects", func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.history.v1.prod-us.>"} }},
+		{"max_consumers", func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 }},
+		{"max_msgs", func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 }},
+		{"max_bytes", func(c *jetstream.StreamConfig) { c.MaxBytes = 1024 }},
+		{"discard", func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }},
+		{"max_age", func(c *jetstream.StreamConfig) { c.MaxAge, c.Duplicates = time.Second, time.Second }},
+		{"max_msgs_per_subject", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }},
+		{"max_msg_size", func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1 }},
+		{"no_ack", func(c *jetstream.StreamConfig) { c.NoAck = true }},
+		{"duplicate_window", func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond }},
+		{"sources", func(c *jetstream.StreamConfig) {
+			c.Sources = []*jetstream.StreamSource{{Name: StreamDeadLetters, FilterSubject: "keyturn.deadletter.>"}}
+		}},
+		{"allow_rollup_hdrs", func(c *jetstream.StreamConfig) { c.AllowRollup = true }},
+		{"compression", func(c *jetstream.StreamConfig) { c.Compression = jetstream.S2Compression }},
+		{"subject_transform", func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
+		}},
+		{"republish", func(c *jetstream.StreamConfig) { c.RePublish = &jetstream.RePublish{Destination: "copied.>"} }},
+		{"allow_direct", func(c *jetstream.StreamConfig) { c.AllowDirect = false }},
+		{"consumer_limits", func(c *jetstream.StreamConfig) { c.ConsumerLimits.MaxAckPending = 1 }},
+		{"metadata", func(c *jetstream.StreamConfig) { c.Metadata = map[string]string{"owner": "me"} }},
+	}
+	s := startServer(t)
+	js := s.jetstream()
+	want := Declared(1)[1] // HISTORY
+	for _, tt := range tests {
+		t.Run(tt.field, func(t *testing.T) {
+			altered := want
+			tt.alter(&altered)
+			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
+				t.Fatal(err)
+			}
+			guard, log := guardOf(s, Declared(1))
+			guard.compare(t.Context())
+			stream, err := js.Stream(t.Context(), want.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := streamDifferences(stream.CachedInfo().Config, want); len(left) > 0 {
+				t.Errorf("it is not repaired: %v", left)
+			}
+			if got := log.String(); !strings.Contains(got, `"stream was not as required, and is now" stream=HISTORY field=`+tt.field) {
+				t.Errorf("the log does not name the field:\n%s", got)
+			}
+		})
+	}
+	guard, log := guardOf(s, Declared(1))
+	guard.compare(t.Context())
+	if log.String() != "" {
+		t.Errorf("it finds something in streams that are as required:\n%s", log.String())
+	}
+}
+
+// TestWhatAServerDoesNotTakeBackIsSaid sets what cannot be repaired beside what can.
+func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
+	tests := []struct {
+		field string
+		alter func(*jetstream.StreamConfig)
+	}{
+		{"deny_delete", func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
+		{"deny_purge", func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
+		{"allow_msg_schedules", func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
+		{"sealed", func(c *jetstream.StreamConfig) { c.Sealed = true }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.field, func(t *testing.T) {
+			s := startServer(t)
+			js := s.jetstream()
+			altered := Declared(1)[0]
+			tt.alter(&altered)
+			altered.MaxMsgs = 1
+			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
+				t.Fatal(err)
+			}
+			guard, log := guardOf(s, Declared(1))
+			now := time.Now()
+			guard.now = func() time.Time { return now }
+			guard.compare(t.Context())
+			guard.compare(t.Context())
+			said := `msg="stream is not as required, and cannot be repaired" stream=CHANGES field=` + tt.field
+			if got := strings.Count(log.String(), said); got != 1 || !strings.Contains(log.String(), "remedy=") {
+				t.Errorf("it is said %d times, want once:\n%s", got, log.String())
+			}
+			stream, err := js.Stream(t.Context(), StreamChanges)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stream.CachedInfo().Config.MaxMsgs; got != -1 {
+				t.Errorf("max_msgs is %d: what can be repaired is not", got)
+			}
+			now = now.Add(sayAgain)
+			guard.compare(t.Context())
+			if got := strings.Count(log.String(), said); got != 2 {
+				t.Errorf("after an hour it was said %d times, want twice:\n%s", got, log.String())
+			}
+		})
+	}
+}
+
+func TestAStreamThatIsSmallForItsServerStays(t *testing.T) {
+	want := Declared(1)[1]
+	have := want
+	have.MaxBytes = want.MaxBytes / smaller
+	if got := streamDifferences(have, want); len(got) > 0 {
+		t.Errorf("got %v: declare makes it so", got)
+	}
+	have.MaxBytes--
+	if got := streamDifferences(have, want); len(got) != 1 || got[0].field != "max_bytes" {
+		t.Errorf("got %v, want max_bytes", got)
+	}
+}
+
+func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	sources := StoreSources("hub", []string{"shared"})
+	if err := Declare(t.Context(), js, 1, sources...); err != nil {
+		t.Fatal(err)
+	}
+	guard, log := guardOf(s, Declared(1, sources...))
+	guard.compare(t.Context())
+	if log.String() != "" {
+		t.Errorf("got:\n%s", log.String())
+	}
+}
+
+func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	altered := Declared(1)[1]
+	altered.MaxAge = time.Hour // the operator's choice
+	altered.MaxMsgsPerSubject = 1
+	if _, err := js.UpdateStream(t.Context(), altered); err != nil {
+		t.Fatal(err)
+	}
+	guard, log := guardOf(s, nil)
+	guard.compare(t.Context())
+	if got := log.String(); !strings.Contains(got, "HISTORY: max_msgs_per_subject is 1, want -1") || strings.Contains(got, "max_age") {
+		t.Errorf("got:\n%s", got)
+	}
+	stream, err := js.Stream(t.Context(), StreamHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := streamDifferences(stream.CachedInfo().Config, altered); len(left) > 0 {
+		t.Errorf("it was changed: %v", left)
+	}
+}
+
+func TestTheGuardComparesAgainAndAgain(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	guard, _ := guardOf(s, Declared(1))
+	guard.interval = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		guard.Run(ctx)
+	}()
+	for _, limit := range []int64{1, 2} {
+		altered := Declared(1)[0]
+		altered.MaxMsgs = limit
+		if _, err := js.UpdateStream(t.Context(), altered); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the limit is gone", func() bool {
+			stream, err := js.Stream(t.Context(), StreamChanges)
+			return err == nil && stream.CachedInfo().Config.MaxMsgs == -1
+		})
+	}
+	cancel()
+	<-ended
+}

@@ -1,0 +1,94 @@
+package events
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// streamDifference is a field in which a stream differs from what is wanted.
+type streamDifference struct {
+	field           string
+	found, required any
+}
+
+// streamDifferences returns every field in which a stream differs from what Declare declares, also those that a later version of the client
+// knows.
+func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
+	have, want = normalized(have), normalized(want)
+	if isShrunk(have.MaxBytes, want.MaxBytes) {
+		have.MaxBytes = want.MaxBytes
+	}
+	var list []streamDifference
+	found, required := reflect.ValueOf(have), reflect.ValueOf(want)
+	for i := range found.NumField() {
+		a, b := found.Field(i), required.Field(i)
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			continue
+		}
+		name, _, _ := strings.Cut(found.Type().Field(i).Tag.Get("json"), ",")
+		list = append(list, streamDifference{field: name, found: shown(a), required: shown(b)})
+	}
+	return list
+}
+
+// normalized returns the configuration as Streams has it, without what servers add to it.
+func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
+	config.Metadata = maps.Clone(config.Metadata)
+	maps.DeleteFunc(config.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, "_nats.") })
+	if len(config.Metadata) == 0 {
+		config.Metadata = nil
+	}
+	config.Subjects = slices.Sorted(slices.Values(config.Subjects))
+	var sources []*jetstream.StreamSource
+	for _, source := range config.Sources {
+		plain := *source
+		if plain.Domain != "" {
+			// As the client sends it.
+			plain.External, plain.Domain = &jetstream.ExternalStream{APIPrefix: "$JS." + plain.Domain + ".API"}, ""
+		}
+		sources = append(sources, &plain)
+	}
+	slices.SortFunc(sources, func(a, b *jetstream.StreamSource) int { return strings.Compare(a.FilterSubject, b.FilterSubject) })
+	config.Sources = sources
+	return config
+}
+
+// isShrunk reports whether declare has made the stream smaller, for a server without room for all of it.
+func isShrunk(have, want int64) bool {
+	for size := want; size/smaller >= leastBytes; {
+		size /= smaller
+		if have == size {
+			return true
+		}
+	}
+	return false
+}
+
+// irrevocable returns what is wanted, but for what a server does not take back once it is set.
+func irrevocable(have, want jetstream.StreamConfig) jetstream.StreamConfig {
+	want.Storage, want.Retention, want.FirstSeq, want.PersistMode = have.Storage, have.Retention, have.FirstSeq, have.PersistMode
+	want.Sealed, want.DenyDelete, want.DenyPurge = have.Sealed, have.DenyDelete, have.DenyPurge
+	want.AllowMsgSchedules, want.AllowMsgCounter = have.AllowMsgSchedules, have.AllowMsgCounter
+	want.AllowRollup = have.AllowRollup && have.AllowMsgSchedules // which need it
+	return want
+}
+
+// shown returns a value for a log line: pointers say little.
+func shown(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if sources, ok := reflect.TypeAssert[[]*jetstream.StreamSource](v); ok {
+		names := make([]string, 0, len(sources))
+		for _, source := range sources {
+			names = append(names, source.Name+" "+source.FilterSubject)
+		}
+		return fmt.Sprint(names)
+	}
+	return fmt.Sprint(v.Interface())
+}
