@@ -38,7 +38,7 @@ func newKeysCommand() *cobra.Command {
 				Audit: audit, Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
 			}
 			if natsUsers {
-				options.NATSUsers = []string{"watcher", "actuator"}
+				options.NATSUsers = []string{"watcher", "actuator", "reader"}
 			}
 			if natsRoutes {
 				options.RoutesNamespace = namespace
@@ -50,7 +50,8 @@ func newKeysCommand() *cobra.Command {
 	api.AddFlags(flags)
 	logging.AddFlags(flags)
 	flags.StringVar(&namespace, "namespace", "keyturn-system", "`namespace` of the Secrets")
-	flags.BoolVar(&natsUsers, "nats-users", true, "also create a NATS user for each program, for the NATS that the actuator embeds")
+	flags.BoolVar(&natsUsers, "nats-users", true,
+		"also create a NATS user for each program, and one that only reads, for the NATS that the actuator embeds")
 	flags.BoolVar(&audit, "audit", false,
 		"also create the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and with --nats-users a NATS user")
 	flags.BoolVar(&natsRoutes, "nats-routes", false,

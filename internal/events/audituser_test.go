@@ -29,9 +29,10 @@ func auditServer(t *testing.T) (s *embedded.Server, dir string) {
 			t.Fatal(err)
 		}
 	}
-	for _, user := range []string{"watcher", "actuator", "audit"} {
+	for _, user := range []string{"watcher", "actuator", "reader", "audit"} {
 		t.Setenv("NATS_"+strings.ToUpper(user)+"_KEY", testkit.NewNATSUser(t, dir, user))
 	}
+	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", testCluster))
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +106,14 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 		return audit.State(ctx, []string{KindFilter(testCluster, KindSecret)}, func(Stored) error { return nil })
 	})
 	refused("claiming the cluster", func(ctx context.Context) error { return audit.Claim(ctx, "another", "") })
+	for _, subject := range []string{
+		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-eu.keyturn.v1.prod-eu.openbao.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod-eu",
+	} {
+		if err := nc.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "a request on "+subject+" is refused", func() bool { return strings.Contains(log.String(), subject) })
+	}
 	for _, subject := range []string{"_INBOX_watcher.>", "_INBOX.>", "keyturn.>"} {
 		if _, err := nc.SubscribeSync(subject); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package keys creates the keys of a new installation: the fingerprint key, a NATS user for each program, and, for several actuators,
-// the certificate of the routes between their NATS servers.
+// Package keys creates the keys of a new installation: the fingerprint key, the NATS users, and, for several actuators, the
+// certificate of the routes between their NATS servers.
 //
 // Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it
 // contains, so repeated and concurrent runs are harmless. The only permission needed is to create Secrets in one namespace;
@@ -29,8 +29,8 @@ const (
 	// auditProgram is the watcher that only receives the audit of secret stores, and auditSecret has its key file, under fingerprintKey, too.
 	auditProgram = "audit"
 	auditSecret  = "keyturn-audit-fingerprint-key"
-	// natsSecretPrefix and the name of a program make the name of the Secret with its NATS user: the seed is under
-	// <program>.nk, the public key, which the server needs, under publicKey.
+	// natsSecretPrefix and a name make the name of the Secret with a NATS user: the seed is under <name>.nk, the public key, which the
+	// server needs, under publicKey.
 	natsSecretPrefix = "keyturn-nats-"
 	publicKey        = "public"
 )
@@ -47,7 +47,7 @@ type secretCreator interface {
 type Options struct {
 	// Secrets creates the Secrets. Required.
 	Secrets secretCreator
-	// NATSUsers are the programs that need a NATS user. Empty if the users of NATS are managed elsewhere.
+	// NATSUsers are the names of the NATS users: those of the programs, and of who reads the streams. Empty if they are managed elsewhere.
 	NATSUsers []string
 	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
 	// has any. They are its own, because whoever takes over what listens to the network must learn nothing of the others'.
@@ -80,7 +80,7 @@ func Make(ctx context.Context, opts Options) error {
 	for _, program := range users {
 		user, err := newUser(opts.Random, program)
 		if err != nil {
-			return fmt.Errorf("generating the nats user of the %s: %w", program, err)
+			return fmt.Errorf("generating the nats user %s: %w", program, err)
 		}
 		if err := opts.create(ctx, natsSecretPrefix+program, user); err != nil {
 			return err

@@ -78,11 +78,11 @@ func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
 
 func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 	n := &namespace{secrets: map[string]map[string]string{}}
-	log, err := n.make(t, "watcher", "actuator")
+	log, err := n.make(t, "watcher", "actuator", "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"keyturn-fingerprint-key", "keyturn-nats-actuator", "keyturn-nats-watcher"}
+	want := []string{"keyturn-fingerprint-key", "keyturn-nats-actuator", "keyturn-nats-reader", "keyturn-nats-watcher"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(n.secrets))); diff != "" {
 		t.Fatalf("secrets (-want +got):\n%s", diff)
 	}
@@ -90,7 +90,7 @@ func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 	if err != nil || len(key) != 32 {
 		t.Errorf("fingerprint key: got %d bytes, %v, want 32", len(key), err)
 	}
-	for _, program := range []string{"watcher", "actuator"} {
+	for _, program := range []string{"watcher", "actuator", "reader"} {
 		data := n.secrets[natsSecretPrefix+program]
 		pair, err := nkeys.FromSeed([]byte(strings.TrimSuffix(data[program+".nk"], "\n")))
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // folderOfKeys writes the Secret of the routes as the files of a volume.
@@ -54,7 +55,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 		}
 	}
 	t.Setenv("POD_NAME", pod)
-	for _, program := range []string{"WATCHER", "ACTUATOR"} {
+	for _, program := range []string{"WATCHER", "ACTUATOR", "READER"} {
 		pair, err := nkeys.CreateUser()
 		if err != nil {
 			t.Fatal(err)
@@ -65,6 +66,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 		}
 		t.Setenv("NATS_"+program+"_KEY", public)
 	}
+	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", "prod"))
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "replicas.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +82,7 @@ func TestTheRoutesLeadToThePodsAndToNothingElse(t *testing.T) {
 	if options.ServerName != "keyturn-actuator-1" || options.Cluster.Port != 6222 {
 		t.Errorf("got server %q with routes at port %d, want the name of the pod and 6222", options.ServerName, options.Cluster.Port)
 	}
-	if len(options.Nkeys) != 2 {
+	if len(options.Nkeys) != 3 {
 		t.Errorf("users: got %d, want those of nats.conf", len(options.Nkeys))
 	}
 	if got, want := fmt.Sprint(len(options.Routes)), fmt.Sprint(actuator.at("spec", "replicas")); got != want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestClustersWithANATSOfTheirOwn(t *testing.T) {
@@ -54,6 +55,7 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	for _, file := range []string{
 		"../../deploy/components/leaf/leaf.conf", "../../deploy/programs/nats.conf", filepath.Join(h.Dir, name, "leaf-key.conf"),
 		filepath.Join(h.Dir, "keys", name+"-watcher.pub"), filepath.Join(h.Dir, "keys", name+"-actuator.pub"),
+		filepath.Join(h.Dir, "keys", name+"-reader.pub"),
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -67,6 +69,7 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	return programs.Options{
 		Env: []string{
 			"NATS_WATCHER_KEY=" + text[name+"-watcher.pub"], "NATS_ACTUATOR_KEY=" + text[name+"-actuator.pub"],
+			"NATS_READER_KEY=" + text[name+"-reader.pub"], "NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(h.T, "../../deploy", name),
 			"NATS_DOMAIN=" + strconv.Quote(name), "NATS_HUB=tls://" + h.links[name].address(), "NATS_HUB_CA=" + h.Certificates.CA,
 		},
 		WatcherArgs:  []string{"--nats-creds", h.Seed(name + "-watcher")},

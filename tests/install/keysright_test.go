@@ -73,7 +73,7 @@ func TestWithoutItsRightTheJobOfTheKeysFailsAndMakesNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return k.run("keys").Wait() == nil })
-	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"} {
+	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader"} {
 		if len(k.secret(name)) == 0 {
 			t.Errorf("the Secret %s is empty", name)
 		}

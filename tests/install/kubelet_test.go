@@ -178,6 +178,7 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 	k.Helper()
 	pairs := []string{
 		"0.0.0.0:4222", k.nats,
+		"127.0.0.1:4222", k.nats,
 		"keyturn-nats." + k.namespace + ".svc:4222", k.nats,
 		"nats.nats.svc:4222", k.nats,
 		"=:8080", "=127.0.0.1:0",

@@ -22,7 +22,6 @@ func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
 	c.link("stakater", "testdata/stakater")
 	c.link("set.yaml", "testdata/reloader-values.yaml")
 	c.shell("helm install reloader stakater/reloader -n reloader --create-namespace --wait -f set.yaml --set reloader.syncAfterRestart=true")
-	r.kubelet.further = []string{"127.0.0.1:4222", r.kubelet.nats}
 
 	r.part("Keyturn is installed with the values of Reloader, and runs dry", func() {
 		c.run("helm get values reloader")

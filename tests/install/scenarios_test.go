@@ -31,11 +31,10 @@ func (i *installation) scenarios() []scenario {
 				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
 				return err == nil && len(list.Items) > 0
 			})
-			const creds = "--nats-creds=/var/run/secrets/keyturn/nats/actuator.nk"
-			if history := i.kubelet.exec("actuator", "actuator", "history", creds); !strings.Contains(history, "deployment/web") {
+			if history := i.kubelet.exec("actuator", "actuator", "history"); !strings.Contains(history, "deployment/web") {
 				i.Errorf("the history does not know of web:\n%s", history)
 			}
-			if letters := i.kubelet.exec("actuator", "actuator", "dead-letters", creds); !strings.Contains(letters, "There are no dead letters.") {
+			if letters := i.kubelet.exec("actuator", "actuator", "dead-letters"); !strings.Contains(letters, "There are no dead letters.") {
 				i.Errorf("dead letters:\n%s", letters)
 			}
 		}},
@@ -56,7 +55,7 @@ func (i *installation) scenarios() []scenario {
 			i.rolled(before, readers...)
 		}},
 		{"the keys stay as they are when the Job runs again", func() {
-			names := []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"}
+			names := []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader"}
 			before := map[string]map[string][]byte{}
 			for _, name := range names {
 				before[name] = i.kubelet.secret(name)

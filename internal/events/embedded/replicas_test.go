@@ -71,7 +71,7 @@ func newReplicas(t *testing.T) *replicas {
 	t.Helper()
 	r := &replicas{T: t, keys: folderOfKeys(t.TempDir())}
 	err := keys.Make(t.Context(), keys.Options{
-		Secrets: r.keys, NATSUsers: []string{"watcher", "actuator"}, RoutesNamespace: "keyturn-system",
+		Secrets: r.keys, NATSUsers: []string{"watcher", "actuator", "reader"}, RoutesNamespace: "keyturn-system",
 		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -80,6 +80,8 @@ func newReplicas(t *testing.T) *replicas {
 	r.env = []string{
 		"NATS_WATCHER_KEY=" + r.keys.read(t, "keyturn-nats-watcher", "public"),
 		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
+		"NATS_READER_KEY=" + r.keys.read(t, "keyturn-nats-reader", "public"),
+		"NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(t, "../../../deploy", "prod"),
 		"GORACE=atexit_sleep_ms=0",
 	}
 	const count = 3

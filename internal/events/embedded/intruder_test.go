@@ -1,0 +1,278 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// guarded is a server with the users of deploy/programs/nats.conf, as in the actuator's pod.
+type guarded struct {
+	*testing.T
+	url  string
+	keys string
+	own  nats.Option
+}
+
+func newGuarded(t *testing.T) *guarded {
+	t.Helper()
+	g := &guarded{T: t, keys: t.TempDir()}
+	for user, variable := range map[string]string{"watcher": "NATS_WATCHER_KEY", "actuator": "NATS_ACTUATOR_KEY", "reader": "NATS_READER_KEY"} {
+		t.Setenv(variable, testkit.NewNATSUser(t, g.keys, user))
+	}
+	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../../deploy", "prod"))
+	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	g.url, g.own = s.ClientURL(), s.ClientOption()
+	return g
+}
+
+// connect connects as a user. What the server refuses goes to the channel.
+func (g *guarded) connect(user string, further ...nats.Option) (*nats.Conn, <-chan error) {
+	g.Helper()
+	role := user
+	if user == "reader" {
+		role = "actuator" // as the commands do
+	}
+	refused := make(chan error, 64)
+	options := append(further, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	connection, err := events.Connect(g.Context(), events.ConnectOptions{
+		URL: g.url, Cluster: "prod", Role: role, Name: "test", CredsFile: filepath.Join(g.keys, user+".nk"),
+	}, options...)
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.Cleanup(connection.Close)
+	return connection, refused
+}
+
+// works opens the streams as a user, lets it use them, and checks that it was refused nothing.
+func (g *guarded) works(user string, use func(*events.Bus) error, further ...nats.Option) {
+	g.Helper()
+	connection, refused := g.connect(user, further...)
+	bus, err := events.Open(g.Context(), connection, "prod", nil)
+	if err == nil {
+		err = use(bus)
+	}
+	if err := errors.Join(err, connection.Flush()); err != nil {
+		g.Errorf("%s: %v", user, err)
+	}
+	select {
+	case err := <-refused:
+		g.Errorf("%s: %v", user, err)
+	default:
+	}
+}
+
+// declare declares the streams as the actuator does, and has it consume, so that its consumer is there.
+func (g *guarded) declare() jetstream.JetStream {
+	g.Helper()
+	connection, _ := g.connect("actuator", g.own)
+	js, err := jetstream.New(connection)
+	if err == nil {
+		err = events.Declare(g.Context(), js, 1)
+	}
+	if err != nil {
+		g.Fatal(err)
+	}
+	for _, durable := range []string{"actuator-prod", "actuator-prod-dry-run"} {
+		if _, err := js.CreateConsumer(g.Context(), events.StreamChanges, jetstream.ConsumerConfig{
+			Durable: durable, FilterSubjects: events.SourceFilters("prod"), AckPolicy: jetstream.AckExplicitPolicy,
+		}); err != nil {
+			g.Fatal(err)
+		}
+	}
+	return js
+}
+
+// TestEachNATSUserCanDoItsWork does what the programs and the commands do, as the users of nats.conf.
+func TestEachNATSUserCanDoItsWork(t *testing.T) {
+	g := newGuarded(t)
+	g.declare()
+	change := numbered(1)
+	change.Cluster = "prod"
+	g.works("watcher", func(b *events.Bus) error {
+		_, err := b.PublishChange(t.Context(), change, 0)
+		_, lastErr := b.Last(t.Context(), events.Subject("prod", change.Source))
+		read := 0
+		stateErr := b.State(t.Context(), events.SourceFilters("prod"), func(events.Stored) error { read++; return nil })
+		if read != 1 {
+			t.Errorf("the watcher has read %d sources, want 1", read)
+		}
+		return errors.Join(err, lastErr, stateErr, b.Claim(t.Context(), "uid", ""))
+	})
+	for _, user := range []string{"actuator", "reader"} {
+		g.works(user, func(b *events.Bus) error {
+			_, err := b.Last(t.Context(), events.Subject("prod", change.Source))
+			read := 0
+			count := func(events.Stored) error { read++; return nil }
+			err = errors.Join(err, b.State(t.Context(), events.SourceFilters("prod"), count), b.History(t.Context(), events.HistoryQuery{}, count))
+			_, lettersErr := b.DeadLetters(t.Context(), 10)
+			if user == "reader" {
+				members, membersErr := b.Members(t.Context())
+				if len(members) != 1 {
+					t.Errorf("the %s finds %d clusters, want 1", user, len(members))
+				}
+				err = errors.Join(err, membersErr)
+			}
+			if read != 3 {
+				t.Errorf("the %s has read %d events, want the change twice and the claim", user, read)
+			}
+			return errors.Join(err, lettersErr)
+		})
+	}
+}
+
+// TestWhatANATSUserMayNotDoIsRefused tries, one by one, what only another program may do, or nobody.
+func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
+	g := newGuarded(t)
+	g.declare()
+	everybody := []string{
+		"$JS.API.STREAM.DELETE.CHANGES", "$JS.API.STREAM.PURGE.CHANGES", "$JS.API.STREAM.MSG.DELETE.CHANGES", "$JS.API.STREAM.MSG.GET.CHANGES",
+		"$JS.API.STREAM.RESTORE.CHANGES", "$JS.API.STREAM.SNAPSHOT.CHANGES", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
+		"$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.MINE", "$JS.API.CONSUMER.CREATE.MINE.mine", "$JS.API.ACCOUNT.PURGE.$G",
+		"$JS.API.STREAM.LEADER.STEPDOWN.CHANGES", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.CONSUMER.LEADER.STEPDOWN.CHANGES.actuator-prod",
+		"$JS.API.CONSUMER.DELETE.CHANGES.actuator-prod", "$JS.API.CONSUMER.PAUSE.CHANGES.actuator-prod", "$JS.API.CONSUMER.RESET.CHANGES.actuator-prod",
+		"$JS.API.CONSUMER.UNPIN.CHANGES.actuator-prod", "$JS.API.CONSUMER.DURABLE.CREATE.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES",
+		"$SYS.REQ.SERVER.PING", "keyturn.v1.prod.unheard.shop.db", "keyturn.fleet.prod.S.guess", "_INBOX_watcher.prod.x", "_INBOX_actuator.prod.x",
+	}
+	theConsumers := []string{
+		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod.keyturn.v1.prod.secret.>",
+		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run",
+		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run.keyturn.v1.prod.secret.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod-dry-run",
+		"$JS.ACK.CHANGES.actuator-prod.1.1.1.1.0", "$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
+	}
+	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x"}
+	changes := []string{
+		"keyturn.v1.prod.secret.shop.db", "keyturn.v1.prod.configmap.shop.db", "keyturn.v1.prod.externalsecret.shop.db",
+		"keyturn.v1.prod.certificate.shop.db", "keyturn.v1.prod.openbao._.db", "keyturn.v1.prod.secretproviderclass.shop.db",
+		"keyturn.v1.prod.cluster._.identity", "keyturn.history.v1.prod.secret.shop.db",
+	}
+	history := []string{"$JS.API.CONSUMER.CREATE.HISTORY.mine", "$JS.API.CONSUMER.CREATE.DEADLETTERS.mine", "$JS.API.CONSUMER.MSG.NEXT.HISTORY.notify-prod_chat"}
+	for user, subjects := range map[string][][]string{
+		"watcher": {everybody, theConsumers, outcomes, history}, "actuator": {everybody, changes}, "reader": {everybody, theConsumers, outcomes, changes},
+	} {
+		connection, refused := g.connect(user)
+		for _, list := range subjects {
+			for _, subject := range list {
+				t.Run(user+" publishes on "+subject, func(t *testing.T) {
+					if err := connection.Publish(subject, nil); err != nil {
+						t.Fatal(err)
+					}
+					isRefused(t, connection, refused, "permissions violation for publish", subject)
+				})
+			}
+		}
+		foreign := []string{">", "keyturn.>", "$JS.>", "_INBOX.>", "_INBOX_watcher.>"}
+		if user == "watcher" {
+			foreign = append(foreign[:4], "_INBOX_actuator.prod.>")
+		}
+		for _, subject := range foreign {
+			t.Run(user+" listens to "+subject, func(t *testing.T) {
+				subscription, err := connection.SubscribeSync(subject)
+				if err != nil {
+					t.Fatal(err)
+				}
+				isRefused(t, connection, refused, "permissions violation for subscription", subject)
+				_ = subscription.Unsubscribe() // The server has not subscribed it.
+			})
+		}
+	}
+}
+
+// isRefused checks that the server refused the last thing that was sent.
+func isRefused(t *testing.T, connection *nats.Conn, refused <-chan error, how, subject string) {
+	t.Helper()
+	if err := connection.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-refused:
+		if text := strings.ToLower(err.Error()); !strings.Contains(text, how) || !strings.Contains(text, strings.ToLower(subject)) {
+			t.Errorf("got %v, want that %s is refused", err, subject)
+		}
+	case <-time.After(10 * time.Second):
+		t.Errorf("%s is not refused", subject)
+	}
+}
+
+// TestTheWatcherCannotReachThroughWhatItMay tries what the subject of a request does not show: another name in the request, and headers.
+func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
+	g := newGuarded(t)
+	owner := g.declare()
+	connection, _ := g.connect("watcher")
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := func() (all []jetstream.ConsumerConfig) {
+		for _, durable := range []string{"actuator-prod", "actuator-prod-dry-run"} {
+			consumer, err := owner.Consumer(t.Context(), events.StreamChanges, durable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, consumer.CachedInfo().Config)
+		}
+		return all
+	}
+	before := configs()
+	for _, config := range []jetstream.ConsumerConfig{
+		{Durable: "actuator-prod", HeadersOnly: true}, {Name: "actuator-prod", Durable: "actuator-prod"}, {Name: "actuator-prod", HeadersOnly: true},
+	} {
+		config.AckPolicy = jetstream.AckExplicitPolicy
+		request, err := json.Marshal(map[string]any{"stream_name": events.StreamChanges, "config": config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := connection.Request("$JS.API.CONSUMER.CREATE.CHANGES.mine", request, 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s %s: answered %s", config.Durable, config.Name, answer.Data)
+	}
+	if diff := cmp.Diff(before, configs()); diff != "" {
+		t.Errorf("a consumer was changed (-before +after):\n%s", diff)
+	}
+	const own = "keyturn.v1.prod.secret.shop.db"
+	if _, err := js.Publish(t.Context(), own, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Nats-Rollup": "all", "Nats-Stream-Source": "CHANGES 1 keyturn.v1.us.> > keyturn.v1.us.secret.shop.db", "Nats-Incr": "+1",
+		"Nats-Schedule": "@every 1s",
+	} {
+		msg := nats.NewMsg("keyturn.v1.prod.secret.shop.other")
+		msg.Header.Set(header, value)
+		if header == "Nats-Schedule" {
+			msg.Header.Set("Nats-Schedule-Target", "keyturn.v1.prod.rollout.shop.deployment-web")
+		}
+		var refused *jetstream.APIError
+		if _, err := js.PublishMsg(t.Context(), msg); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want it refused", header, err)
+		}
+	}
+	stream, err := owner.Stream(t.Context(), events.StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := stream.GetLastMsgForSubject(t.Context(), own)
+	if err != nil || string(raw.Data) != "first" {
+		t.Errorf("what was stored before is gone: %v", err)
+	}
+	if _, err := stream.GetLastMsgForSubject(t.Context(), "keyturn.v1.prod.rollout.shop.deployment-web"); !errors.Is(err, jetstream.ErrMsgNotFound) {
+		t.Errorf("the watcher has published an outcome: %v", err)
+	}
+}

@@ -1,0 +1,31 @@
+package testkit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// ActuatorConsumers returns the variable NATS_ACTUATOR_CONSUMERS of the actuator's pod in deploy/programs, as the kubelet fills it in.
+func ActuatorConsumers(t testing.TB, deploy, cluster string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(deploy, "programs", "actuator.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set appsv1.StatefulSet
+	if err := yaml.Unmarshal(content, &set); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range set.Spec.Template.Spec.Containers[0].Env {
+		if variable.Name == "NATS_ACTUATOR_CONSUMERS" {
+			return strings.ReplaceAll(variable.Value, "$(KEYTURN_CLUSTER)", cluster)
+		}
+	}
+	t.Fatal("the actuator has no NATS_ACTUATOR_CONSUMERS")
+	return ""
+}
