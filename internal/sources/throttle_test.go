@@ -211,11 +211,13 @@ func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
 	options := b.options()
 	options.NamespaceBudget = 4 * eventWeight
 	w, stop := b.startReady(options)
-	const churned = 200
+	const churned = 60 // the fake API server has room for 100 unread ones
 	for i := range churned {
-		name := fmt.Sprint("churned-", i)
-		b.create(secretOf("noisy", name, fmt.Sprint("n", i), fmt.Sprint(1000+i), "one"))
-		b.delete("noisy", name)
+		b.create(secretOf("noisy", fmt.Sprint("churned-", i), fmt.Sprint("n", i), fmt.Sprint(1000+i), "one"))
+	}
+	b.eventually("each is published or waits", func() bool { return len(b.history())+w.throttle.length() == 1+churned })
+	for i := range churned {
+		b.delete("noisy", fmt.Sprint("churned-", i))
 	}
 	b.update(secretOf("quiet", "db", "u1", "2000", "two"))
 	b.eventually("the change of another tenant is published", func() bool {
