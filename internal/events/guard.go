@@ -77,6 +77,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 		return err
 	}
 	have := stream.CachedInfo().Config
+	want = keepTTL(have, want)
 	wrong := streamDifferences(have, want)
 	if len(wrong) == 0 {
 		return nil

@@ -88,6 +88,9 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 // declare creates or updates a stream. A single server that is too small for what the stream reserves gets a smaller stream, which forgets
 // sooner.
 func declare(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
+	if stream, err := js.Stream(ctx, config.Name); err == nil {
+		config = keepTTL(stream.CachedInfo().Config, config)
+	}
 	for {
 		_, err := js.CreateOrUpdateStream(ctx, config)
 		if err == nil || isStorage(err) && exists(ctx, js, config.Name) {
@@ -98,6 +101,16 @@ func declare(ctx context.Context, js jetstream.JetStream, config jetstream.Strea
 		}
 		config.MaxBytes /= smaller
 	}
+}
+
+// keepTTL returns what is wanted of a stream, without message TTLs if it is StreamHistory and has none yet. A server does not turn them off
+// again, so the version that declared it would not start any more after a rollback. Without them only less is kept of what is beyond the share of a
+// namespace.
+func keepTTL(have, want jetstream.StreamConfig) jetstream.StreamConfig {
+	if want.Name == StreamHistory {
+		want.AllowMsgTTL = have.AllowMsgTTL
+	}
+	return want
 }
 
 // exists reports whether there is such a stream. A server that is short of storage refuses any update of it, also one that changes

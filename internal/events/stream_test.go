@@ -55,6 +55,31 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
+// A server does not turn message TTLs off again, and would refuse the stream of a version without them.
+func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	if err := js.DeleteStream(t.Context(), StreamHistory); err != nil {
+		t.Fatal(err)
+	}
+	earlier := Streams(1)[1]
+	earlier.AllowMsgTTL = false
+	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	if err := Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	guard, log := guardOf(s, Declared(1))
+	guard.compare(t.Context())
+	if log.String() != "" {
+		t.Errorf("the guard logged %s, want nothing", log.String())
+	}
+	if _, err := js.UpdateStream(t.Context(), earlier); err != nil {
+		t.Errorf("the stream of the earlier version: %v", err)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	tests := []struct {
 		name   string
