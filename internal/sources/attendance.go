@@ -24,8 +24,10 @@ type watchedPublisher interface {
 type attendance struct {
 	bus   watchedPublisher
 	scope events.Scope
-	// quiet returns a channel that is closed once every source that was noticed is on the stream.
+	// quiet returns a channel that is closed once every source that was noticed is on the stream, or waits for another try.
 	quiet func() <-chan struct{}
+	// publishedUntil returns the time at which the first of the objects that wait was noticed, or the given one if that is earlier.
+	publishedUntil func(at time.Time) time.Time
 	// watching reports whether every informer hears of changes.
 	watching func() bool
 	now      func() time.Time
@@ -53,7 +55,8 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	}
 }
 
-// note says that what existed when it was called is on the stream, unless an informer may have missed some of it.
+// note says that what existed when it was called is on the stream, unless an informer may have missed some of it. It says so of an earlier time if
+// something that was created since waits: the next watcher would take that for what was always there.
 func (a *attendance) note(ctx context.Context) error {
 	if !a.watching() {
 		return nil
@@ -66,5 +69,5 @@ func (a *attendance) note(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	return a.bus.PublishWatched(bounded, a.scope, at)
+	return a.bus.PublishWatched(bounded, a.scope, a.publishedUntil(at))
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// allPublished returns until when everything is published if nothing waits.
+func allPublished(at time.Time) time.Time { return at }
+
 // watchedLog records when it was said that sources are watched, and until when they were.
 type watchedLog struct {
 	err   error
@@ -58,7 +61,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 				}
 				a := &attendance{
 					bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return tt.watching },
-					now: time.Now, log: slog.New(slog.DiscardHandler),
+					publishedUntil: allPublished, now: time.Now, log: slog.New(slog.DiscardHandler),
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 				defer cancel()
@@ -76,7 +79,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 			close(quiet)
 			a := &attendance{
 				bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return true },
-				now: time.Now, log: slog.New(slog.DiscardHandler),
+				publishedUntil: allPublished, now: time.Now, log: slog.New(slog.DiscardHandler),
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), attendRetry+time.Second)
 			defer cancel()
@@ -102,4 +105,41 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	if !ready.isWatching(epoch.Add(time.Hour)) {
 		t.Error("it is said not to watch an hour later")
 	}
+}
+
+// The next watcher would take what was created before that time for what was always there, and roll nothing for it.
+func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		said := &watchedLog{began: time.Now()}
+		a := &attendance{
+			bus: said, quiet: p.quiet, publishedUntil: p.publishedUntil, watching: func() bool { return true }, now: time.Now,
+			log: slog.New(slog.DiscardHandler),
+		}
+		want := func(when string, until time.Duration) {
+			t.Helper()
+			if err := a.note(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := said.until[len(said.until)-1]; got != until {
+				t.Errorf("%s: it is said that all until %s is published, want %s", when, got, until)
+			}
+		}
+		<-time.After(time.Hour)
+		p.add(otherSource, false)
+		p.wait(otherSource, mustTake(t, p, otherSource), 80*time.Hour)
+		<-time.After(time.Second)
+		want("a change waits", time.Hour+time.Second)
+		p.add(testSource, true)
+		p.wait(testSource, mustTake(t, p, testSource), 80*time.Hour)
+		<-time.After(30 * time.Second)
+		want("a creation waits", time.Hour+time.Second)
+		p.wait(otherSource, mustTake(t, p, otherSource), 80*time.Hour)
+		p.wait(testSource, mustTake(t, p, testSource), 80*time.Hour)
+		want("it was looked at", time.Hour+time.Second)
+		mustTake(t, p, otherSource)
+		p.done(otherSource)
+		mustTake(t, p, testSource)
+		p.done(testSource)
+		want("both are published", time.Since(said.began))
+	})
 }

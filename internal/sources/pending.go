@@ -16,6 +16,10 @@ const (
 	retryMost  = 3 * time.Second
 )
 
+// turnCheck is the most that a source waits before it is looked at again, though its turn may be days away: the queue keeps one that is gone until
+// then, and the turn may come earlier.
+const turnCheck = time.Minute
+
 // queueEntry describes a queued source.
 type queueEntry struct {
 	// at is when a change was first noticed.
@@ -38,6 +42,9 @@ type pendingSources struct {
 	entries map[events.Source]pendingEntry
 	// due is how many entries do not wait for a retry, inWork how many sources are with a worker.
 	due, inWork int
+	// late has the sources of objects that were created and could not be published yet, with the time at which that was noticed. It is nil if there
+	// are none.
+	late map[events.Source]time.Time
 	// becameQuiet is closed when both are zero. It is nil while nobody waits for that.
 	becameQuiet chan struct{}
 }
@@ -116,6 +123,9 @@ func (p *pendingSources) done(source events.Source) {
 	p.queue.Forget(source)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if delete(p.late, source); len(p.late) == 0 {
+		p.late = nil
+	}
 	p.finish(source)
 }
 
@@ -127,7 +137,7 @@ func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 
 // wait does the same for a source whose turn comes after a delay.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
-	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, delay) })
+	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, min(delay, turnCheck)) })
 }
 
 func (p *pendingSources) putBack(source events.Source, entry queueEntry, again func(events.Source)) {
@@ -139,6 +149,12 @@ func (p *pendingSources) putBack(source events.Source, entry queueEntry, again f
 		entry.first = later.first
 	}
 	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
+	if entry.created {
+		if p.late == nil {
+			p.late = make(map[events.Source]time.Time)
+		}
+		p.late[source] = entry.at
+	}
 	again(source)
 	p.finish(source)
 }
@@ -167,6 +183,18 @@ func (p *pendingSources) quiet() <-chan struct{} {
 		p.becameQuiet = make(chan struct{})
 	}
 	return p.becameQuiet
+}
+
+// publishedUntil returns the time at which the first of the late objects was noticed, or the given one if that is earlier.
+func (p *pendingSources) publishedUntil(at time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, noticed := range p.late {
+		if noticed.Before(at) {
+			at = noticed
+		}
+	}
+	return at
 }
 
 // length returns how many sources are due, without those that wait for a retry.

@@ -57,7 +57,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		if before != nil {
 			expected = before.seq
 		}
-		if r.isLimited(before, change) {
+		if r.isLimited(before, change, entry.created) {
 			if after := r.throttle.wait(ctx, change, &entry.held); after > 0 {
 				return &turnError{after: after}
 			}
@@ -78,13 +78,14 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 }
 
 // isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that was there before does not,
-// because a change while it waits would go unnoticed; nor does one that the stream has lost. A secret in a store is in no namespace.
-func (r *reconciler) isLimited(before *lastEvent, change events.Change) bool {
+// because a change while it waits would go unnoticed; nor does one that the stream has lost. A secret in a store is in no namespace. That an object
+// was created is not in the event of a kind whose first event is always observed.
+func (r *reconciler) isLimited(before *lastEvent, change events.Change, created bool) bool {
 	switch {
 	case change.Source.Namespace == "" || !r.settled():
 		return false
 	case before == nil:
-		return change.ChangedAt != ""
+		return created || change.ChangedAt != ""
 	}
 	return !before.lost
 }

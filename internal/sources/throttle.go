@@ -16,8 +16,8 @@ const (
 	throttleNotice = 10 * time.Minute
 )
 
-// throttle keeps a namespace from filling the stream, and the memory of both programs: what it publishes beyond its budget waits. Nothing is lost,
-// because a source is compared with its last event when its turn comes; what was changed back meanwhile, or created and deleted, is never published.
+// throttle keeps a namespace from filling the stream, and the memory of both programs: what it publishes beyond its budget waits. A source is
+// compared with its last event when its turn comes: what was changed back meanwhile, or created and deleted, is never published.
 type throttle struct {
 	// budget is nil if namespaces are not limited.
 	budget *events.Budget
@@ -42,36 +42,42 @@ func newThrottle(bytes int, now func() time.Time, log *slog.Logger) *throttle {
 type reservation struct {
 	turn time.Time
 	size int
+	// waits reports that the turn did not come at once. The source is counted as waiting then.
+	waits bool
 }
 
-// wait returns for how long a change must wait for its turn. It reserves one if it has none.
+// wait returns for how long a change must wait for its turn. Each call weighs the change again, which may have grown, while the namespace may
+// owe less. The earlier turn is kept, so that nobody waits for those who came later. Only a source that is bigger than ever before goes to the end;
+// since it keeps the most that it has weighed, it cannot do so for ever.
 func (t *throttle) wait(ctx context.Context, change events.Change, held *reservation) time.Duration {
 	if t.budget == nil {
 		return 0
 	}
 	now, namespace := t.now(), change.Source.Namespace
-	if held.size == 0 {
-		held.size = weight(change)
-		held.turn = t.budget.Reserve(namespace, held.size, now)
-		if held.turn.After(now) {
-			t.count(1)
-			if t.told.Due(namespace, now) {
-				t.log.WarnContext(ctx, "a namespace changes more than its budget; its changes wait", "namespace", namespace,
-					"source", change.Source.String(), "wait", held.turn.Sub(now))
-			}
-		} else {
-			held.turn = time.Time{}
-		}
+	size := max(held.size, weight(change))
+	turn := t.budget.Reserve(namespace, size-held.size, now) // the turn of all that is reserved
+	if size > held.size || turn.Before(held.turn) {
+		held.turn = turn
 	}
-	if held.turn.IsZero() {
+	held.size = size
+	if !held.turn.After(now) {
 		return 0
 	}
-	return max(0, held.turn.Sub(now))
+	after := held.turn.Sub(now)
+	if !held.waits {
+		held.waits = true
+		t.count(1)
+		if t.told.Due(namespace, now) {
+			t.log.WarnContext(ctx, "a namespace changes more than its budget; its changes wait", "namespace", namespace,
+				"source", change.Source.String(), "wait", after)
+		}
+	}
+	return after
 }
 
 // published is called when the change of a reservation is on the stream.
 func (t *throttle) published(held *reservation) {
-	if !held.turn.IsZero() {
+	if held.waits {
 		t.count(-1)
 	}
 	*held = reservation{}

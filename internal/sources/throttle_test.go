@@ -125,11 +125,13 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 		source    events.Source
 		before    *lastEvent
 		changedAt string
+		created   bool
 		unsettled bool
 		want      bool
 	}{
 		{name: "a change does", source: testSource, before: &lastEvent{seq: 1}, changedAt: "1", want: true},
 		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
+		{name: "the creation of a source that is only observed does", source: testSource, created: true, want: true},
 		{name: "a deletion does", source: testSource, before: &lastEvent{seq: 1}, want: true},
 		{name: "the first event of a source that was there does not", source: testSource},
 		{name: "an event that the stream has lost does not", source: testSource, before: &lastEvent{lost: true}, changedAt: "1"},
@@ -138,7 +140,7 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reconciler{settled: func() bool { return !tt.unsettled }}
-			if got := r.isLimited(tt.before, events.Change{Source: tt.source, ChangedAt: tt.changedAt}); got != tt.want {
+			if got := r.isLimited(tt.before, events.Change{Source: tt.source, ChangedAt: tt.changedAt}, tt.created); got != tt.want {
 				t.Errorf("limited: %t", got)
 			}
 		})
@@ -187,7 +189,7 @@ func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
 		began := time.Now()
 		p.add(testSource, true)
 		entry := mustTake(t, p, testSource)
-		entry.held = reservation{turn: began.Add(time.Minute), size: 7}
+		entry.held = reservation{turn: began.Add(time.Minute), size: 7, waits: true}
 		p.wait(testSource, entry, time.Minute)
 		if !isClosed(p.quiet()) {
 			t.Error("a source that waits for its turn keeps the watcher from being quiet")

@@ -245,7 +245,7 @@ func (w *Watcher) attend(ctx context.Context, running *sync.WaitGroup, bus *even
 		return
 	}
 	one := &attendance{
-		bus: bus, scope: w.absence.scope, quiet: w.pending.quiet, now: w.options.Now, log: w.log,
+		bus: bus, scope: w.absence.scope, quiet: w.pending.quiet, publishedUntil: w.pending.publishedUntil, now: w.options.Now, log: w.log,
 		watching: func() bool { return w.readiness.isWatching(w.options.Now()) },
 	}
 	running.Go(func() { one.run(ctx, lost) })
