@@ -93,7 +93,8 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 	if i.gathering.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
 		return // An event that comes late must not take the place of a later one.
 	}
-	if i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
+	// What the record names may come back with the content of the record, while pods have that which was pending.
+	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
 			i.concluder.conclude(ctx, e, w, decision)
 			i.inFlight.replace(ctx, i.gathering.forget(key, e))

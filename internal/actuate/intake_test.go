@@ -76,6 +76,35 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
 	}
 }
 
+// A pod that starts while the workload waits has content that the record does not name, and keeps it when the old content is back.
+func TestThatAWorkloadHasWaitedIsKnownAfterItsSourceWasMadeAnew(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "80", UID: "uid"}}
+		w.Progress.Pods = 1
+	})
+	l := loopOf(t, testOptions(), w)
+	deliver := func(seq uint64, mutate func(*events.Change)) {
+		l.intake.take(t.Context(), &events.Delivery{Change: changeOf(mutate), Seq: seq, Deliveries: 1, Received: written.Add(time.Duration(seq) * time.Second)})
+	}
+	deliver(1, nil)
+	l.gathering.hold(l.gathering.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
+	deliver(10, func(c *events.Change) { c.Verb, c.Changed = events.VerbDeleted, nil })
+	deliver(11, func(c *events.Change) {
+		c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt, c.Created, c.Fingerprint, c.Previous = "uid-new", "110", "110", "110", true, fp("a"), ""
+	})
+	p := l.gathering.byKey[w.Key()]
+	if p == nil || p.changes[db] == nil {
+		t.Fatal("nothing is pending, want the content that came back to be decided")
+	}
+	c := p.changes[db]
+	if decision := l.intake.policy.Decide(w, c.change, p.past(c, written.Add(12*time.Second))); decision.Reason != plan.ChangedMeanwhile {
+		t.Errorf("got %s, want %s", decision.Reason, plan.ChangedMeanwhile)
+	}
+	if open := len(l.inFlight.open); open != 1 {
+		t.Errorf("%d events are in flight, want the last one", open)
+	}
+}
+
 // As `kubectl rollout undo` does: it puts back the annotations of the earlier revision as well, and starts pods with the content of now.
 func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
