@@ -73,8 +73,12 @@ func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventI
 func (b *Bus) publish(
 	ctx context.Context, msg *nats.Msg, id, namespace string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
-	if ttl, ok := b.share.take(ctx, namespace, msg.Size()); ok {
-		if _, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(ttl)...); err != nil {
+	if taken, ok := b.share.take(ctx, namespace, msg.Size()); ok {
+		ack, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
+		if err != nil || ack.Duplicate {
+			taken.giveBack()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,11 @@ type publication struct {
 	// state is the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil.
 	state  *publication
 	answer jetstream.PubAckFuture
-	err    error
+	// taken is what it takes of StreamHistory.
+	taken room
+	// duplicate says that the stream had it already.
+	duplicate bool
+	err       error
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
@@ -32,12 +36,18 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 		p := &batch[i]
 		p.outcome = o
 		if p.msg, p.err = b.outcomeMsg(o); p.err == nil {
-			if ttl, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size()); ok {
-				b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject), forSoLong(ttl)...)
+			if taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size()); ok {
+				p.taken = taken
+				b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject), forSoLong(taken.ttl)...)
 			}
 		}
 	}
 	b.awaitAnswers(ctx, StreamHistory, batch)
+	for _, p := range batch {
+		if p.err != nil || p.duplicate {
+			p.taken.giveBack()
+		}
+	}
 
 	chooseStates(batch)
 	for i := range batch {
@@ -88,7 +98,8 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 			continue
 		}
 		select {
-		case <-p.answer.Ok():
+		case ack := <-p.answer.Ok():
+			p.duplicate = ack.Duplicate
 		case p.err = <-p.answer.Err():
 		case <-ctx.Done():
 			p.err = ctx.Err()

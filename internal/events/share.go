@@ -79,25 +79,50 @@ func newHistoryShare(
 	return h
 }
 
-// take returns for how long the stream keeps an event of a namespace, zero if that is as long as any other, and false if it must not be stored
-// there. Whatever is of no namespace is not limited.
-func (h *historyShare) take(ctx context.Context, namespace string, size int) (ttl time.Duration, ok bool) {
+// room is what an event takes of the stream. The zero value is that of one that takes nothing.
+type room struct {
+	// ttl is for how long the stream keeps the event, zero for as long as any other.
+	ttl       time.Duration
+	namespace string
+	size      int
+	share     *historyShare
+	// budget is the one that the event was taken from. Nil: none had room, or none was needed.
+	budget *Budget
+}
+
+// giveBack is called if the event was not stored. It will take room again when it is published again.
+func (r room) giveBack() {
+	if r.budget != nil {
+		r.budget.Return(r.namespace, r.size)
+	}
+	if r.share != nil {
+		r.share.mu.Lock()
+		defer r.share.mu.Unlock()
+		r.share.stored -= min(r.share.stored, uint64(r.size)) // The stream may have been looked at since.
+	}
+}
+
+// take returns the room for an event of a namespace, and false if it must not be stored. Whatever is of no namespace is not limited.
+func (h *historyShare) take(ctx context.Context, namespace string, size int) (room, bool) {
 	if len(h.kept) == 0 {
-		return 0, true
+		return room{}, true
 	}
 	crowded, hasTTL := h.crowded(ctx, size)
+	taken := room{namespace: namespace, size: size, share: h}
 	if namespace == "" {
-		return 0, true
+		return taken, true
 	}
 	now := h.now()
+	var ttl time.Duration
+	var ok bool
 	for _, k := range h.kept {
 		if (k.ttl == 0 || hasTTL) && k.budget.Take(namespace, size, now) {
-			ttl, ok = k.ttl, true
+			taken.budget, ttl, ok = k.budget, k.ttl, true
 			break
 		}
 	}
 	if ok && ttl == 0 || !crowded {
-		return 0, true
+		return taken, true
 	}
 	if h.told.Due(namespace, now) {
 		h.log.WarnContext(ctx, "a namespace publishes more than its share of the history, which is kept for a short time or not at all",
@@ -106,9 +131,12 @@ func (h *historyShare) take(ctx context.Context, namespace string, size int) (tt
 	kept := "hour"
 	if !ok {
 		kept = "none"
+		taken.giveBack()
+		taken = room{}
 	}
 	h.beyond.Add(ctx, 1, metric.WithAttributes(attribute.String("kept", kept)))
-	return ttl, ok
+	taken.ttl = ttl
+	return taken, ok
 }
 
 // crowded reports whether the stream is more than half full, and whether an event may have a time of its own. An event of that size is about to be

@@ -90,6 +90,57 @@ func TestAnEventBeyondTheShareIsKeptForAnHour(t *testing.T) {
 	}
 }
 
+// A namespace whose events are published again and again, until NATS is there, has still got its share.
+func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
+	for name, publish := range map[string]func(*Bus, string) error{
+		"a change": func(b *Bus, version string) error {
+			c := change()
+			c.ResourceVersion = version
+			_, err := b.PublishChange(t.Context(), c, 0)
+			return err
+		},
+		"an outcome": func(b *Bus, version string) error {
+			o := outcome()
+			o.ResourceVersion = version
+			return errors.Join(b.PublishOutcomes(t.Context(), o)...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := smallHistory(t, 1<<20)
+			b.share.half = 0
+			if err := publish(b, "100"); err != nil {
+				t.Fatal(err)
+			}
+			stored, namespace := b.share.stored, change().Source.Namespace
+			hasShare := func() {
+				t.Helper()
+				if b.share.stored != stored {
+					t.Errorf("%d bytes count as stored, want %d", b.share.stored, stored)
+				}
+				room, ok := b.share.take(t.Context(), namespace, 2<<10)
+				if !ok || room.ttl != 0 {
+					t.Errorf("the next event is kept for %s, %t, want for as long as any", room.ttl, ok)
+				}
+				room.giveBack()
+			}
+			const attempts = 60
+			for range attempts { // HISTORY has it, and says so
+				if err := publish(b, "100"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			hasShare()
+			b.js.Conn().Close()
+			for range attempts {
+				if publish(b, "200") == nil {
+					t.Fatal("an event is published without a connection")
+				}
+			}
+			hasShare()
+		})
+	}
+}
+
 func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 	var (
 		stored  uint64
@@ -110,7 +161,10 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 			}, nil
 		},
 		func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
-	take := func(namespace string) (time.Duration, bool) { return share.take(t.Context(), namespace, 64<<10) }
+	take := func(namespace string) (time.Duration, bool) {
+		room, ok := share.take(t.Context(), namespace, 64<<10)
+		return room.ttl, ok
+	}
 
 	for range 100 { // 6.4 MiB, by far more than a share
 		if ttl, ok := take("noisy"); ttl != 0 || !ok {
@@ -158,8 +212,8 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 func TestAHistoryWithoutLimitHasNoShares(t *testing.T) {
 	share := newHistoryShare(jetstream.StreamConfig{MaxBytes: -1}, nil, time.Now, slog.Default())
 	for range 1000 {
-		if ttl, ok := share.take(t.Context(), "noisy", MaxEventSize); ttl != 0 || !ok {
-			t.Fatalf("kept for %s, %t", ttl, ok)
+		if room, ok := share.take(t.Context(), "noisy", MaxEventSize); room.ttl != 0 || !ok {
+			t.Fatalf("kept for %s, %t", room.ttl, ok)
 		}
 	}
 }
