@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -59,10 +61,14 @@ func (b baselines) forget(source events.Source) {
 	}
 }
 
-// prune drops the sources that no workload reads any more.
-func (b baselines) prune(isRead func(events.Source) bool) {
-	for source := range b {
-		if !isRead(source) {
+// voidFor is how long an event is kept that nothing is compared with. An earlier one of the source comes no later than that.
+const voidFor = time.Hour
+
+// prune drops the sources that no workload reads any more, and events that no other is compared with any more: a pattern reads every name that ever
+// was.
+func (b baselines) prune(isRead func(events.Source) bool, now time.Time) {
+	for source, last := range b {
+		if !isRead(source) || last.void && now.Sub(last.at.storedAt) > voidFor {
 			delete(b, source)
 		}
 	}

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -96,6 +97,30 @@ func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
 		}
 		if got := len(l.rollouts.canaries.chosen); got != step.want {
 			t.Errorf("step %d: one goes first with the changes of %d sources, want %d", i, got, step.want)
+		}
+	}
+}
+
+// A pattern reads each of them, so that they would be kept for as long as the workload is there.
+func TestNothingIsKeptForLongOfNamesThatCameAndWent(t *testing.T) {
+	now := written
+	options := testOptions()
+	options.Now = func() time.Time { return now }
+	l := loopOf(t, options, workloadOf(t, "configmap/*, secret/db", wholeDB, nil))
+	deliver := func(seq uint64, name string, verb events.Verb) {
+		l.intake.take(t.Context(), storedAt(seq, changeOf(func(c *events.Change) {
+			c.Source, c.Verb = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: name}, verb
+		})))
+	}
+	deliver(1, "stays", events.VerbChanged)
+	for i := range 100 {
+		deliver(uint64(10+i), "churned-"+strconv.Itoa(i), events.VerbDeleted)
+	}
+	for _, step := range []struct{ after, want int }{{30, 101}, {90, 1}} {
+		now = written.Add(time.Duration(step.after) * time.Minute)
+		l.prune()
+		if got := len(l.intake.baselines); got != step.want {
+			t.Errorf("after %d minutes %d sources are kept, want %d", step.after, got, step.want)
 		}
 	}
 }

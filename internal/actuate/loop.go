@@ -188,10 +188,10 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 	}
 }
 
-// prune forgets the sources that no workload reads any more.
+// prune forgets the sources that no workload reads any more, or that are gone.
 func (l *loop) prune() {
 	isRead := l.intake.index.isRead
-	l.intake.baselines.prune(isRead)
+	l.intake.baselines.prune(isRead, l.now())
 	l.rollouts.canaries.prune(isRead)
 }
 
