@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -60,7 +59,8 @@ func (b *Bus) Observe(meter metric.Meter) error {
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 		defer cancel()
-		return b.observeStreams(ctx, observer, m)
+		b.observeStreams(ctx, observer, m)
+		return nil
 	}, m.used, m.limit, m.events, m.oldest)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
@@ -68,12 +68,11 @@ func (b *Bus) Observe(meter metric.Meter) error {
 	return nil
 }
 
-func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *metrics) error {
-	var failed []error
+// observeStreams leaves out a stream that cannot be read, as when the program ends: the connection is closed before the last collection.
+func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *metrics) {
 	for name, stream := range b.streams() {
 		info, err := (*stream).Info(ctx)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("observing stream %s: %w", name, err))
 			continue
 		}
 		label := metric.WithAttributes(attribute.String("stream", name))
@@ -86,5 +85,4 @@ func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *m
 			observer.ObserveInt64(m.oldest, info.State.FirstTime.Unix(), label)
 		}
 	}
-	return errors.Join(failed...)
 }
