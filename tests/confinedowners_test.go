@@ -1,15 +1,19 @@
 package tests
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The manager of a server-side applier, such as Flux, and one of someone who edits.
@@ -26,9 +30,15 @@ func (c *confined) owned(to target) *unstructured.Unstructured {
 	unstructured.RemoveNestedField(object.Object, "status")
 	object.SetResourceVersion("")
 	client := c.admin.Resource(to.resource).Namespace(c.namespace)
-	if err := client.Delete(c.Context(), to.name, metav1.DeleteOptions{}); err != nil {
-		c.Fatal(err)
-	}
+	// An operator that another test runs may have put a finalizer on it.
+	object.SetFinalizers(nil)
+	testkit.Await(c, to.name+" is deleted", func(ctx context.Context) bool {
+		unfinalized := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := client.Patch(ctx, to.name, types.MergePatchType, unfinalized, metav1.PatchOptions{}); err != nil {
+			return apierrors.IsNotFound(err)
+		}
+		return apierrors.IsNotFound(client.Delete(ctx, to.name, metav1.DeleteOptions{}))
+	})
 	object.SetUID("")
 	object.SetCreationTimestamp(metav1.Time{})
 	if _, err := client.Apply(c.Context(), to.name, object, metav1.ApplyOptions{FieldManager: applier, Force: true}); err != nil {

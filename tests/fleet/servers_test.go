@@ -222,7 +222,9 @@ func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...s
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		var err error
-		consumer, err = js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true})
+		// Who waits asks again and again, and an account may have so many consumers only.
+		config := jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true, InactiveThreshold: 5 * time.Second}
+		consumer, err = js.OrderedConsumer(ctx, stream, config)
 		return err == nil
 	})
 	left := consumer.CachedInfo().NumPending
