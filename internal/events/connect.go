@@ -65,16 +65,19 @@ func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (
 	return nc, nil
 }
 
-// Connected is a readiness check: it returns an error unless the connection is up. A nil connection is one that Connect has
-// not returned yet.
+// Connected is a readiness check: it returns an error unless the connection is up, with the reason if a server was reached, such as a
+// certificate that is not trusted. A nil connection is one that Connect has not returned yet.
 func Connected(nc *nats.Conn) error {
 	if nc == nil {
 		return errors.New("nats is not connected yet")
 	}
-	if !nc.IsConnected() {
-		return errors.New("nats is not connected: " + nc.Status().String())
+	if nc.IsConnected() {
+		return nil
 	}
-	return nil
+	if why := nc.LastError(); why != nil {
+		return fmt.Errorf("nats is not connected: %s: %w", nc.Status(), why)
+	}
+	return errors.New("nats is not connected: " + nc.Status().String())
 }
 
 // Drain finishes what is in flight on the connection and closes it. If ctx is done first, it closes the connection at once

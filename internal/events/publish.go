@@ -55,6 +55,10 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 	case isConflict(err):
 		return b.alreadyStored(ctx, msg)
 	case err != nil:
+		// The error is mostly that no answer came.
+		if down := Connected(b.js.Conn()); down != nil {
+			err = fmt.Errorf("%w: %w", down, err)
+		}
 		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, err)
 	}
 	return ack.Sequence, nil

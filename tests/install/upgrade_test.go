@@ -55,16 +55,7 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	u.stop(actuator)
 	u.ready(released.StartActuator())
 	u.await(written, upgraded)
-
-	testkit.Await(t, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
-	// What is done twice is done by then: it was on the stream before this.
-	u.write("last")
-	testkit.Await(t, "the last Deployment is rolled", func(context.Context) bool { return u.writes()["last"] > 1 })
-	for name, writes := range u.writes() {
-		if writes != 2 {
-			t.Errorf("%s was rolled %d times, want once", name, writes-1)
-		}
-	}
+	u.eachRollsOnce()
 }
 
 // upgrade is a namespace of Deployments without pods, each with a Secret of its own.
@@ -140,6 +131,20 @@ func (u *upgrade) change(ctx context.Context) <-chan struct{} {
 func (u *upgrade) await(written <-chan struct{}, count int) {
 	u.Helper()
 	testkit.Await(u.T, fmt.Sprintf("%d secrets have changed", count), func(context.Context) bool { return len(written) >= count })
+}
+
+// eachRollsOnce waits until each Deployment is rolled, and holds that none is rolled twice.
+func (u *upgrade) eachRollsOnce() {
+	u.Helper()
+	testkit.Await(u.T, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
+	// What is done twice is done by then: it was on the stream before this.
+	u.write("last")
+	testkit.Await(u.T, "the last Deployment is rolled", func(context.Context) bool { return u.writes()["last"] > 1 })
+	for name, writes := range u.writes() {
+		if writes != 2 {
+			u.Errorf("%s was rolled %d times, want once", name, writes-1)
+		}
+	}
 }
 
 func (u *upgrade) ready(program *programs.Program, err error) *programs.Program {
