@@ -7,17 +7,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// StreamGuard compares the streams with what is required, once a minute. Make one with NewStreamGuard.
+// StreamGuard compares the streams with what is required, again and again. Make one with NewStreamGuard.
 type StreamGuard struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
 	// declared are the streams as Declare makes them. None: an operator declares them, and may choose what differences does not compare.
 	declared []jetstream.StreamConfig
-	// interval is guardInterval, except in tests.
-	interval time.Duration
 	now      func() time.Time
 	// said is when something was last said about a field that stays wrong.
 	said map[string]time.Time
@@ -34,23 +33,17 @@ const remedy = "back up the stream and delete it, then restart the actuator, whi
 // discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
 	return &StreamGuard{
-		js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, interval: guardInterval, now: time.Now,
+		js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now,
 		said: make(map[string]time.Time),
 	}
 }
 
-// Run compares until ctx is done.
-func (g *StreamGuard) Run(ctx context.Context) {
-	tick := time.NewTicker(g.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+// Run compares after each interval, until ctx is done.
+func (g *StreamGuard) Run(ctx context.Context, interval time.Duration) {
+	_ = wait.PollUntilContextCancel(ctx, interval, false, func(ctx context.Context) (bool, error) {
 		g.compare(ctx)
-	}
+		return false, nil
+	})
 }
 
 // compare compares all streams once.

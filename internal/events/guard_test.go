@@ -178,12 +178,11 @@ func TestTheGuardComparesAgainAndAgain(t *testing.T) {
 	s := startServer(t)
 	js := s.jetstream()
 	guard, _ := guardOf(s, Declared(1))
-	guard.interval = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		guard.Run(ctx)
+		guard.Run(ctx, 10*time.Millisecond)
 	}()
 	for _, limit := range []int64{1, 2} {
 		altered := Declared(1)[0]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -31,11 +32,13 @@ type Actuator struct {
 
 	// server is the embedded one, once it runs.
 	server *embedded.Server
+	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests.
+	guardInterval time.Duration
 }
 
 // NewActuator returns an actuator with the defaults.
 func NewActuator(version string) *Actuator {
-	return &Actuator{Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions()}
+	return &Actuator{Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute}
 }
 
 // AddCommonFlags adds the flags that the program and all its commands have.

@@ -98,7 +98,7 @@ func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *na
 	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var guarding sync.WaitGroup
-	guarding.Go(func() { guard.Run(ctx) })
+	guarding.Go(func() { guard.Run(ctx, a.guardInterval) })
 	r.OnStop("streams", func(context.Context) error {
 		cancel()
 		guarding.Wait()

@@ -1,0 +1,106 @@
+package program
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// connected runs an actuator that has nothing to roll until the test ends, and returns its connection once it has its streams.
+func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream {
+	t.Helper()
+	a.Process.Cluster, a.Process.MetricsAddr, a.Process.HealthAddr = "prod", "", ""
+	a.guardInterval = 10 * time.Millisecond
+	ready := make(chan *nats.Conn, 1)
+	testkit.Run(t, "actuator", func(ctx context.Context) error {
+		var connection *nats.Conn
+		return process.Run(ctx, process.Program{Name: "actuator", Options: a.Process, Log: log, Parts: []process.Part{{
+			Role: "actuator",
+			Prepare: func(*process.Runtime) (process.Work, error) {
+				return process.Work{Run: func(ctx context.Context, _ *events.Bus) error {
+					ready <- connection
+					<-ctx.Done()
+					return nil
+				}}, nil
+			},
+			Connect: func(ctx context.Context, r *process.Runtime) (_ *nats.Conn, err error) {
+				connection, err = a.connect(ctx, r)
+				return connection, err
+			},
+		}}})
+	})
+	select {
+	case connection := <-ready:
+		return jetstreamOf(t, connection)
+	case <-time.After(testkit.Patience):
+		t.Fatalf("the actuator does not begin to work:\n%s", log)
+		return nil
+	}
+}
+
+func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// historyWithLimit is HISTORY with a limit that drops all but the last event of each subject.
+func historyWithLimit() jetstream.StreamConfig {
+	altered := events.Declared(1)[1]
+	altered.MaxMsgsPerSubject = 1
+	return altered
+}
+
+func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
+	a := NewActuator("test")
+	a.Embed, a.Embedded.StoreDir = true, t.TempDir()
+	var log testkit.Log
+	js := connected(t, a, &log)
+	if _, err := js.UpdateStream(t.Context(), historyWithLimit()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the limit is gone", func(ctx context.Context) bool {
+		stream, err := js.Stream(ctx, events.StreamHistory)
+		return err == nil && stream.CachedInfo().Config.MaxMsgsPerSubject == -1
+	}, log.String)
+}
+
+func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	operator, err := nats.Connect("", server.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(operator.Close)
+	owner := jetstreamOf(t, operator)
+	if err := events.Declare(t.Context(), owner, 1); err != nil {
+		t.Fatal(err)
+	}
+	a := NewActuator("test")
+	a.Process.NATS.URL = server.ClientURL()
+	var log testkit.Log
+	connected(t, a, &log)
+	if _, err := owner.UpdateStream(t.Context(), historyWithLimit()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the actuator says which field is wrong", func() bool {
+		return strings.Contains(log.String(), "HISTORY: max_msgs_per_subject is 1, want -1")
+	}, log.String)
+}
