@@ -9,12 +9,13 @@ import (
 
 // admission decides whether a workload may be rolled now. What a workload waits for is of its own namespace, but for the slots.
 type admission struct {
-	peers    *failedPeers
-	canaries *canaries
-	waves    *waves
-	limits   *limits
-	reloads  *reloads
-	now      func() time.Time
+	peers     *failedPeers
+	canaries  *canaries
+	waves     *waves
+	limits    *limits
+	reloads   *reloads
+	gathering *debounce
+	now       func() time.Time
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -52,14 +53,20 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 		if peer := a.peers.stop(w, &doing[i]); peer != nil {
 			return obstacle{reason: plan.PeerFailed, peer: peer}
 		}
-		if peer := a.canaries.stop(w, &doing[i]); peer != nil {
+		if peer := a.canaries.stop(w, &doing[i]); a.waitsFor(w, peer) {
 			return obstacle{reason: plan.CanaryFirst, peer: peer}
 		}
-		if peer := a.waves.stop(w, doing[i].Source); peer != nil {
+		if peer := a.waves.stop(w, doing[i].Source); a.waitsFor(w, peer) {
 			return obstacle{reason: plan.LowerWave, peer: peer}
 		}
 	}
 	return obstacle{reason: a.limits.stop(w)}
+}
+
+// waitsFor reports whether a workload must wait for one that goes before it, nil if there is none. A workload that failed does not wait for one
+// that waits for the repair of such a workload, which may be what is to begin now.
+func (a *admission) waitsFor(w, first *workload.Workload) bool {
+	return first != nil && (!a.peers.has(w.Key()) || !a.gathering.isReported(first.Key(), plan.PeerFailed))
 }
 
 // begin takes note of a workload that is being rolled.

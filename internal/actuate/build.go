@@ -81,10 +81,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
-		waves:   newWaves(s.index, unfinished),
-		limits:  newLimits(o, following, patcher),
-		reloads: reloads,
-		now:     now,
+		waves:     newWaves(s.index, unfinished),
+		limits:    newLimits(o, following, patcher),
+		reloads:   reloads,
+		gathering: gathering,
+		now:       now,
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -168,6 +169,70 @@ func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
 	for _, w := range []*workload.Workload{first, second, third} {
 		if got := obstacle(w); w != free[0] && got != plan.CanaryFirst {
 			t.Errorf("%s waits for %q while that one is patched, want %q", w.ID, got, plan.CanaryFirst)
+		}
+	}
+}
+
+// The canary of a change has another change as well, for which a workload has failed. What would repair that one is the change of the canary.
+func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
+	appChange := changeOf(func(c *events.Change) { c.Source, c.ResourceVersion, c.ChangedAt = app, "200", "200" })
+	both := func(mutate func(*workload.Workload)) func(*workload.Workload) {
+		return func(w *workload.Workload) {
+			w.Refs = []workload.Reference{wholeDB, {Kind: events.KindConfigMap, Name: "app"}}
+			mutate(w)
+		}
+	}
+	tests := []struct {
+		name string
+		// wave is that of the workload that failed.
+		wave int
+		// canary has the other one go first with the repair.
+		canary bool
+	}{
+		{"although one of them is the canary of the repair", 0, true},
+		{"although one of them is of a lower wave", 1, false},
+		{"although one of them is both", 1, true},
+	}
+	for _, tt := range tests {
+		for _, order := range [][]string{{"failed", "other"}, {"other", "failed"}} {
+			t.Run(tt.name+", and "+order[0]+" is decided first", func(t *testing.T) {
+				failed := workloadOf(t, "auto", wholeDB, named("failed", both(func(w *workload.Workload) {
+					w.Revision, w.Wave = "r1", tt.wave
+					w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"}}
+				})))
+				other := workloadOf(t, "auto", wholeDB, named("other", both(func(*workload.Workload) {})))
+				third := workloadOf(t, "auto", wholeDB, named("third", both(func(w *workload.Workload) { w.Wave = 1 })))
+				l := loopOf(t, testOptions(), failed, other, third)
+				defer func() {
+					for range l.patcher.drain() {
+					}
+				}()
+				l.rollouts.peers.add(failed.Key())
+				if tt.canary {
+					decisions := decisionsOf(other, pendingOf(other, appChange))
+					l.rollouts.canaries.require("shop", map[string]workload.RolledFor{"configmap/app": decisions[0].Record})
+					l.dispatcher.admission.canaries.start(other, decisions)
+				}
+				l.gathering.pend(other, changeOf(nil))
+				for _, w := range []*workload.Workload{failed, other, third} {
+					l.gathering.pend(w, appChange)
+				}
+				for i, name := range append(order, "third") {
+					p := l.gathering.byKey[workload.Key{Kind: "deployment", Namespace: "shop", Name: name}]
+					p.first = written.Add(time.Duration(i) * time.Millisecond)
+					l.gathering.schedule(p, written)
+				}
+				l.dispatcher.dispatch(t.Context())
+				if !l.patcher.busy(failed.Key()) {
+					t.Errorf("the one that failed waits: %s", l.gathering.byKey[failed.Key()].held)
+				}
+				if l.patcher.busy(other.Key()) {
+					t.Error("the other one does not wait for it")
+				}
+				if l.patcher.busy(third.Key()) {
+					t.Error("the third one does not wait")
+				}
+			})
 		}
 	}
 }

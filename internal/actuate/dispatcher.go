@@ -213,10 +213,12 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 	d.patcher.start(ctx, r)
 }
 
-// fail releases a workload that no patch can be made for.
+// fail releases a workload that no patch can be made for, and what waits for it or its slot.
 func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
 	span.SetStatus(codes.Error, "no patch")
 	d.concluder.releaseAll(ctx, p, plan.Unknown)
+	d.admission.forget()
+	d.gathering.releaseHeld(p.key.Namespace, d.now())
 }
 
 // keep has a workload wait.
@@ -233,6 +235,9 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
 func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
+	if why.reason == plan.PeerFailed && !p.isReported(why.reason) {
+		d.gathering.releaseHeld(p.key.Namespace, d.now()) // The one that failed may wait for this one, and need not any more.
+	}
 	d.keep(p, why)
 	if p.isReported(why.reason) {
 		return

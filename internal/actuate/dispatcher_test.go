@@ -77,6 +77,39 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestAWorkloadThatNoPatchCanBeMadeForFreesWhatWaitsForIt(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// slots is --max-rollouts, and wave that of the workload that waits.
+		slots, wave int
+		waits       plan.Reason
+	}{
+		{"a higher wave", 0, 1, plan.LowerWave},
+		{"the next one for its slot", 1, 0, plan.Limit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := testOptions()
+			options.MaxRollouts, options.Namespaces = tt.slots, []string{"shop"}
+			unknown := workloadOf(t, "auto", wholeDB, named("unknown", func(w *workload.Workload) { w.ID.Kind, w.Progress.Pods = "unheard", 1 }))
+			other := workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.Wave, w.Progress.Pods = tt.wave, 1 }))
+			l := loopOf(t, options, unknown, other)
+			defer func() {
+				for range l.patcher.drain() {
+				}
+			}()
+			l.gathering.hold(l.gathering.pend(other, changeOf(nil)), tt.waits)
+			p := l.gathering.pend(unknown, changeOf(nil))
+			p.seen = unknown
+			l.gathering.schedule(p, written)
+			l.dispatcher.slotted = true // so that the one that is due comes first
+			l.dispatcher.dispatch(t.Context())
+			if len(l.gathering.byKey) > 0 || !l.patcher.busy(other.Key()) {
+				t.Errorf("%d workloads wait, want none", len(l.gathering.byKey))
+			}
+		})
+	}
+}
+
 func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	const bad = "app:bad"
 	read := func(version, image string, status appsv1.DeploymentStatus) *workload.Workload {

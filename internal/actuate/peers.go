@@ -35,6 +35,12 @@ func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workl
 	return nil
 }
 
+// has reports whether a workload has failed and not recovered.
+func (f *failedPeers) has(key workload.Key) bool {
+	_, failed := f.keys[key]
+	return failed
+}
+
 // add takes a workload whose rollout has failed.
 func (f *failedPeers) add(key workload.Key) {
 	f.remove(key)
