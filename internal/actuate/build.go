@@ -31,13 +31,14 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)
-	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
+	share := newShare(now, s.log)
+	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now, share)
 	gathering := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, o)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	unfinished := unfinished(gathering, following, begun)
+	unfinished := unfinished(gathering, following, begun, share.has)
 	canaries := newCanaries(s.index, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
@@ -64,7 +65,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
+		isDecided: func(change events.Change, acked bool) bool {
+			return !share.has(change.Source) && baselines.isDecided(change, acked)
+		},
+		acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{
@@ -77,7 +81,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
 	}
 	concluder := &concluder{
-		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		inFlight: inFlight, share: share, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
@@ -96,7 +100,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
-			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
+			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, share: share, gathering: gathering, patcher: patcher,
 			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{

@@ -136,7 +136,7 @@ func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	messages, err := consumer.Messages(
-		jetstream.PullMaxMessages(min(c.opts.MaxAckPending, 256)),
+		jetstream.PullMaxMessages(c.opts.pullMessages()),
 		jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true),
 	)
