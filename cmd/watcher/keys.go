@@ -20,10 +20,10 @@ func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	logging := telemetry.DefaultLogOptions()
 	var namespace string
-	var natsUsers, natsRoutes, audit bool
+	var natsUsers, natsRoutes, natsTLS, audit bool
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged.",
+		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged, but for certificates that are due.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(process.Environment(cmd.Flags()), logging.Validate()); err != nil {
@@ -43,6 +43,9 @@ func newKeysCommand() *cobra.Command {
 			if natsRoutes {
 				options.RoutesNamespace = namespace
 			}
+			if natsTLS {
+				options.TLSNamespace, options.Updates = namespace, client.CoreV1().Secrets(namespace)
+			}
 			return keys.Make(cmd.Context(), options)
 		},
 	}
@@ -54,6 +57,8 @@ func newKeysCommand() *cobra.Command {
 		"also create a NATS user for each program, and one that only reads, for the NATS that the actuator embeds")
 	flags.BoolVar(&audit, "audit", false,
 		"also create the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and with --nats-users a NATS user")
+	flags.BoolVar(&natsTLS, "nats-tls", false,
+		"also create a certificate for the NATS that the actuator embeds, valid for 3 years, and its CA, and renew them when they are due")
 	flags.BoolVar(&natsRoutes, "nats-routes", false,
 		"also create a certificate for the routes between the NATS servers of several actuators, valid for 10 years")
 	return cmd

@@ -1,9 +1,13 @@
-// Package keys creates the keys of a new installation: the fingerprint key, the NATS users, and, for several actuators, the
-// certificate of the routes between their NATS servers.
+// Package keys creates the keys of a new installation: the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and,
+// for several actuators, the certificate of the routes between their NATS servers.
 //
 // Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it
-// contains, so repeated and concurrent runs are harmless. The only permission needed is to create Secrets in one namespace;
-// nothing is read.
+// contains, so repeated and concurrent runs are harmless. It is not read either: for these, the only permission needed is to create Secrets in
+// one namespace.
+//
+// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs the permission to
+// read and update these two Secrets. A run that another one got ahead of looks again. A certificate that the CA did not sign is somebody
+// else's, and never changed.
 package keys
 
 import (
@@ -16,9 +20,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The names of the Secrets and of their data keys.
@@ -38,11 +39,6 @@ const (
 // fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
 const fingerprintBytes = 32
 
-// secretCreator creates Secrets in one namespace. client-go's SecretInterface implements it.
-type secretCreator interface {
-	Create(ctx context.Context, secret *corev1.Secret, opts metav1.CreateOptions) (*corev1.Secret, error)
-}
-
 // Options configure Make.
 type Options struct {
 	// Secrets creates the Secrets. Required.
@@ -54,7 +50,11 @@ type Options struct {
 	Audit bool
 	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty: none.
 	RoutesNamespace string
-	// Now is the clock for the validity of that certificate: time.Now, except in tests. Required with RoutesNamespace.
+	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty: none.
+	TLSNamespace string
+	// Updates reads and updates the Secrets of that certificate and of its CA. Required with TLSNamespace.
+	Updates secretUpdater
+	// Now is the clock for the validity of certificates: time.Now, except in tests. Required with RoutesNamespace and TLSNamespace.
 	Now func() time.Time
 	// Random is the source of the keys: crypto/rand.Reader, except in tests. Required.
 	Random io.Reader
@@ -86,14 +86,19 @@ func Make(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	if opts.RoutesNamespace == "" {
+	if opts.RoutesNamespace != "" {
+		certificate, err := newRoutesCertificate(opts.Random, opts.Now(), opts.RoutesNamespace)
+		if err != nil {
+			return fmt.Errorf("generating the certificate of the nats routes: %w", err)
+		}
+		if err := opts.create(ctx, routesSecret, certificate); err != nil {
+			return err
+		}
+	}
+	if opts.TLSNamespace == "" {
 		return nil
 	}
-	certificate, err := newRoutesCertificate(opts.Random, opts.Now(), opts.RoutesNamespace)
-	if err != nil {
-		return fmt.Errorf("generating the certificate of the nats routes: %w", err)
-	}
-	return opts.create(ctx, routesSecret, certificate)
+	return opts.makeNATSTLS(ctx)
 }
 
 // createFingerprintKey creates the Secret of a fingerprint key.
@@ -122,22 +127,4 @@ func newUser(random io.Reader, program string) (map[string]string, error) {
 		return nil, err
 	}
 	return map[string]string{program + ".nk": string(seed) + "\n", publicKey: public}, nil
-}
-
-// create creates a Secret, unless there is one of that name.
-func (o Options) create(ctx context.Context, name string, data map[string]string) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "keyturn"}},
-		StringData: data,
-	}
-	_, err := o.Secrets.Create(ctx, secret, metav1.CreateOptions{})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		o.Logger.InfoContext(ctx, "key exists, left unchanged", "secret", name)
-		return nil
-	case err != nil:
-		return fmt.Errorf("creating secret %s: %w", name, err)
-	}
-	o.Logger.InfoContext(ctx, "key created", "secret", name)
-	return nil
 }

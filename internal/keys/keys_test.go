@@ -2,7 +2,6 @@ package keys
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -14,30 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nkeys"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// namespace fakes the Secrets of a namespace.
-type namespace struct {
-	secrets map[string]map[string]string
-	broken  string
-}
-
-var errBroken = errors.New("etcd is away")
-
-func (n *namespace) Create(_ context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
-	if secret.Name == n.broken {
-		return nil, errBroken
-	}
-	if _, ok := n.secrets[secret.Name]; ok {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, secret.Name)
-	}
-	n.secrets[secret.Name] = secret.StringData
-	return secret, nil
-}
 
 func (n *namespace) make(t *testing.T, users ...string) (log string, err error) {
 	t.Helper()

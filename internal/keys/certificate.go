@@ -1,0 +1,75 @@
+package keys
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"time"
+)
+
+// The files of a certificate, under the names that Kubernetes and cert-manager give them.
+const (
+	caFile          = "ca.crt"
+	certificateFile = "tls.crt"
+	keyFile         = "tls.key"
+)
+
+// clockSkew is how far the clock of a node may be behind that of the job's.
+const clockSkew = time.Hour
+
+// authority is a CA that can sign.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// newAuthority returns a new CA, which signs certificates of servers and clients but no further CA.
+func newAuthority(random io.Reader, name string, now time.Time, years int) (authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
+	if err != nil {
+		return authority{}, err
+	}
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: name},
+		NotBefore: now.Add(-clockSkew), NotAfter: now.AddDate(years, 0, 0),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	der, err := x509.CreateCertificate(random, template, template, key.Public(), key)
+	if err != nil {
+		return authority{}, err
+	}
+	certificate, err := x509.ParseCertificate(der)
+	return authority{certificate: certificate, key: key}, err
+}
+
+// issue signs a certificate for a new key, and returns both as PEM. The template says for whom, until when and for what.
+func (a authority) issue(random io.Reader, now time.Time, template x509.Certificate) (certificate, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), random)
+	if err != nil {
+		return "", "", err
+	}
+	template.NotBefore = now.Add(-clockSkew)
+	template.KeyUsage, template.BasicConstraintsValid = x509.KeyUsageDigitalSignature, true
+	der, err := x509.CreateCertificate(random, &template, a.certificate, private.Public(), a.key)
+	if err != nil {
+		return "", "", err
+	}
+	key, err = keyPEM(private)
+	return certificatePEM(der), key, err
+}
+
+func certificatePEM(der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func keyPEM(key crypto.Signer) (string, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", err
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), nil
+}

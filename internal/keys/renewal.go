@@ -1,0 +1,38 @@
+package keys
+
+import (
+	"crypto/x509"
+	"time"
+)
+
+// renewal is why something of TLS is written, or that it is not.
+type renewal string
+
+const (
+	notDue      renewal = ""
+	missing     renewal = "there is none"
+	notYetValid renewal = "it is not valid yet"
+	caEnds      renewal = "it would end before a new certificate"
+	halfOver    renewal = "less than half of its time is left"
+	otherNames  renewal = "it lacks a name of the server"
+	otherCAs    renewal = "there is another ca"
+)
+
+// String returns the reason, for the log.
+func (r renewal) String() string { return string(r) }
+
+// certificateDue returns why a certificate must be renewed.
+func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renewal {
+	switch half := leaf.NotAfter.Sub(leaf.NotBefore) / 2; {
+	case now.Before(leaf.NotBefore):
+		return notYetValid
+	case leaf.NotAfter.Sub(now) < half:
+		return halfOver
+	}
+	for _, name := range names {
+		if leaf.VerifyHostname(name) != nil {
+			return otherNames
+		}
+	}
+	return notDue
+}
