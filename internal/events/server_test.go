@@ -19,6 +19,8 @@ import (
 type testServer struct {
 	t   *testing.T
 	dir string
+	// config is the path of a configuration file. Empty means none.
+	config string
 	*embedded.Server
 }
 
@@ -37,7 +39,7 @@ func startServer(t *testing.T) *testServer {
 func (s *testServer) start(listen string) {
 	s.t.Helper()
 	var err error
-	if s.Server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: s.dir}, nil); err != nil {
+	if s.Server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: s.dir, ConfigFile: s.config}, nil); err != nil {
 		s.t.Fatal(err)
 	}
 }

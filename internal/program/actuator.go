@@ -61,6 +61,11 @@ func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
 // Run runs the actuator until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	a.Actuate.Cluster = a.Process.Cluster
+	if a.Embed {
+		// The address and the certificates are for the commands in the pod. Within the process there is no wire.
+		nats := &a.Process.NATS
+		nats.URL, nats.CAFile, nats.CertFile, nats.KeyFile = "", "", "", ""
+	}
 	err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
 	if err != nil {
 		return err

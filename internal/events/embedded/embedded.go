@@ -24,8 +24,9 @@ const (
 
 // Server is a JetStream server in the process.
 type Server struct {
-	server  *server.Server
-	storage *storage
+	server      *server.Server
+	storage     *storage
+	certificate *certificate
 	// stop ends what looks after the storage, and waits for it.
 	stop func()
 }
@@ -39,6 +40,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	if opts.free == nil {
 		opts.free = freeBytes
 	}
+	opts.certificate = &certificate{logger: logger}
 	options, ours, err := opts.limited()
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var tending sync.WaitGroup
 	tending.Go(func() { store.run(ctx) })
-	return &Server{server: s, storage: store, stop: func() { cancel(); tending.Wait() }}, nil
+	return &Server{server: s, storage: store, certificate: opts.certificate, stop: func() { cancel(); tending.Wait() }}, nil
 }
 
 // ready waits for the server and reports whether it accepts connections. The server reports a fatal error in its log only.
@@ -85,7 +87,8 @@ func ready(s *server.Server, log *serverLog) bool {
 	return false
 }
 
-// ClientOption returns the option by which nats.Connect connects within the process. It does not replace credentials.
+// ClientOption returns the option by which nats.Connect connects within the process, where TLS is not needed even if it is on the network. It does
+// not replace credentials.
 func (s *Server) ClientOption() nats.Option { return nats.InProcessServer(s.server) }
 
 // ClientURL returns the URL for other programs, or "" if the server does not listen.

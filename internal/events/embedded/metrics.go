@@ -9,11 +9,12 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// gauges are the metrics of the storage.
+// gauges are the metrics of the storage and of the certificate.
 type gauges struct {
-	used  metric.Int64ObservableGauge
-	limit metric.Int64ObservableGauge
-	free  metric.Int64ObservableGauge
+	used   metric.Int64ObservableGauge
+	limit  metric.Int64ObservableGauge
+	free   metric.Int64ObservableGauge
+	expiry metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []instrument.Instrument {
@@ -30,26 +31,33 @@ func (g *gauges) instruments() []instrument.Instrument {
 			Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By",
 			About: "Free space of the volume that it stores them on.",
 		},
+		{
+			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s",
+			About: "When the certificate ends that the embedded NATS presents to its clients, as Unix time. None without TLS.",
+		},
 	}
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
 func Instruments() []instrument.Instrument { return new(gauges).instruments() }
 
-// Observe measures the storage until the server is shut down. Call it at most once.
+// Observe measures the storage and the certificate until the server is shut down. Call it at most once.
 func (s *Server) Observe(meter metric.Meter) error {
 	g := &gauges{}
 	if err := instrument.Make(meter, g.instruments()); err != nil {
 		return err
 	}
-	registered, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+	registered, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		if now := s.storage.seen.Load(); now != nil {
 			observer.ObserveInt64(g.used, now.used)
 			observer.ObserveInt64(g.limit, now.limit)
 			observer.ObserveInt64(g.free, now.free)
 		}
+		if end := s.certificate.end(ctx); !end.IsZero() {
+			observer.ObserveInt64(g.expiry, end.Unix())
+		}
 		return nil
-	}, g.used, g.limit, g.free)
+	}, g.used, g.limit, g.free, g.expiry)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	// and a server_name in ConfigFile. Zero means 1.
 	Replicas int
 
+	// certificate is what the server presents to its clients, if ConfigFile has a tls block.
+	certificate *certificate
 	// free is freeBytes, except in tests.
 	free func(dir string) (int64, error)
 }
@@ -68,6 +70,11 @@ func (o Options) options() (*server.Options, error) {
 		var err error
 		if options, err = server.ProcessConfigFile(o.ConfigFile); err != nil {
 			return nil, fmt.Errorf("embedded nats: reading %s: %w", o.ConfigFile, err)
+		}
+	}
+	if options.TLSConfig != nil {
+		if err := o.certificate.present(options.TLSConfig, o.ConfigFile); err != nil {
+			return nil, fmt.Errorf("embedded nats: reading the tls block of %s: %w", o.ConfigFile, err)
 		}
 	}
 	if err := o.checkCluster(options); err != nil {

@@ -1,0 +1,134 @@
+package events
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// attempts has the errors of the attempts to connect.
+type attempts chan error
+
+func (r attempts) options() []nats.Option {
+	return []nats.Option{
+		nats.ReconnectWait(10 * time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			select {
+			case r <- err:
+			default:
+			}
+		}),
+	}
+}
+
+// await waits for an attempt that fails for a reason.
+func (r attempts) await(t *testing.T, want string) {
+	t.Helper()
+	testkit.Eventually(t, "a connection is refused: "+want, func() bool {
+		select {
+		case err := <-r:
+			return strings.Contains(err.Error(), want)
+		default:
+			return false
+		}
+	})
+}
+
+// withTLS gives a server that is not started yet TLS, and returns the folder with the files of its certificate.
+func (s *testServer) withTLS(ca *testkit.CA) (dir string) {
+	s.t.Helper()
+	dir = s.t.TempDir()
+	ca.Issue(s.t, dir, time.Now().Add(time.Hour))
+	s.config = filepath.Join(dir, "nats.conf")
+	block := `tls: { cert_file: "` + filepath.Join(dir, "tls.crt") + `", key_file: "` + filepath.Join(dir, "tls.key") + `" }`
+	if err := os.WriteFile(s.config, []byte(block), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return dir
+}
+
+func copyFile(t *testing.T, to, from string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program's mount of the CAs may be updated after the server's.
+func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
+	s := &testServer{t: t, dir: t.TempDir()}
+	dir := s.withTLS(testkit.NewCA(t))
+	s.start("127.0.0.1:-1")
+	t.Cleanup(func() { s.Shutdown() })
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	copyFile(t, ca, filepath.Join(dir, "ca.crt"))
+	connection, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, CAFile: ca},
+		nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
+	if err := connection.Flush(); err != nil {
+		t.Errorf("the connection did not outlive the certificate: %v", err)
+	}
+	if err := connection.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the readiness says why the server is refused", func() bool {
+		err := Connected(connection)
+		return err != nil && strings.Contains(err.Error(), "unknown authority")
+	})
+	copyFile(t, ca, filepath.Join(dir, "ca.crt"))
+	testkit.Eventually(t, "the connection is back", connection.IsConnected)
+}
+
+// In an upgrade one program is replaced before the other.
+func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
+	s := &testServer{t: t, dir: t.TempDir()}
+	s.start("127.0.0.1:-1")
+	t.Cleanup(func() { s.Shutdown() })
+	dir, plain := s.withTLS(testkit.NewCA(t)), ""
+	encrypted := s.config
+	for _, tt := range []struct {
+		name    string
+		options ConnectOptions
+		// before and after are the server's configurations.
+		before, after string
+		want          string
+	}{
+		{"a new program and an old server", ConnectOptions{CAFile: filepath.Join(dir, "ca.crt")}, plain, encrypted, "secure connection not available"},
+		{"an old program and a new server", ConnectOptions{}, encrypted, plain, "unknown authority"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s.restart(func() { s.config = tt.before })
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+			defer cancel()
+			failed, connected := make(attempts, 100), make(chan error, 1)
+			tt.options.URL, tt.options.Cluster = strings.Replace(s.ClientURL(), "tls://", "nats://", 1), testCluster
+			go func() {
+				connection, err := Connect(ctx, tt.options, failed.options()...)
+				if err == nil {
+					connection.Close()
+				}
+				connected <- err
+			}()
+			failed.await(t, tt.want)
+			s.restart(func() { s.config = tt.after })
+			if err := <-connected; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
