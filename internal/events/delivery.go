@@ -43,6 +43,15 @@ type Delivery struct {
 	done       atomic.Bool
 }
 
+// Expires returns when the stream drops the event, zero if it has no time of its own.
+func (d *Delivery) Expires() time.Time {
+	ttl, err := time.ParseDuration(d.header.Get(jetstream.MsgTTLHeader))
+	if err != nil || ttl <= 0 {
+		return time.Time{}
+	}
+	return d.StoredAt.Add(ttl)
+}
+
 // TraceContext returns a context whose remote parent is the span that published the event. If the publisher sent none, it
 // is the span that created the event.
 func (d *Delivery) TraceContext(ctx context.Context) context.Context {

@@ -12,6 +12,26 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
+func TestADeliverySaysWhenItsEventExpires(t *testing.T) {
+	b := startServer(t).bus()
+	mustPublish(t, b, version("stays", "1"), 0)
+	gone := version("gone", "2")
+	gone.Verb, gone.Changed = VerbDeleted, nil
+	mustPublish(t, b, gone, 0)
+	c := consume(t, b, ConsumeOptions{})
+	for _, want := range []time.Duration{0, TombstoneTTL} {
+		d := c.next()
+		end := time.Time{}
+		if want > 0 {
+			end = d.StoredAt.Add(want)
+		}
+		if got := d.Expires(); !got.Equal(end) {
+			t.Errorf("the event of %s expires at %s, want %s", d.Change.Source.Name, got, end)
+		}
+		d.Done(t.Context(), nil)
+	}
+}
+
 func TestDone(t *testing.T) {
 	tests := []struct {
 		name string

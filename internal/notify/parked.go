@@ -3,36 +3,50 @@ package notify
 import (
 	"maps"
 	"sync"
+	"time"
 )
+
+// expiryGrace is how long after its end a message counts as gone from the stream: the server drops it within seconds, by its own clock.
+const expiryGrace = 10 * time.Second
 
 // parked are the messages of a sink that the stream keeps to be retried, by their sequences. It is safe for concurrent use. The zero value is ready
 // for use.
 type parked struct {
-	mu        sync.Mutex
-	sequences map[uint64]struct{}
+	mu sync.Mutex
+	// ends are when the stream drops each, zero if that is when it drops all of that age.
+	ends map[uint64]time.Time
 }
 
-func (p *parked) add(seq uint64) {
+func (p *parked) add(seq uint64, end time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sequences == nil {
-		p.sequences = make(map[uint64]struct{})
+	if p.ends == nil {
+		p.ends = make(map[uint64]time.Time)
 	}
-	p.sequences[seq] = struct{}{}
+	p.ends[seq] = end
 }
 
 // remove is called for a message that is delivered again.
 func (p *parked) remove(seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.sequences, seq)
+	delete(p.ends, seq)
 }
 
 // dropOutside forgets the messages that a stream with these sequences does not have any more, and returns how many there are.
 func (p *parked) dropOutside(first, last uint64) int {
+	return p.drop(func(seq uint64, _ time.Time) bool { return seq < first || seq > last })
+}
+
+// dropExpired forgets the messages whose end has come, and returns how many there are.
+func (p *parked) dropExpired(now time.Time) int {
+	return p.drop(func(_ uint64, end time.Time) bool { return !end.IsZero() && now.After(end.Add(expiryGrace)) })
+}
+
+func (p *parked) drop(isGone func(uint64, time.Time) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := len(p.sequences)
-	maps.DeleteFunc(p.sequences, func(seq uint64, _ struct{}) bool { return seq < first || seq > last })
-	return before - len(p.sequences)
+	before := len(p.ends)
+	maps.DeleteFunc(p.ends, isGone)
+	return before - len(p.ends)
 }

@@ -71,14 +71,14 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 		for d := range queue {
 			err := s.send(d.TraceContext(ctx), d.Outcome, d.Deliveries)
 			if errors.Is(err, errParked) {
-				s.parked.add(d.Seq)
+				s.parked.add(d.Seq, d.Expires())
 			}
 			d.Done(ctx, err)
 		}
 	})
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
-	sending.Go(func() { s.lookForLost(looking, bus) })
+	sending.Go(func() { s.lookForLost(looking, bus.HistorySpan) })
 	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parkedFor}
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
@@ -99,9 +99,9 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
-// lookForLost counts, until ctx is done, the parked messages that the stream has dropped since: it was full, or it was purged. Nobody is going to
-// send these.
-func (s *sink) lookForLost(ctx context.Context, bus *events.Bus) {
+// lookForLost counts, until ctx is done, the parked messages that the stream has dropped since: it was full, it was purged, or they were kept for a
+// short time only. Nobody is going to send these. span returns the sequences of the oldest and the newest event on the stream.
+func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (first, last uint64, err error)) {
 	tick := time.NewTicker(s.look)
 	defer tick.Stop()
 	for {
@@ -110,11 +110,12 @@ func (s *sink) lookForLost(ctx context.Context, bus *events.Bus) {
 			return
 		case <-tick.C:
 		}
-		first, last, err := bus.HistorySpan(ctx)
-		if err != nil {
-			continue // NATS is away. What is lost is lost at the next look, too.
+		lost := s.parked.dropExpired(time.Now())
+		// While NATS is away, the rest is left to the next look.
+		if first, last, err := span(ctx); err == nil {
+			lost += s.parked.dropOutside(first, last)
 		}
-		if lost := s.parked.dropOutside(first, last); lost > 0 {
+		if lost > 0 {
 			s.metrics.lost(ctx, s.name, s.kind, lost)
 			s.log.ErrorContext(ctx, "notifications lost: the stream has dropped their outcomes while they were parked", "count", lost)
 		}

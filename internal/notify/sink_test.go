@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,40 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 		if strings.Contains(log.String(), secretPath) {
 			t.Errorf("the log quotes the address: %s", log)
 		}
+	})
+}
+
+// Beyond the share of its namespace HISTORY keeps an outcome for an hour.
+func TestAMessageThatExpiresWhileItIsParkedIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink, counters, log := served(t, maxPerMinute, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var looking sync.WaitGroup
+		looking.Go(func() {
+			sink.lookForLost(ctx, func(context.Context) (first, last uint64, err error) { return 1, 9, nil })
+		})
+		end := time.Now().Add(time.Hour)
+		sink.parked.add(2, end)
+		sink.parked.add(3, time.Time{})
+		sink.parked.add(4, end)
+		sink.parked.remove(4)
+		<-time.After(time.Hour + expiryGrace - time.Second)
+		if got := counters.results(t)["team/slack/lost"]; got != 0 {
+			t.Errorf("%d are counted as lost that the stream may still have", got)
+		}
+		<-time.After(lookInterval + time.Second)
+		if got := counters.results(t)["team/slack/lost"]; got != 1 {
+			t.Errorf("%d are counted as lost, want the one that has expired", got)
+		}
+		<-time.After(24 * time.Hour)
+		if got := counters.results(t)["team/slack/lost"]; got != 1 {
+			t.Errorf("%d are counted as lost a day later, want it counted once", got)
+		}
+		if !strings.Contains(log.String(), "notifications lost") {
+			t.Errorf("the log does not say so:\n%s", log)
+		}
+		cancel()
+		looking.Wait()
 	})
 }
 
