@@ -20,6 +20,10 @@ const (
 // then, and the turn may come earlier.
 const turnCheck = time.Minute
 
+// recheckMost is the most that a source waits to be assessed again, for the same reason: the renewal of a Certificate may be weeks away. If it is
+// not due by then, it is assessed as before, and queued again.
+const recheckMost = time.Hour
+
 // queueEntry describes a queued source.
 type queueEntry struct {
 	// at is when a change was first noticed.
@@ -88,9 +92,9 @@ func (p *pendingSources) put(source events.Source, created bool, first *object) 
 	p.queue.Add(source)
 }
 
-// addAfter queues a source after a delay.
+// addAfter queues a source after a delay, or after recheckMost if that is shorter.
 func (p *pendingSources) addAfter(source events.Source, delay time.Duration) {
-	p.queue.AddAfter(source, delay)
+	p.queue.AddAfter(source, min(delay, recheckMost))
 }
 
 // take blocks until a source is due and removes its entry. The caller ends the work with done or retry. It returns false

@@ -207,3 +207,16 @@ func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
 		p.done(testSource)
 	})
 }
+
+// The queue would keep a Certificate that is gone until its renewal.
+func TestASourceIsNotQueuedForWeeks(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		began := time.Now()
+		p.addAfter(testSource, 60*24*time.Hour)
+		mustTake(t, p, testSource)
+		if after := time.Since(began); after != recheckMost {
+			t.Errorf("it is taken after %s, want %s", after, recheckMost)
+		}
+		p.done(testSource)
+	})
+}
