@@ -37,37 +37,14 @@ const reachedWithin = 30 * time.Second
 
 // Members returns, sorted by name, the clusters that the stream sources and those that have claimed their name on it.
 func (r *Reader) Members(ctx context.Context) ([]Member, error) {
-	info, err := r.history.Info(ctx)
+	members, err := r.sourced(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading stream %s: %w", r.history.CachedInfo().Config.Name, err)
-	}
-	members := make(map[string]*Member)
-	member := func(cluster string) *Member {
-		if members[cluster] == nil {
-			members[cluster] = &Member{Cluster: cluster}
-		}
-		return members[cluster]
-	}
-	for _, source := range info.Sources {
-		cluster := clusterOf(source.FilterSubject)
-		if cluster == "" {
-			continue
-		}
-		m := member(cluster)
-		m.Sourced, m.Reached = true, true
-		m.addSource(source)
-		if at := slices.IndexFunc(info.Config.Sources, func(config *jetstream.StreamSource) bool {
-			return config.Name == source.Name && config.FilterSubject == source.FilterSubject
-		}); at >= 0 {
-			if err := r.intake(ctx, m, info.Config.Sources[at]); err != nil {
-				return nil, err
-			}
-		}
+		return nil, err
 	}
 	claims := HistoryQuery{Kind: KindCluster, Name: claimName}
 	err = r.History(ctx, claims, func(stored Stored) error {
 		if claim, err := stored.Claim(); err == nil {
-			m := member(claim.Cluster)
+			m := members.of(claim.Cluster)
 			m.UIDs = slices.DeleteFunc(m.UIDs, func(uid string) bool { return uid == claim.UID || uid == claim.Replaces })
 			m.UIDs = append(m.UIDs, claim.UID)
 		}
@@ -85,6 +62,43 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 		list = append(list, *m)
 	}
 	return list, nil
+}
+
+// members are clusters by their names.
+type members map[string]*Member
+
+// of returns the member with a name, which it adds if there is none.
+func (m members) of(cluster string) *Member {
+	if m[cluster] == nil {
+		m[cluster] = &Member{Cluster: cluster}
+	}
+	return m[cluster]
+}
+
+// sourced returns the clusters that the stream sources, with what it and their intakes say about that.
+func (r *Reader) sourced(ctx context.Context) (members, error) {
+	info, err := r.history.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading stream %s: %w", r.history.CachedInfo().Config.Name, err)
+	}
+	members := make(members)
+	for _, source := range info.Sources {
+		cluster := clusterOf(source.FilterSubject)
+		if cluster == "" {
+			continue
+		}
+		m := members.of(cluster)
+		m.Sourced, m.Reached = true, true
+		m.addSource(source)
+		if at := slices.IndexFunc(info.Config.Sources, func(config *jetstream.StreamSource) bool {
+			return config.Name == source.Name && config.FilterSubject == source.FilterSubject
+		}); at >= 0 {
+			if err := r.intake(ctx, m, info.Config.Sources[at]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return members, nil
 }
 
 // addSource adds what a stream says about a source on the way of the cluster's events.

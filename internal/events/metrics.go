@@ -47,7 +47,9 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []instrument.Instrument {
+	return append(new(metrics).instruments(), new(fleetMetrics).instruments()...)
+}
 
 // Observe measures the streams at each collection, for as long as the program runs. Call it before the bus publishes.
 func (b *Bus) Observe(meter metric.Meter) error {

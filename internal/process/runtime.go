@@ -70,6 +70,9 @@ func (r *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	r.stack.onStop(name, stop)
 }
 
+// ConnectOptions returns the options of the part's connection to NATS, for a further one of its own.
+func (r *Runtime) ConnectOptions() events.ConnectOptions { return r.connect }
+
 // Connect connects to NATS, until ctx ends, and drains the connection at the end. The further options override those of the flags.
 func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
 	connection, err := events.Connect(ctx, r.connect, further...)

@@ -55,7 +55,7 @@ func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 		if err != nil {
 			return nil, err
 		}
-		return connection, a.guard(ctx, r, connection, nil)
+		return connection, errors.Join(a.guard(ctx, r, connection, nil), a.watchFleet(ctx, r))
 	}
 	server, err := embedded.Start(a.Embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
 	if err != nil {
@@ -96,15 +96,20 @@ func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *na
 		return fmt.Errorf("opening jetstream: %w", err)
 	}
 	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
+	background(ctx, r, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
+	return nil
+}
+
+// background runs something until the program ends.
+func background(ctx context.Context, r *process.Runtime, name string, run func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var guarding sync.WaitGroup
-	guarding.Go(func() { guard.Run(ctx, a.guardInterval) })
-	r.OnStop("streams", func(context.Context) error {
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	r.OnStop(name, func(context.Context) error {
 		cancel()
-		guarding.Wait()
+		running.Wait()
 		return nil
 	})
-	return nil
 }
 
 // unfit returns why this actuator must not lead: with a server that is cut off it can do nothing, while another may.

@@ -19,8 +19,8 @@ import (
 // connected runs an actuator that has nothing to roll until the test ends, and returns its connection once it has its streams.
 func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream {
 	t.Helper()
-	a.Process.Cluster, a.Process.MetricsAddr, a.Process.HealthAddr = "prod", "", ""
-	a.guardInterval = 10 * time.Millisecond
+	a.Process.Cluster, a.Process.MetricsAddr, a.Process.HealthAddr = "prod", "127.0.0.1:0", ""
+	a.guardInterval, a.fleetInterval = 10*time.Millisecond, 10*time.Millisecond
 	ready := make(chan *nats.Conn, 1)
 	testkit.Run(t, "actuator", func(ctx context.Context) error {
 		var connection *nats.Conn
@@ -57,6 +57,26 @@ func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 	return js
 }
 
+// ownServer starts a server with the streams, as an operator has it, and returns its address and the operator's connection.
+func ownServer(t *testing.T) (url string, owner jetstream.JetStream) {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	operator, err := nats.Connect("", server.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(operator.Close)
+	owner = jetstreamOf(t, operator)
+	if err := events.Declare(t.Context(), owner, 1); err != nil {
+		t.Fatal(err)
+	}
+	return server.ClientURL(), owner
+}
+
 // historyWithLimit is HISTORY with a limit that drops all but the last event of each subject.
 func historyWithLimit() jetstream.StreamConfig {
 	altered := events.Declared(1)[1]
@@ -79,22 +99,9 @@ func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
 }
 
 func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
-	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	operator, err := nats.Connect("", server.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(operator.Close)
-	owner := jetstreamOf(t, operator)
-	if err := events.Declare(t.Context(), owner, 1); err != nil {
-		t.Fatal(err)
-	}
+	url, owner := ownServer(t)
 	a := NewActuator("test")
-	a.Process.NATS.URL = server.ClientURL()
+	a.Process.NATS.URL = url
 	var log testkit.Log
 	connected(t, a, &log)
 	if _, err := owner.UpdateStream(t.Context(), historyWithLimit()); err != nil {
