@@ -32,6 +32,9 @@ func auditServer(t *testing.T) (s *embedded.Server, dir string) {
 	for _, user := range []string{"watcher", "actuator", "reader", "audit"} {
 		t.Setenv("NATS_"+strings.ToUpper(user)+"_KEY", testkit.NewNATSUser(t, dir, user))
 	}
+	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
+	t.Setenv("NATS_TLS_CERT", filepath.Join(dir, "tls.crt"))
+	t.Setenv("NATS_TLS_KEY", filepath.Join(dir, "tls.key"))
 	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", testCluster))
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
 	if err != nil {
@@ -48,6 +51,7 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 		t.Helper()
 		var log logBuffer
 		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.logger()
+		options.CAFile = testkit.NATSCA(t, filepath.Join(dir, "programs.conf"), filepath.Join(dir, "ca.crt"))
 		nc, err := Connect(t.Context(), options)
 		if err != nil {
 			t.Fatal(err)

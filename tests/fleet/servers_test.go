@@ -162,7 +162,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 		URL: h.url(cluster), CredsFile: h.Seed(user), CAFile: h.Certificates.CA, Name: "test", Cluster: cluster, Role: role,
 	}
 	if _, ok := h.embedded[cluster]; ok {
-		options.CAFile = ""
+		options.CAFile = h.embeddedCA()
 	}
 	switch role {
 	case "operator":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -57,9 +59,20 @@ func (f folderOfKeys) Create(_ context.Context, secret *corev1.Secret, _ metav1.
 	return secret, nil
 }
 
+// Get returns that there is none: nothing is renewed.
+func (f folderOfKeys) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Secret, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+}
+
+func (f folderOfKeys) Update(context.Context, *corev1.Secret, metav1.UpdateOptions) (*corev1.Secret, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (f folderOfKeys) file(secret, key string) string { return filepath.Join(string(f), secret, key) }
+
 func (f folderOfKeys) read(t *testing.T, secret, key string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(string(f), secret, key))
+	content, err := os.ReadFile(f.file(secret, key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +85,7 @@ func newReplicas(t *testing.T) *replicas {
 	r := &replicas{T: t, keys: folderOfKeys(t.TempDir())}
 	err := keys.Make(t.Context(), keys.Options{
 		Secrets: r.keys, NATSUsers: []string{"watcher", "actuator", "reader"}, RoutesNamespace: "keyturn-system",
+		TLSNamespace: "keyturn-system", Updates: r.keys,
 		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -82,6 +96,7 @@ func newReplicas(t *testing.T) *replicas {
 		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
 		"NATS_READER_KEY=" + r.keys.read(t, "keyturn-nats-reader", "public"),
 		"NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(t, "../../../deploy", "prod"),
+		"NATS_TLS_CERT=" + r.keys.file("keyturn-nats-tls", "tls.crt"), "NATS_TLS_KEY=" + r.keys.file("keyturn-nats-tls", "tls.key"),
 		"GORACE=atexit_sleep_ms=0",
 	}
 	const count = 3
@@ -229,7 +244,8 @@ func (r *replicas) connect(program string, only ...*replica) *nats.Conn {
 		urls += ",nats://" + s.Listen
 	}
 	connection, err := events.Connect(r.Context(), events.ConnectOptions{
-		URL: urls[1:], CredsFile: filepath.Join(string(r.keys), "keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
+		URL: urls[1:], CredsFile: r.keys.file("keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
+		CAFile: testkit.NATSCA(r.T, "../../../deploy/programs/nats.conf", r.keys.file("keyturn-nats-tls", "ca.crt")),
 	})
 	if err != nil {
 		r.Fatal(err)
