@@ -71,6 +71,16 @@ func (s Source) StorePath() (StorePath, error) {
 	return p, nil
 }
 
+// sharer returns who has the share of StreamHistory that events of the source take: a namespace, or the mount of a secret in a store, as
+// <store>/<namespace>/<mount>. No namespace is called so.
+func (s Source) sharer() string {
+	if s.Kind != KindOpenBao {
+		return s.Namespace
+	}
+	parts := strings.SplitN(s.Name, "/", 4)
+	return strings.Join(parts[:min(len(parts), 3)], "/")
+}
+
 // link returns the "subject" attribute of events about the path: openbao://<store>/<mount>/<path>, followed by
 // ?namespace=<namespace> outside the root namespace.
 func (p StorePath) link() string {

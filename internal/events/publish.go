@@ -36,11 +36,11 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		options = append(options, jetstream.WithMsgTTL(TombstoneTTL))
 	}
 	id := b.messageID(e.ID())
-	ack, err := b.publish(ctx, msg, id, c.Source.Namespace, options...)
+	ack, err := b.publish(ctx, msg, id, c.Source.sharer(), options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
 		// The same event was published before, and superseded since: an object that was reported deleted still exists. The
 		// expected sequence alone keeps it from being stored twice, so it gets a message id of its own.
-		ack, err = b.publish(ctx, msg, numberedID(id, expected), c.Source.Namespace, options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, expected), c.Source.sharer(), options...)
 	}
 	for err == nil && ack.Duplicate {
 		seq, readErr := b.alreadyStored(ctx, msg)
@@ -49,7 +49,7 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		}
 		// The stream has lost what it remembers by this id: a purge keeps the ids. The next id is made of the lost sequence, so
 		// that a repetition has it too.
-		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), c.Source.Namespace, options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), c.Source.sharer(), options...)
 	}
 	switch {
 	case isConflict(err):
@@ -73,11 +73,11 @@ func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventI
 
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
 // to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY has the event about it. What is
-// beyond the share of the namespace is on HISTORY for a short time, or not at all.
+// beyond the share of its namespace or mount is on HISTORY for a short time, or not at all.
 func (b *Bus) publish(
-	ctx context.Context, msg *nats.Msg, id, namespace string, options ...jetstream.PublishOpt,
+	ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
-	if taken, ok := b.share.take(ctx, namespace, msg.Size()); ok {
+	if taken, ok := b.share.take(ctx, sharer, msg.Size()); ok {
 		ack, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
 		if err != nil || ack.Duplicate {
 			taken.giveBack()

@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// historyShare is the part of StreamHistory that a namespace may take when the stream is more than half full. The stream drops its oldest events
-// when it is full, whosever they are: what one namespace publishes beyond its share must not cost others theirs. See
-// docs/adr/0025-a-namespace-has-a-budget.md.
+// historyShare is the part of StreamHistory that a namespace, or a mount of a secret store, may take when the stream is more than half full. The
+// stream drops its oldest events when it is full, whosever they are: what one of them publishes beyond its share must not cost others theirs.
+// See docs/adr/0025-a-namespace-has-a-budget.md.
 type historyShare struct {
 	// kept are how long events are kept, the longest first. An event takes the first for which its namespace has room. None: the stream is not
 	// limited.
@@ -82,10 +82,10 @@ func newHistoryShare(
 // room is what an event takes of the stream. The zero value is that of one that takes nothing.
 type room struct {
 	// ttl is for how long the stream keeps the event, zero for as long as any other.
-	ttl       time.Duration
-	namespace string
-	size      int
-	share     *historyShare
+	ttl    time.Duration
+	sharer string
+	size   int
+	share  *historyShare
 	// budget is the one that the event was taken from. Nil: none had room, or none was needed.
 	budget *Budget
 }
@@ -93,7 +93,7 @@ type room struct {
 // giveBack is called if the event was not stored. It will take room again when it is published again.
 func (r room) giveBack() {
 	if r.budget != nil {
-		r.budget.Return(r.namespace, r.size)
+		r.budget.Return(r.sharer, r.size)
 	}
 	if r.share != nil {
 		r.share.mu.Lock()
@@ -102,21 +102,21 @@ func (r room) giveBack() {
 	}
 }
 
-// take returns the room for an event of a namespace, and false if it must not be stored. Whatever is of no namespace is not limited.
-func (h *historyShare) take(ctx context.Context, namespace string, size int) (room, bool) {
+// take returns the room for an event of a namespace or mount, and false if it must not be stored. Whatever is of neither is not limited.
+func (h *historyShare) take(ctx context.Context, sharer string, size int) (room, bool) {
 	if len(h.kept) == 0 {
 		return room{}, true
 	}
 	crowded, hasTTL := h.crowded(ctx, size)
-	taken := room{namespace: namespace, size: size, share: h}
-	if namespace == "" {
+	taken := room{sharer: sharer, size: size, share: h}
+	if sharer == "" {
 		return taken, true
 	}
 	now := h.now()
 	var ttl time.Duration
 	var ok bool
 	for _, k := range h.kept {
-		if (k.ttl == 0 || hasTTL) && k.budget.Take(namespace, size, now) {
+		if (k.ttl == 0 || hasTTL) && k.budget.Take(sharer, size, now) {
 			taken.budget, ttl, ok = k.budget, k.ttl, true
 			break
 		}
@@ -124,9 +124,9 @@ func (h *historyShare) take(ctx context.Context, namespace string, size int) (ro
 	if ok && ttl == 0 || !crowded {
 		return taken, true
 	}
-	if h.told.Due(namespace, now) {
-		h.log.WarnContext(ctx, "a namespace publishes more than its share of the history, which is kept for a short time or not at all",
-			"namespace", namespace, "kept", ttl)
+	if h.told.Due(sharer, now) {
+		h.log.WarnContext(ctx, "a namespace or mount publishes more than its share of the history, which is kept for a short time or not at all",
+			"of", sharer, "kept", ttl)
 	}
 	kept := "hour"
 	if !ok {

@@ -73,6 +73,45 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 	}
 }
 
+// Whoever may write a secret in a store can write it each second.
+func TestAMountOfAStoreDoesNotEvictTheHistoryOfOthers(t *testing.T) {
+	b := smallHistory(t, 1<<20)
+	inMount := func(mount string) Source {
+		return StorePath{Store: "bao", Namespace: RootNamespace, Mount: mount, Path: "app/db"}.Source()
+	}
+	rotate := func(mount string, i int, seq uint64) uint64 {
+		t.Helper()
+		c := rotation(testCluster, "app/db", int64(i+1))
+		c.Source = inMount(mount)
+		return mustPublish(t, b, c, seq)
+	}
+	const kept = 40
+	var quiet, mount, noisy uint64
+	for i := range kept {
+		c := version("db", fmt.Sprint(i+1))
+		c.Source.Namespace = "quiet"
+		quiet, mount = mustPublish(t, b, c, quiet), rotate("quiet", i, mount)
+	}
+	for i := range 2000 {
+		noisy = rotate("noisy", i, noisy)
+	}
+	count := make(map[string]int)
+	for _, raw := range messages(t, b.js, StreamHistory) {
+		count[raw.Subject]++
+	}
+	on := func(source Source) int { return count[HistorySubject(Subject(testCluster, source))] }
+	db := Source{Kind: KindSecret, Namespace: "quiet", Name: "db"}
+	if on(db) != kept || on(inMount("quiet")) != kept {
+		t.Errorf("HISTORY has %d events of a namespace and %d of a mount, want %d of each", on(db), on(inMount("quiet")), kept)
+	}
+	if on(inMount("noisy")) == 0 {
+		t.Error("HISTORY has nothing of the other mount, want its share")
+	}
+	if _, err := b.Last(t.Context(), Subject(testCluster, inMount("noisy"))); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAnEventBeyondTheShareIsKeptForAnHour(t *testing.T) {
 	b := smallHistory(t, 1<<20)
 	b.share.half = 0
@@ -190,7 +229,7 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 	if _, ok := take("noisy"); ok {
 		t.Error("beyond the share of an hour: stored, want not")
 	}
-	if got := strings.Count(log.String(), "namespace=noisy"); got != 1 {
+	if got := strings.Count(log.String(), "of=noisy"); got != 1 {
 		t.Errorf("logged %d times, want once:\n%s", got, log.String())
 	}
 	// While the stream cannot be read, its last size counts.
