@@ -57,7 +57,7 @@ func newKeysCommand() *cobra.Command {
 		"also create a NATS user for each program, and one that only reads, for the NATS that the actuator embeds")
 	flags.BoolVar(&audit, "audit", false,
 		"also create the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and with --nats-users a NATS user")
-	flags.BoolVar(&natsTLS, "nats-tls", false,
+	flags.BoolVar(&natsTLS, "nats-tls", true,
 		"also create a certificate for the NATS that the actuator embeds, valid for 3 years, and its CA, and renew them when they are due")
 	flags.BoolVar(&natsRoutes, "nats-routes", false,
 		"also create a certificate for the routes between the NATS servers of several actuators, valid for 10 years")

@@ -34,6 +34,9 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 			base: "base", components: []string{"secret-provider-classes"},
 		},
 		{name: "with a NATS of your own", values: "nats: {url: nats://nats.nats.svc:4222}", base: "base", components: []string{"external-nats"}},
+		{
+			name: "with a certificate of cert-manager", values: "nats: {certificate: cert-manager}", base: "base", components: []string{"cert-manager"},
+		},
 		{name: "as a leaf node of a hub's", values: "nats: {leaf: {hub: tls://hub.example.com:7422}}", base: "base", components: []string{"leaf"}},
 		{name: "with three actuators", values: "actuator: {replicas: 3}", base: "base", components: []string{"high-availability"}},
 		{name: "without a volume", values: "nats: {storage: {ephemeral: true}}", base: "base", components: []string{"ephemeral-storage"}},
@@ -49,9 +52,9 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		},
 		{
 			name:       "as a leaf node with all of them for one namespace",
-			values:     "{namespaces: [team-a], nats: {leaf: {hub: tls://hub.example.com:7422}}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
+			values:     "{namespaces: [team-a], nats: {leaf: {hub: tls://hub.example.com:7422}, certificate: cert-manager}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
 			base:       "namespaced",
-			components: []string{"leaf", "monitoring", "otlp", "openbao-audit"},
+			components: []string{"leaf", "monitoring", "otlp", "openbao-audit", "cert-manager"},
 		},
 		{
 			name:       "with three actuators and all of them for one namespace",
@@ -104,7 +107,7 @@ func TestArgoRolloutsInSomeNamespacesNeedRolesOnly(t *testing.T) {
 func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
 	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, "
 	for _, others := range []string{
-		"nats: {leaf: {hub: tls://hub.example.com:7422}}, openbaoAudit: {enabled: true}}",
+		"nats: {leaf: {hub: tls://hub.example.com:7422}, certificate: cert-manager}, openbaoAudit: {enabled: true}}",
 		"actuator: {replicas: 3}, openbaoSocket: {enabled: true}}",
 	} {
 		out, err := helm(t, all+others, "template", "keyturn", folder, "--namespace", "elsewhere")

@@ -27,7 +27,7 @@ configMapGenerator:
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
 func TestAnOverlayWithAnotherNamespaceConfinesItsActuator(t *testing.T) {
 	for _, base := range []string{"base", "namespaced"} {
-		for _, component := range []string{"", "external-nats", "high-availability", "without-admission-policy"} {
+		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy"} {
 			t.Run(strings.TrimSpace(base+" "+component), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()

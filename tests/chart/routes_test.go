@@ -66,6 +66,10 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 		}
 		t.Setenv("NATS_"+program+"_KEY", public)
 	}
+	clients := t.TempDir()
+	testkit.NewCA(t).Issue(t, clients, time.Now().Add(time.Hour))
+	t.Setenv("NATS_TLS_CERT", filepath.Join(clients, "tls.crt"))
+	t.Setenv("NATS_TLS_KEY", filepath.Join(clients, "tls.key"))
 	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", "prod"))
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "replicas.conf"))
 	if err != nil {
@@ -84,6 +88,9 @@ func TestTheRoutesLeadToThePodsAndToNothingElse(t *testing.T) {
 	}
 	if len(options.Nkeys) != 3 {
 		t.Errorf("users: got %d, want those of nats.conf", len(options.Nkeys))
+	}
+	if options.TLSConfig == nil || options.TLSConfig.ClientAuth != tls.NoClientCert {
+		t.Error("the server has no TLS for its clients, or wants certificates of them")
 	}
 	if got, want := fmt.Sprint(len(options.Routes)), fmt.Sprint(actuator.at("spec", "replicas")); got != want {
 		t.Errorf("routes: got %s, want one for each of %s replicas", got, want)
@@ -133,6 +140,8 @@ func TestComponentsThatExcludeEachOtherDoNotBuild(t *testing.T) {
 		{"external-nats", "high-availability"},
 		{"ephemeral-storage", "external-nats"},
 		{"external-nats", "ephemeral-storage"},
+		{"cert-manager", "external-nats"},
+		{"external-nats", "cert-manager"},
 	} {
 		t.Run(strings.Join(both, " and then "), func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ var mistakes = []struct {
 	{"a variable that is a number", "env: {KEYTURN_MAX_ROLLOUTS: 20}", []string{"/env/KEYTURN_MAX_ROLLOUTS", "want string"}},
 	{"a variable that is not spelled as one", "env: {keyturn-settle: 1s}", []string{"/env", "keyturn-settle"}},
 	{"an address of NATS without a scheme", "nats: {url: nats.example.com}", []string{"/nats/url"}},
+	{"a certificate of nobody's", "nats: {certificate: vault}", []string{"/nats/certificate", "'job', 'cert-manager', 'existing'"}},
 	{"a hub without TLS", "nats: {leaf: {hub: nats://hub.example.com}}", []string{"/nats/leaf/hub"}},
 	{"more hubs than one", "nats: {leaf: {hub: 'tls://a:7422,tls://b:7422'}}", []string{"/nats/leaf/hub"}},
 	{"a port of the hub that is none", "nats: {leaf: {port: 74220}}", []string{"/nats/leaf/port", "maximum"}},
@@ -82,6 +83,15 @@ func TestALeafNodeIsAnEmbeddedNATS(t *testing.T) {
 	out, err := template(t, "nats: {url: nats://a:4222, leaf: {hub: tls://b:7422}}")
 	if want := "nats.leaf.hub: is for the NATS that the actuator embeds, want nats.url empty\n"; err == nil || !strings.Contains(out, want) {
 		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestACertificateIsForAnEmbeddedNATS(t *testing.T) {
+	for _, maker := range []string{"cert-manager", "existing"} {
+		out, err := template(t, "nats: {url: nats://a:4222, certificate: "+maker+"}")
+		if want := "nats.certificate: is for the NATS that the actuator embeds, want nats.url empty\n"; err == nil || !strings.Contains(out, want) {
+			t.Errorf("got %v, want %q in\n%s", err, want, out)
+		}
 	}
 }
 

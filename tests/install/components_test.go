@@ -140,7 +140,8 @@ func (c *components) read(path string) []byte {
 func (c *components) awaitRotated(path events.StorePath) {
 	c.Helper()
 	connection, err := events.Connect(c.Context(), events.ConnectOptions{
-		URL: "nats://" + c.nats, CredsFile: filepath.Join(c.dir, "secret-keyturn-nats-actuator", "actuator.nk"), Cluster: "prod-eu", Role: "actuator",
+		URL: "nats://" + c.nats, CredsFile: filepath.Join(c.dir, "secret-keyturn-nats-actuator", "actuator.nk"),
+		CAFile: filepath.Join(c.dir, "items-of-keyturn-nats-tls", "ca.crt"), Cluster: "prod-eu", Role: "actuator",
 	})
 	if err != nil {
 		c.Fatal(err)

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -171,77 +169,6 @@ func (k *kubelet) binary(command string) string {
 		k.Fatalf("the image has no %q", command)
 	}
 	return path
-}
-
-// rewriter creates the volumes, and returns a replacer that translates the pod's texts to this machine.
-func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(string) string {
-	k.Helper()
-	pairs := []string{
-		"0.0.0.0:4222", k.nats,
-		"127.0.0.1:4222", k.nats,
-		"keyturn-nats." + k.namespace + ".svc:4222", k.nats,
-		"nats.nats.svc:4222", k.nats,
-		"=:8080", "=127.0.0.1:0",
-		"=:9440", "=127.0.0.1:0",
-	}
-	pairs = append(pairs, k.further...)
-	for _, mount := range container.VolumeMounts {
-		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		if at >= 0 && !hasToken(pod.Spec.Volumes[at]) {
-			pairs = append(pairs, "="+mount.MountPath, "="+k.volume(pod, pod.Spec.Volumes[at]))
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
-}
-
-// hasToken reports whether a volume is the API server's mount of the token. It is not needed, because there is a kubeconfig. A token for somebody
-// else has an audience.
-func hasToken(volume corev1.Volume) bool {
-	return volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
-		return source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == ""
-	})
-}
-
-func (k *kubelet) volume(pod *corev1.Pod, volume corev1.Volume) string {
-	k.Helper()
-	var dir string
-	files := map[string][]byte{}
-	switch {
-	case volume.Secret != nil:
-		dir = filepath.Join(k.dir, "secret-"+volume.Secret.SecretName)
-		files = k.secret(volume.Secret.SecretName)
-	case volume.ConfigMap != nil:
-		dir = filepath.Join(k.dir, "configmap-"+volume.ConfigMap.Name)
-		files = k.configFiles(volume.ConfigMap.Name)
-	case volume.Projected != nil:
-		dir = filepath.Join(k.dir, "projected-"+volume.Name)
-		for _, source := range volume.Projected.Sources {
-			switch {
-			case source.Secret != nil && source.Secret.Items == nil:
-				maps.Copy(files, k.secret(source.Secret.Name))
-			case source.ConfigMap != nil && source.ConfigMap.Items == nil:
-				maps.Copy(files, k.configFiles(source.ConfigMap.Name))
-			case source.ServiceAccountToken != nil: // For a store that asks for it.
-			default:
-				k.Fatalf("volume %s of %s: want whole Secrets and ConfigMaps", volume.Name, pod.Name)
-			}
-		}
-	case volume.PersistentVolumeClaim != nil:
-		dir = filepath.Join(k.dir, "claim-"+volume.PersistentVolumeClaim.ClaimName)
-	case volume.EmptyDir != nil:
-		dir = filepath.Join(k.dir, "pod-"+string(pod.UID)+"-"+volume.Name)
-	default:
-		k.Fatalf("volume %s of %s: want Secrets, ConfigMaps, a claim or an emptyDir", volume.Name, pod.Name)
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		k.Fatal(err)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			k.Fatal(err)
-		}
-	}
-	return dir
 }
 
 // exec runs a command as in a pod of the program, like kubectl exec, and returns its output.

@@ -19,8 +19,7 @@ import (
 // TestEachRightHasARow checks that each permission granted anywhere in deploy is in a table of needed permissions, for each of
 // which a test shows that it is.
 func TestEachRightHasARow(t *testing.T) {
-	rows := slices.Concat(needs(), selectorNeeds(), storeNeeds(), argoNeeds(), jobsNeeds(), classNeeds())
-	rows = append(rows, need{account: keysAccount, right: keysRight})
+	rows := slices.Concat(needs(), selectorNeeds(), storeNeeds(), argoNeeds(), jobsNeeds(), classNeeds(), keysNeeds())
 	err := filepath.WalkDir("../../deploy", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

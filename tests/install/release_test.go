@@ -143,7 +143,7 @@ func (r *release) same(before map[string]string) {
 func (r *release) kept() map[string]string {
 	r.Helper()
 	kept := map[string]string{}
-	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader"} {
+	for _, name := range installationKeys {
 		secret, err := r.kube.CoreV1().Secrets(programs.SystemNamespace).Get(r.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			r.Fatal(err)

@@ -55,13 +55,12 @@ func (i *installation) scenarios() []scenario {
 			i.rolled(before, readers...)
 		}},
 		{"the keys stay as they are when the Job runs again", func() {
-			names := []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader"}
 			before := map[string]map[string][]byte{}
-			for _, name := range names {
+			for _, name := range installationKeys {
 				before[name] = i.kubelet.secret(name)
 			}
 			i.kubelet.await(i.kubelet.run("keys"))
-			for _, name := range names {
+			for _, name := range installationKeys {
 				if !maps.EqualFunc(before[name], i.kubelet.secret(name), bytes.Equal) {
 					i.Errorf("the Secret %s was changed", name)
 				}

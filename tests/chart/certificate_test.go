@@ -1,0 +1,114 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// certificateSecret has the certificate of the embedded NATS, its key and its CA.
+const certificateSecret = "keyturn-nats-tls"
+
+// mounted returns what the pods of a program mount of a Secret: the items by name, or "all" of them.
+func mounted(program object, secret string) []string {
+	var items []string
+	volumes, _ := program.at("spec", "template", "spec", "volumes").([]any)
+	for _, volume := range volumes {
+		source, _ := volume.(map[string]any)["secret"].(map[string]any)
+		if source["secretName"] != secret {
+			continue
+		}
+		chosen, some := source["items"].([]any)
+		if !some {
+			items = append(items, "all")
+		}
+		for _, item := range chosen {
+			items = append(items, fmt.Sprint(item.(map[string]any)["key"]))
+		}
+	}
+	return items
+}
+
+// The clients check the server with its CA alone. Whoever takes over one of them cannot pass for the server.
+func TestOnlyTheActuatorHasTheKeyOfNATS(t *testing.T) {
+	components := [][]string{nil, {"cert-manager"}, {"leaf"}, {"high-availability"}}
+	for _, base := range []string{"base", "namespaced"} {
+		for _, component := range components {
+			t.Run(base+" "+strings.Join(component, " "), func(t *testing.T) {
+				t.Parallel()
+				all := kustomized(t, base, append(component, "openbao-audit")...)
+				got := map[string][]string{}
+				for name, one := range all {
+					if items := mounted(one, certificateSecret); items != nil {
+						got[name] = items
+					}
+					if items := mounted(one, "keyturn-nats-ca"); items != nil {
+						t.Errorf("%s mounts the CA: %v", name, items)
+					}
+				}
+				want := map[string][]string{
+					"StatefulSet keyturn-system/keyturn-actuator": {"all"},
+					"Deployment keyturn-system/keyturn-watcher":   {"ca.crt"}, "Deployment keyturn-system/keyturn-audit": {"ca.crt"},
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("mounts of %s (-want +got):\n%s", certificateSecret, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestTheJobMayReadNoCertificateThatItDoesNotMake(t *testing.T) {
+	for values, want := range map[string][]string{
+		"{}": {
+			"create secrets", "get secrets `keyturn-nats-ca`", "get secrets `keyturn-nats-tls`", "update secrets `keyturn-nats-ca`",
+			"update secrets `keyturn-nats-tls`",
+		},
+		"nats: {certificate: cert-manager}": {"create secrets"},
+		"nats: {certificate: existing}":     {"create secrets"},
+		"nats: {url: nats://nats.nats.svc}": {"create secrets"},
+	} {
+		all := rendered(t, values)
+		if diff := cmp.Diff(want, all["Role keyturn-system/keyturn-keys"]["rules"]); diff != "" {
+			t.Errorf("with %s: rights (-want +got):\n%s", values, diff)
+		}
+		args := fmt.Sprint(all["Job keyturn-system/keyturn-keys"].at("spec", "template", "spec"))
+		if makes := !strings.Contains(args, "--nats-tls=false"); makes != (len(want) > 1) {
+			t.Errorf("with %s: the job makes a certificate: %v", values, makes)
+		}
+	}
+}
+
+// What cert-manager issues has the names of what the job makes, or a client by one of them would be refused.
+func TestTheCertificateOfCertManagerHasTheNamesOfNATS(t *testing.T) {
+	for way, all := range map[string]map[string]object{
+		"kustomize": kustomized(t, "base", "cert-manager"), "the chart": rendered(t, "nats: {certificate: cert-manager}"),
+	} {
+		spec := all["Certificate keyturn-system/keyturn-nats"]
+		names, _ := spec.at("spec", "dnsNames").([]any)
+		addresses, _ := spec.at("spec", "ipAddresses").([]any)
+		var got []string
+		for _, name := range slices.Concat(names, addresses) {
+			got = append(got, fmt.Sprint(name))
+		}
+		want := []string{
+			"keyturn-nats", "keyturn-nats.keyturn-system", "keyturn-nats.keyturn-system.svc", "keyturn-nats.keyturn-system.svc.cluster.local",
+			"localhost", "127.0.0.1", "::1",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: names (-want +got):\n%s", way, diff)
+		}
+		if spec.at("spec", "secretName") != certificateSecret {
+			t.Errorf("%s: the Secret is %v", way, spec.at("spec", "secretName"))
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if secret := all[name].at("spec", "secretName"); secret == "keyturn-nats-ca" {
+				t.Errorf("%s: %s writes the Secret of the job's CA", way, name)
+			}
+		}
+	}
+}

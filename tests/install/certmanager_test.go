@@ -1,0 +1,148 @@
+package install
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// certManagerOverlay is deploy/namespaced with a certificate of cert-manager, with all of it in the namespace that is served. Its policy would
+// be that of other tests, which are for another account.
+const certManagerOverlay = `
+resources: [../deploy/namespaced]
+components: [../deploy/components/cert-manager, ../deploy/components/without-admission-policy]
+namespace: SERVED
+transformers: [../deploy/namespace]
+configMapGenerator:
+  - name: keyturn
+    namespace: keyturn-system
+    behavior: merge
+    literals: [KEYTURN_NAMESPACES=SERVED, "KEYTURN_NATS_URL=nats://keyturn-nats.SERVED.svc:4222"]
+patches:
+  - target: {kind: Role|RoleBinding, name: keyturn-watcher|keyturn-actuator}
+    patch: |
+      - {op: replace, path: /metadata/namespace, value: SERVED}
+  - target: {kind: Namespace}
+    patch: |
+      $patch: delete
+      apiVersion: v1
+      kind: Namespace
+      metadata: {name: keyturn-system}
+`
+
+func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
+	t.Parallel()
+	manager, err := plane.StartCertManager(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager.StopAfter(t)
+	w := workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)}
+	k := newKubelet(t, w.namespace)
+	t.Cleanup(func() { // Its claim is one that other tests do not expect.
+		if err := k.client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), k.namespace, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	applyOverlay(t, w.namespace, certManagerOverlay)
+	w.prepare()
+	w.apply()
+	for _, program := range []string{"keys", "watcher", "actuator"} {
+		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(k.pods(program)) == 1 })
+	}
+	k.await(k.run("keys"))
+	if _, err := k.client.CoreV1().Secrets(k.namespace).Get(t.Context(), "keyturn-nats-ca", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the CA of the job: got %v, want that it has made none", err)
+	}
+	first := k.awaitCertificate("")
+	k.runReady("actuator")
+	watcher := k.runReady("watcher")
+	before := w.revisions()
+	w.secret("db", "two")
+	w.rolled(before, readers...)
+	if history := k.exec("actuator", "actuator", "history"); !strings.Contains(history, "deployment/web") {
+		t.Errorf("history in the pod:\n%s", history)
+	}
+
+	if err := k.client.CoreV1().Secrets(k.namespace).Delete(t.Context(), "keyturn-nats-tls", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second := k.awaitCertificate(first)
+	if got := k.presented("watcher"); got != first {
+		t.Errorf("before the volume has it: got the certificate %s, want %s", got, first)
+	}
+	k.remount("actuator")
+	testkit.Await(t, "the server presents the renewed certificate", func(context.Context) bool { return k.presented("watcher") == second })
+	if strings.Contains(watcher.Output(), "nats disconnected") {
+		t.Error("the watcher was disconnected")
+	}
+	before = w.revisions()
+	w.secret("db", "three")
+	w.rolled(before, readers...)
+}
+
+// awaitCertificate waits until the Secret of NATS has another certificate than one before, and returns its serial number.
+func (k *kubelet) awaitCertificate(before string) string {
+	k.Helper()
+	var serial string
+	testkit.Await(k.T, "there is a certificate of NATS", func(ctx context.Context) bool {
+		secret, err := k.client.CoreV1().Secrets(k.namespace).Get(ctx, "keyturn-nats-tls", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+		if err != nil || len(secret.Data["ca.crt"]) == 0 {
+			return false
+		}
+		serial = fmt.Sprint(pair.Leaf.SerialNumber)
+		return serial != before
+	})
+	return serial
+}
+
+// remount brings what Secrets and ConfigMaps have now to the volumes of a program's pod, as the kubelet does within minutes.
+func (k *kubelet) remount(program string) {
+	k.Helper()
+	pod := k.pod(program)
+	k.rewriter(pod, pod.Spec.Containers[0])
+}
+
+// presented connects to NATS as a program does, and returns the serial number of the certificate that the server presents.
+func (k *kubelet) presented(program string) string {
+	k.Helper()
+	credentials, err := nats.NkeyOptionFromSeed(filepath.Join(k.dir, "secret-keyturn-nats-"+program, program+".nk"))
+	if err != nil {
+		k.Fatal(err)
+	}
+	connection, err := nats.Connect(k.nats, credentials, nats.Secure(&tls.Config{
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // what it presents is looked at, trusted or not
+		VerifyConnection: func(state tls.ConnectionState) error {
+			return k.isFor(state.PeerCertificates[0])
+		},
+	}))
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer connection.Close()
+	state, err := connection.TLSConnectionState()
+	if err != nil {
+		k.Fatal(err)
+	}
+	return fmt.Sprint(state.PeerCertificates[0].SerialNumber)
+}
+
+// isFor returns an error unless a certificate is for the Service of NATS.
+func (k *kubelet) isFor(certificate *x509.Certificate) error {
+	return certificate.VerifyHostname("keyturn-nats." + k.namespace + ".svc")
+}
