@@ -51,7 +51,7 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 		t.Helper()
 		var log logBuffer
 		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.logger()
-		options.CAFile = testkit.NATSCA(t, filepath.Join(dir, "programs.conf"), filepath.Join(dir, "ca.crt"))
+		options.CAFile = filepath.Join(dir, "ca.crt")
 		nc, err := Connect(t.Context(), options)
 		if err != nil {
 			t.Fatal(err)

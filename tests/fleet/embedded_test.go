@@ -12,7 +12,6 @@ import (
 func TestClustersOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	clusters := startAll(t, func(name string) programs.Options {
-		const config = "../../deploy/programs/nats.conf"
 		dir := t.TempDir()
 		testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 		return programs.Options{
@@ -21,8 +20,8 @@ func TestClustersOnTheirOwn(t *testing.T) {
 				"NATS_READER_KEY=" + testkit.NewNATSUser(t, dir, "reader"), "NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(t, "../../deploy", name),
 				"NATS_TLS_CERT=" + filepath.Join(dir, "tls.crt"), "NATS_TLS_KEY=" + filepath.Join(dir, "tls.key"),
 			},
-			WatcherArgs:  []string{"--nats-creds", filepath.Join(dir, "watcher.nk"), "--nats-ca", testkit.NATSCA(t, config, filepath.Join(dir, "ca.crt"))},
-			ActuatorArgs: []string{"--nats-creds", filepath.Join(dir, "actuator.nk"), "--nats-config", config},
+			WatcherArgs:  []string{"--nats-creds", filepath.Join(dir, "watcher.nk"), "--nats-ca", filepath.Join(dir, "ca.crt")},
+			ActuatorArgs: []string{"--nats-creds", filepath.Join(dir, "actuator.nk"), "--nats-config", "../../deploy/programs/nats.conf"},
 		}
 	})
 	accept(t, clusters)

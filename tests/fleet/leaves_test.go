@@ -73,15 +73,9 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 			"NATS_DOMAIN=" + strconv.Quote(name), "NATS_HUB=tls://" + h.links[name].address(), "NATS_HUB_CA=" + h.Certificates.CA,
 			"NATS_TLS_CERT=" + h.Certificates.Cert, "NATS_TLS_KEY=" + h.Certificates.Key,
 		},
-		WatcherArgs:  []string{"--nats-creds", h.Seed(name + "-watcher"), "--nats-ca", h.embeddedCA()},
+		WatcherArgs:  []string{"--nats-creds", h.Seed(name + "-watcher"), "--nats-ca", h.Certificates.CA},
 		ActuatorArgs: []string{"--nats-creds", h.Seed(name + "-actuator"), "--nats-config", filepath.Join(dir, "leaf.conf")},
 	}
-}
-
-// embeddedCA is the file of CAs for the clients of a leaf node that an actuator embeds.
-func (h *hub) embeddedCA() string {
-	h.Helper()
-	return testkit.NATSCA(h.T, "../../deploy/programs/nats.conf", h.Certificates.CA)
 }
 
 // cutLink cuts the link of a cluster's NATS to the hub while the cluster's watcher publishes. The cluster continues by itself.

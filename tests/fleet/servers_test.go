@@ -161,9 +161,6 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	options := events.ConnectOptions{
 		URL: h.url(cluster), CredsFile: h.Seed(user), CAFile: h.Certificates.CA, Name: "test", Cluster: cluster, Role: role,
 	}
-	if _, ok := h.embedded[cluster]; ok {
-		options.CAFile = h.embeddedCA()
-	}
 	switch role {
 	case "operator":
 		options.Role = ""

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -72,17 +71,4 @@ func create(t testing.TB, template, issuer *x509.Certificate, key, issuerKey *ec
 		t.Fatal(err)
 	}
 	return certificate
-}
-
-// NATSCA returns the file of CAs for the clients of a server with a configuration, or "" if that has no TLS.
-func NATSCA(t testing.TB, config, ca string) string {
-	t.Helper()
-	content, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(content), "\ntls: ") {
-		return ""
-	}
-	return ca
 }

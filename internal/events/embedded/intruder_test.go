@@ -21,9 +21,7 @@ type guarded struct {
 	*testing.T
 	url  string
 	keys string
-	// ca is the file of CAs.
-	ca  string
-	own nats.Option
+	own  nats.Option
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -36,9 +34,7 @@ func newGuarded(t *testing.T) *guarded {
 	testkit.NewCA(t).Issue(t, g.keys, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
-	const config = "../../../deploy/programs/nats.conf"
-	g.ca = testkit.NATSCA(t, config, filepath.Join(g.keys, "ca.crt"))
-	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: config}, nil)
+	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +53,7 @@ func (g *guarded) connect(user string, further ...nats.Option) (*nats.Conn, <-ch
 	refused := make(chan error, 64)
 	options := append(further, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	connection, err := events.Connect(g.Context(), events.ConnectOptions{
-		URL: g.url, Cluster: "prod", Role: role, Name: "test", CredsFile: filepath.Join(g.keys, user+".nk"), CAFile: g.ca,
+		URL: g.url, Cluster: "prod", Role: role, Name: "test", CredsFile: filepath.Join(g.keys, user+".nk"), CAFile: filepath.Join(g.keys, "ca.crt"),
 	}, options...)
 	if err != nil {
 		g.Fatal(err)

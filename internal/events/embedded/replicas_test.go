@@ -245,7 +245,7 @@ func (r *replicas) connect(program string, only ...*replica) *nats.Conn {
 	}
 	connection, err := events.Connect(r.Context(), events.ConnectOptions{
 		URL: urls[1:], CredsFile: r.keys.file("keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
-		CAFile: testkit.NATSCA(r.T, "../../../deploy/programs/nats.conf", r.keys.file("keyturn-nats-tls", "ca.crt")),
+		CAFile: r.keys.file("keyturn-nats-tls", "ca.crt"),
 	})
 	if err != nil {
 		r.Fatal(err)

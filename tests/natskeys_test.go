@@ -1,0 +1,191 @@
+package tests
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+// keysRig runs `watcher keys` as the job does, with the permissions of deploy/keys alone.
+type keysRig struct {
+	*testing.T
+	namespace, kubeconfig, dir string
+	secrets                    typedcorev1.SecretInterface
+}
+
+func newKeysRig(t *testing.T) *keysRig {
+	t.Helper()
+	r := &keysRig{T: t, namespace: plane.Namespace(t), dir: t.TempDir()}
+	r.secrets = kubernetes.NewForConfigOrDie(plane.Config()).CoreV1().Secrets(r.namespace)
+	manifest, err := os.ReadFile("../deploy/keys/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(string(manifest), programs.SystemNamespace, r.namespace))); err != nil {
+		t.Fatal(err)
+	}
+	if r.kubeconfig, err = plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "keyturn-keys"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// run runs the command and returns its output, and how it ended.
+func (r *keysRig) run(name string) (string, error) {
+	r.Helper()
+	p, err := process.Start(process.Options{
+		Path: binaries.Watcher, Name: name, LogFile: filepath.Join(r.dir, name+".log"), Env: []string{"GORACE=atexit_sleep_ms=0"},
+		Args: []string{"keys", "--namespace", r.namespace, "--kubeconfig", r.kubeconfig, "--nats-tls"},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(patience):
+		p.Kill()
+		r.Fatalf("%s did not end:\n%s", name, p.Output())
+	}
+	return p.Output(), p.Wait()
+}
+
+func (r *keysRig) get(name string) *corev1.Secret {
+	r.Helper()
+	secret, err := r.secrets.Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return secret
+}
+
+// trusted checks that a client with ca.crt trusts the server.
+func (r *keysRig) trusted() {
+	r.Helper()
+	server, roots := r.get("keyturn-nats-tls"), x509.NewCertPool()
+	roots.AppendCertsFromPEM(server.Data["ca.crt"])
+	pair, err := tls.X509KeyPair(server.Data["tls.crt"], server.Data["tls.key"])
+	if err == nil {
+		_, err = pair.Leaf.Verify(x509.VerifyOptions{DNSName: "keyturn-nats." + r.namespace + ".svc", Roots: roots})
+	}
+	if err != nil {
+		r.Error(err)
+	}
+}
+
+// The job is a pod: after a node is lost, Kubernetes runs a second one while the first may still run.
+func TestJobsOfTheKeysAtOnceAgreeOnOneCertificate(t *testing.T) {
+	t.Parallel()
+	r := newKeysRig(t)
+	var jobs sync.WaitGroup
+	for _, name := range []string{"first", "second", "third", "fourth"} {
+		jobs.Go(func() {
+			if output, err := r.run(name); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, output)
+			}
+		})
+	}
+	jobs.Wait()
+	r.trusted()
+	ca, server := r.get("keyturn-nats-ca"), r.get("keyturn-nats-tls")
+	if !cmp.Equal(ca.Data["tls.crt"], server.Data["ca.crt"]) {
+		t.Error("clients trust another CA than the one in its Secret")
+	}
+	if _, err := r.run("later"); err != nil {
+		t.Error(err)
+	}
+	for _, before := range []*corev1.Secret{ca, server} {
+		if after := r.get(before.Name); after.ResourceVersion != before.ResourceVersion {
+			t.Errorf("a later job has written %s", before.Name)
+		}
+	}
+}
+
+func TestAJobOfTheKeysRepairsOnlyWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newKeysRig(t)
+	if output, err := r.run("install"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	ours := r.get("keyturn-nats-tls")
+
+	cut := ours.DeepCopy()
+	cut.Data["ca.crt"], cut.Data["more"] = cut.Data["ca.crt"][:100], []byte("theirs")
+	cut.Labels["theirs"] = "yes"
+	if _, err := r.secrets.Update(t.Context(), cut, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := r.run("repair"); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+	r.trusted()
+	repaired := r.get(ours.Name)
+	if repaired.Labels["theirs"] != "yes" || string(repaired.Data["more"]) != "theirs" || repaired.Type != corev1.SecretTypeTLS {
+		t.Errorf("what somebody has added is lost: labels %v, type %s", repaired.Labels, repaired.Type)
+	}
+
+	repaired.Data["ca.crt"], repaired.Immutable = []byte("none"), new(true)
+	if _, err := r.secrets.Update(t.Context(), repaired, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := r.run("immutable"); err == nil || !strings.Contains(output, "is immutable: delete it and run this again") {
+		t.Errorf("an immutable Secret: got %v\n%s", err, output)
+	}
+
+	if err := r.secrets.Delete(t.Context(), ours.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	other := newKeysRig(t)
+	if output, err := other.run("elsewhere"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	theirs := other.get(ours.Name)
+	theirs.ObjectMeta = metav1.ObjectMeta{Name: theirs.Name}
+	if _, err := r.secrets.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	output, err := r.run("theirs")
+	if err != nil || !strings.Contains(output, "is not signed by the ca of this command, left unchanged and not renewed") {
+		t.Errorf("a certificate of somebody else: got %v\n%s", err, output)
+	}
+	if !cmp.Equal(r.get(theirs.Name).Data, theirs.Data) {
+		t.Error("a certificate of somebody else was changed")
+	}
+}
+
+func TestTheJobOfTheKeysReadsNoOtherSecret(t *testing.T) {
+	t.Parallel()
+	r := newKeysRig(t)
+	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output, err := r.run("install"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	secrets := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets(r.namespace)
+	for _, name := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator"} {
+		if _, err := secrets.Get(t.Context(), name, metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("reading %s: got %v, want it forbidden", name, err)
+		}
+	}
+	if _, err := secrets.List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("listing: got %v, want it forbidden", err)
+	}
+	if err := secrets.Delete(t.Context(), "keyturn-nats-ca", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("deleting: got %v, want it forbidden", err)
+	}
+}
