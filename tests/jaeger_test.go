@@ -242,7 +242,7 @@ func TestJaegerShowsARolloutOnceAlsoWhenTheActuatorIsAnother(t *testing.T) {
 			rollout, patch := r.only(trace, "rollout deployment"), r.only(trace, "patch deployment")
 			r.tagged(rollout, map[string]string{"keyturn.outcome": "completed", "error": ""})
 			if rollout.Resource["service.instance.id"] == patch.Resource["service.instance.id"] {
-				t.Error("the rollout was told of by the actuator that is gone")
+				t.Error("the actuator that is gone has reported the rollout")
 			}
 			if trace.ID != begun.ID || rollout.Start.Before(patch.Start) || rollout.Start.After(patch.Start.Add(patch.Duration)) {
 				t.Errorf("the rollout begins at %s, want while the patch was made", rollout.Start)

@@ -141,7 +141,7 @@ func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {
 	shop.start()
 	shop.rotateShared()
 	shop.awaitTold(events.VerbCompleted, 1)
-	bank.eventually("each is told that it may not", func(ctx context.Context) bool {
+	bank.eventually("each has an Event that says that it may not", func(ctx context.Context) bool {
 		list, err := bank.client.CoreV1().Events(bank.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=InvalidAnnotation"})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // redelivered is how long after its delivery an event that nobody has acked has been delivered again, if who took it has died since.
 const redelivered = 2 * takeoverWait
 
-// acks knows which events are acked. The consumer itself tells only up to which event all are: one that a workload is held with, such as a Rollout
+// acks knows which events are acked. The consumer itself reports only up to which event all are: one that a workload is held with, such as a Rollout
 // that was aborted, keeps that where it is for weeks. But an event of an earlier leader that is not acked is delivered again soon. So of those
 // that were delivered long ago, whatever is not in flight here is acked, if no more events are in flight at the server than here.
 type acks struct {

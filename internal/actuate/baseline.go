@@ -13,7 +13,7 @@ type baselines map[events.Source]baseline
 type baseline struct {
 	change events.Change
 	at     position
-	// void says that the event does not tell what the pods have.
+	// void reports that the event does not say what the pods have.
 	void bool
 }
 

@@ -158,7 +158,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		}
 	}
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
-		// What is held is looked at whenever something moves. Nothing has changed, so there is nothing to report.
+		// A held workload is decided whenever something moves. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)
 		return
 	}

@@ -66,14 +66,14 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 	}
 	want := []string{plan.NamespaceLimit.String(), plan.Limit.String()}
 	if !slices.Equal(got, want) {
-		t.Errorf("it is told that it waits for %q, want %q", got, want)
+		t.Errorf("the outcomes say that it waits for %q, want %q", got, want)
 	}
 	l.gathering.pend(lower, changeOf(nil))
 	decide()
 	l.gathering.drop(l.gathering.byKey[lower.Key()])
 	decide()
 	if n := len(l.outbox.waiting); n != len(want)+2 {
-		t.Errorf("after it has waited for something else as well, %d outcomes are told, want %d", n, len(want)+2)
+		t.Errorf("after it has waited for something else as well, %d outcomes are reported, want %d", n, len(want)+2)
 	}
 }
 

@@ -117,7 +117,7 @@ func unwritten(a *Actuator) *kubeEvents {
 	return newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
 }
 
-// unlinked is told of new links, and does nothing.
+// unlinked is called with new links, and does nothing.
 func unlinked(workload.Key, []events.Source) {}
 
 // indexOf is an index that knows the workloads.

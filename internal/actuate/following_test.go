@@ -131,7 +131,7 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 			l.rollouts.following.resume(t.Context(), rolledOut(tt.of, "r1", 2))
 			l.rollouts.review(t.Context(), tt.of.Key())
 			if len(l.outbox.waiting) != 1 {
-				t.Fatalf("%d outcomes are told, want its end", len(l.outbox.waiting))
+				t.Fatalf("%d outcomes are reported, want its end", len(l.outbox.waiting))
 			}
 			if got := l.outbox.waiting[0].outcome; got.Verb != events.VerbSkipped || got.Reason != tt.want || got.Message == "" {
 				t.Errorf("got %s %s (%s), want skipped %s", got.Verb, got.Reason, got.Message, tt.want)

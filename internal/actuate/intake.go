@@ -71,7 +71,7 @@ func (i *intake) resume(ask func(question)) {
 func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, change := recalled.workload, recalled.delivery.Change
 	w := i.index.get(key)
-	// What is pending or under way is for this event or a later one.
+	// A pending change, or a patch under way, is for this event or a later one.
 	if w == nil || i.gathering.has(key, change.Source) || i.patcher.patching(key).covers(recalled.delivery) ||
 		recalled.linked && !i.isMissed(w, change) {
 		return

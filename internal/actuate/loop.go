@@ -15,7 +15,7 @@ const (
 	deliveryQueue = 256
 	// overdueCheck is how often the loop looks for rollouts that take too long.
 	overdueCheck = 5 * time.Second
-	// pruneInterval is how often what is known of sources is dropped that no workload reads any more.
+	// pruneInterval is how often the loop forgets sources that no workload reads any more.
 	pruneInterval = 10 * time.Minute
 )
 

@@ -97,7 +97,7 @@ func (b *recordBed) wantRecords(want int, why string) {
 		b.Errorf("%v are rolled", rolled)
 	}
 	if b.outbox.unpublished > 0 {
-		b.Errorf("%d outcomes are told", b.outbox.unpublished)
+		b.Errorf("%d outcomes are reported", b.outbox.unpublished)
 	}
 }
 

@@ -114,7 +114,7 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
 		if !young || !o.following.unreported(w) || w.Deaf {
-			continue // Of a Job with the record of another, that one is told of.
+			continue // The record of such a Job is that of another one, whose rollout is reported.
 		}
 		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))

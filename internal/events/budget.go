@@ -29,8 +29,8 @@ func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
 	return &Budget{perSecond: perSecond, atOnce: seconds(float64(atOnce) / perSecond), earned: make(map[string]time.Time)}
 }
 
-// Reserve gives a namespace the bytes, and returns when it may use them: now, unless it has had too many before. What is reserved later may be used
-// later.
+// Reserve reserves bytes for a namespace, and returns when it may use them: now, unless it has had too many before. What is reserved later may
+// be used later.
 func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	return now
 }
 
-// Take gives a namespace the bytes if it may use them now, and reports whether it may.
+// Take takes the bytes from the budget of a namespace if it may use them now, and reports whether it may.
 func (b *Budget) Take(namespace string, size int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ type StreamGuard struct {
 	// declared are the streams as Declare makes them. None: an operator declares them, and may choose what differences does not compare.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
-	// said is when something was last said about a field that stays wrong.
+	// said is when a field that stays wrong was last logged.
 	said map[string]time.Time
 }
 
@@ -29,7 +29,7 @@ const sayAgain = time.Hour
 const remedy = "back up the stream and delete it, then restart the actuator, which declares it again, and the watcher, which fills it"
 
 // NewStreamGuard returns a guard of the streams of a cluster. Declared are those that it keeps as they are given, in every field. Without any it
-// only says what is not as the programs of the cluster require: they have no permission to change the streams of an operator. A nil logger
+// only warns of what is not as the programs of the cluster require: they have no permission to change the streams of an operator. A nil logger
 // discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
 	return &StreamGuard{
@@ -101,7 +101,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 	return err
 }
 
-// isNew reports whether something was not said within the last hour, and notes that it is said now.
+// isNew reports whether something was not logged within the last hour, and notes that it is logged now.
 func (g *StreamGuard) isNew(what string) bool {
 	if at, said := g.said[what]; said && g.now().Sub(at) < sayAgain {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// guardOf returns a guard that compares when it is told to, and what it logs.
+// guardOf returns a guard that compares only when a test calls compare, and its log.
 func guardOf(s *testServer, declared []jetstream.StreamConfig) (*StreamGuard, *logBuffer) {
 	var log logBuffer
 	return NewStreamGuard(s.jetstream(), testCluster, declared, log.logger()), &log

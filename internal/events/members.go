@@ -25,8 +25,7 @@ type Member struct {
 	Lag     uint64
 	Reached bool
 	// Checked means that the server of the stream itself keeps out what is on subjects of other clusters. It comes by way of a stream of
-	// the cluster alone, in which Foreign counts the messages on such subjects, and ForeignClusters are those of them, sorted: the
-	// cluster's server has delivered what is not its own.
+	// the cluster alone. Foreign counts the messages there on subjects of others, and ForeignClusters are these others, sorted.
 	Checked         bool
 	Foreign         uint64
 	ForeignClusters []string

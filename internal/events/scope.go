@@ -21,7 +21,7 @@ type Scope struct {
 	Selector          string `json:"selector,omitempty"`
 }
 
-// Covers reports whether a source is in the scope, as far as its name tells.
+// Covers reports whether a source is in the scope, judging by its name.
 func (s Scope) Covers(source Source) bool {
 	if !slices.Contains(s.Kinds, source.Kind) || slices.Contains(s.IgnoredNamespaces, source.Namespace) {
 		return false

@@ -38,7 +38,7 @@ func (q *question) isRecreated() bool {
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }
 
-// isRolledFor reports whether the workload was rolled for this very event, which tells of an object and not only of its content.
+// isRolledFor reports whether the workload was rolled for this very event, which is about an object and not only its content.
 func (q *question) isRolledFor() bool {
 	isCreation := q.now.Verb == events.VerbObserved || q.now.Created
 	return q.recorded && isCreation && q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion

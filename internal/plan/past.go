@@ -48,7 +48,7 @@ func (q *question) isTemplateNewer() bool {
 	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
 }
 
-// isReloaded reports whether Reloader has rolled the workload after the change, as far as its field manager tells. That is all that is known of a
+// isReloaded reports whether Reloader has rolled the workload after the change, judging by its field manager. That is all that is known of a
 // template that was not seen being written. The times are known to the second, in which Reloader usually rolls: a roll of that second is after
 // the change, unless it was for another source.
 func (q *question) isReloaded() bool {

@@ -63,7 +63,7 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 // The time of a field manager's write is known to the second. It is asked for only where the template was not seen being written.
 func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
 	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
-	older := changeOf(func(c *events.Change) { c.ResourceVersion = "120" }) // A later event, which tells of nothing that the pods read.
+	older := changeOf(func(c *events.Change) { c.ResourceVersion = "120" }) // A later event, about nothing that the pods read.
 	tests := []struct {
 		name     string
 		version  string

@@ -206,7 +206,7 @@ func (p *problems) setAnnotations(r *program.Reloader, f *Flags) {
 	r.Watcher.Sources.ReloaderAnnotations, r.Actuator.Actuate.ReloaderAnnotations = keys, keys
 }
 
-// setNews sets who is told of what is rolled, or instead of it.
+// setNews sets who is notified of rolls, or called instead of rolling.
 func (p *problems) setNews(r *program.Reloader, f *Flags) {
 	r.Actuator.Notify.ConfigFile, r.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
 	p.add(r.Actuator.Call.Validate())

@@ -20,7 +20,7 @@ type watchedReader interface {
 	Watched(ctx context.Context) ([]events.Watched, error)
 }
 
-// absence tells which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher
+// absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher
 // of its scope has seen, and says until when there was one.
 type absence struct {
 	scope events.Scope

@@ -31,7 +31,7 @@ type informerMaker struct {
 	noticed func(source events.Source)
 	// created is called for each object that was created.
 	created func(first *object)
-	// contents is told of each state of an object.
+	// contents receives each state of an object.
 	contents *podContents
 	errors   *watchErrors
 }

@@ -4,7 +4,7 @@ import "errors"
 
 var (
 	// ErrUnrecorded is returned if what a patch writes on a workload could not be written, because there is no permission for that, or because it
-	// is refused after a Job was started. All else that the patch does was done, and what is returned with the error is the workload as the
+	// is refused after a Job was started. Everything else that the patch does was done. The workload that is returned with the error is as the
 	// patch would have made it.
 	ErrUnrecorded = errors.New("not recorded on the workload")
 	// ErrUnstarted is returned with Clients.Unrecorded if there is no permission to create Jobs: nobody is expected to grant it.

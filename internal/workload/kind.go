@@ -69,7 +69,7 @@ type parts struct {
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
 // Restore returns the patch of a workload that StandsFor another one: it creates that one if it does not exist. If another workload of the name
-// keeps the manifest meanwhile, the patch changes nothing. If the other one exists as it was, it has that one abandoned only if abandons says so:
+// keeps the manifest meanwhile, the patch changes nothing. If the other one exists as it was, the patch abandons it only if abandons is true:
 // the API server may have a deletion of it still to carry out that was sent by an actuator that has ended.
 func (k Kind) Restore(w *Workload, abandons bool) Patch {
 	return Patch{restores: types.UID(w.ID.UID), abandons: abandons}

@@ -10,9 +10,9 @@ import (
 // markerMargin is how far apart Reloader's marker and its write may be that are of one roll. The marker has the time of Reloader's own clock.
 const markerMargin = 10 * time.Second
 
-// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source, as far as the pod template tells. By its strategy,
+// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source, judging by the pod template. By its strategy,
 // Reloader leaves a marker, which names the source of its newest roll, or a variable for each source that it has rolled for so far. If it has left
-// neither, as where it restarts the pods, nothing tells.
+// neither, as where it restarts the pods, that is not known.
 func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	left := w.stored.containers
 	if left == nil {
