@@ -115,18 +115,12 @@ func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 // guard compares the consumer again and again with what is required. One that is paused, or sends headers alone, looks to its reader like one
 // without news.
 func (c *consumption) guard(ctx context.Context) {
-	tick := time.NewTicker(c.guardInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	_ = wait.PollUntilContextCancel(ctx, c.guardInterval, false, func(ctx context.Context) (bool, error) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
 			c.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
 		}
-	}
+		return false, nil
+	})
 }
 
 // fetch consumes until something fails. It reports whether the consumer was there before that.

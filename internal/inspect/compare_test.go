@@ -222,19 +222,6 @@ func TestCompareRefusesATimeThatIsNone(t *testing.T) {
 	}
 }
 
-func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
-	for source, want := range map[events.Source]string{
-		{Kind: events.KindSecret, Name: "db"}:                       "STAKATER_DB_SECRET",
-		{Kind: events.KindConfigMap, Name: "my-app.config"}:         "STAKATER_MY_APP_CONFIG_CONFIGMAP",
-		{Kind: events.KindConfigMap, Name: "a--b"}:                  "STAKATER_A_B_CONFIGMAP",
-		{Kind: events.KindSecretProviderClass, Name: "vault-roles"}: "STAKATER_VAULT_ROLES_SECRETPROVIDERCLASS",
-	} {
-		if got := variableOf(source); got != want {
-			t.Errorf("%s: got %s, want %s", source, got, want)
-		}
-	}
-}
-
 func FuzzParseReloadedFrom(f *testing.F) {
 	for _, text := range []string{"", marksDB, marksTLS, `{"type":"SECRET","name":1}`, `{"type":"openbao","name":"a/b/c"}`, "[]"} {
 		f.Add(text)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // who rolled a workload for a source, or would have.
@@ -82,7 +83,7 @@ func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Tim
 func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.Time {
 	sources := make(map[string]time.Time)
 	for source, at := range d.changed[namespace] {
-		if slices.Contains(mark.variables, variableOf(source)) {
+		if slices.Contains(mark.variables, workload.ReloaderVariable(source)) {
 			sources[source.String()] = at
 		}
 	}
@@ -103,7 +104,7 @@ func (m reloaderMark) rolled(source string, changed time.Time) bool {
 		return m.source.String() == source
 	}
 	parsed, err := events.ParseSource(source)
-	return err == nil && slices.Contains(m.variables, variableOf(parsed))
+	return err == nil && slices.Contains(m.variables, workload.ReloaderVariable(parsed))
 }
 
 // hides reports whether Reloader may have rolled for a source that changed at a time, and has overwritten its mark since.

@@ -57,9 +57,3 @@ func parseReloadedFrom(text string) events.Source {
 	}
 	return source
 }
-
-// variableOf returns the name of Reloader's variable for a source.
-func variableOf(source events.Source) string {
-	words := strings.FieldsFunc(strings.ToUpper(source.Name), func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
-	return workload.ReloaderVariablePrefix + strings.Join(words, "_") + "_" + strings.ToUpper(string(source.Kind))
-}

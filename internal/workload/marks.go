@@ -97,7 +97,7 @@ func (c *containers) reader(source events.Source) int {
 func (c *containers) places(changes []Change) map[string]place {
 	places := make(map[string]place)
 	for _, change := range changes {
-		name := variableOf(change.Source.Kind, change.Source.Name)
+		name := ReloaderVariable(change.Source)
 		if _, named := places[name]; !named && len(c.list) > 0 {
 			places[name] = c.placeOf(name, change.Source)
 		}
@@ -155,12 +155,12 @@ func (c *containers) placeOf(name string, source events.Source) place {
 	return place{container: c.reader(source), variable: -1}
 }
 
-// variableOf returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.
-func variableOf(kind events.Kind, name string) string {
+// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.
+func ReloaderVariable(source events.Source) string {
 	var text strings.Builder
 	text.WriteString(ReloaderVariablePrefix)
 	between := true
-	for _, c := range strings.ToUpper(name) {
+	for _, c := range strings.ToUpper(source.Name) {
 		valid := c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		switch {
 		case valid:
@@ -170,7 +170,7 @@ func variableOf(kind events.Kind, name string) string {
 		}
 		between = !valid
 	}
-	return text.String() + "_" + reloaderWords[kind]
+	return text.String() + "_" + reloaderWords[source.Kind]
 }
 
 // valueOf returns the value of a variable: a digest of the fingerprints of all sources whose variable has the name, as foo-bar and foo.bar
@@ -179,7 +179,7 @@ func valueOf(variable string, record map[string]RolledFor) string {
 	sum := sha256.New()
 	for _, text := range slices.Sorted(maps.Keys(record)) {
 		source, err := events.ParseSource(text)
-		if err == nil && reloaderWords[source.Kind] != "" && variableOf(source.Kind, source.Name) == variable {
+		if err == nil && reloaderWords[source.Kind] != "" && ReloaderVariable(source) == variable {
 			fmt.Fprintf(sum, "%s %s\n", text, record[text].Fingerprint)
 		}
 	}

@@ -221,8 +221,9 @@ func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
 		{events.KindSecret, "foo.bar", "STAKATER_FOO_BAR_SECRET"},
 		{events.KindConfigMap, "a-.b--1", "STAKATER_A_B_1_CONFIGMAP"},
 		{events.KindConfigMap, "0", "STAKATER_0_CONFIGMAP"},
+		{events.KindSecretProviderClass, "vault-roles", "STAKATER_VAULT_ROLES_SECRETPROVIDERCLASS"},
 	} {
-		if got := variableOf(tt.kind, tt.name); got != tt.want || !isReloaderVariable(got) {
+		if got := ReloaderVariable(events.Source{Kind: tt.kind, Name: tt.name}); got != tt.want || !isReloaderVariable(got) {
 			t.Errorf("%s %s: got %s, want %s", tt.kind, tt.name, got, tt.want)
 		}
 	}

@@ -25,7 +25,7 @@ func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 			return from.Type == reloaderWords[source.Kind] && from.Name == source.Name
 		}
 	}
-	_, varies := left.variables[variableOf(source.Kind, source.Name)]
+	_, varies := left.variables[ReloaderVariable(source)]
 	return varies || len(left.variables) == 0
 }
 
