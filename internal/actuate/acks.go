@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -22,7 +21,7 @@ type acks struct {
 	marked    time.Time
 }
 
-// observe takes what the server says. Call it before acked, and more than once: what it says becomes old.
+// observe takes what the server says. Call it before has, and more than once: what it says becomes old.
 func (a *acks) observe(lag events.Lag) {
 	now := a.now()
 	switch {
@@ -33,8 +32,7 @@ func (a *acks) observe(lag events.Lag) {
 	}
 }
 
-// acked returns a function that reports whether an event is certainly acked, or was taken here, as of what the server has said last.
-func (a *acks) acked(lag events.Lag) func(seq uint64) bool {
-	allAreHere := sync.OnceValue(func() bool { return a.inFlight.sources(lag.Delivered) >= lag.AckPending })
-	return func(seq uint64) bool { return seq <= lag.AckFloor || seq <= a.old && allAreHere() }
+// has reports whether an event is certainly acked, or was taken here, as of what the server has said last.
+func (a *acks) has(seq uint64, lag events.Lag) bool {
+	return seq <= lag.AckFloor || seq <= a.old && a.inFlight.sources(lag.Delivered) >= lag.AckPending
 }

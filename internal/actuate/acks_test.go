@@ -73,7 +73,7 @@ func TestAnEventIsAckedThatWasDeliveredLongAgoAndIsNotInFlight(t *testing.T) {
 			got := false
 			for _, lag := range test.said {
 				b.recorder.acks.observe(lag)
-				got = b.recorder.acks.acked(lag)(7)
+				got = b.recorder.acks.has(7, lag)
 				b.now = b.now.Add(test.pauses)
 			}
 			if got != test.want {

@@ -31,14 +31,13 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)
-	share := newShare(now, s.log)
-	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now, share)
+	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, o)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	unfinished := unfinished(gathering, following, begun, share.has)
+	unfinished := unfinished(gathering, following, begun)
 	canaries := newCanaries(s.index, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
@@ -65,10 +64,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		isDecided: func(change events.Change, acked bool) bool {
-			return !share.has(change.Source) && baselines.isDecided(change, acked)
-		},
-		acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
+		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{
@@ -81,7 +77,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
 	}
 	concluder := &concluder{
-		inFlight: inFlight, share: share, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
 		peers: peers, canaries: canaries,
@@ -100,7 +96,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
-			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, share: share, gathering: gathering, patcher: patcher,
+			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
 			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{

@@ -13,7 +13,6 @@ import (
 // concluder finishes what needs no patch, or no further one: it reports decisions, and releases the events that asked for them.
 type concluder struct {
 	inFlight *inFlightEvents
-	share    *share
 	rollouts *rollouts
 	teller   *teller
 	outcomes outcomes
@@ -34,7 +33,6 @@ func (c *concluder) release(ctx context.Context, w *workload.Workload, change *p
 		e := change.event
 		c.report(e.context(ctx), e, w, decision, change.doubted || e.delivery.Deliveries > 1)
 	}
-	c.share.remove(w.ID.Namespace)
 	c.inFlight.release(ctx, change.event)
 }
 

@@ -10,9 +10,9 @@ import (
 const (
 	// takeoverWait is how long the events of an actuator that died wait for the next one, which leads after about as long.
 	takeoverWait = leaseDuration
-	// maxInFlight has the server deliver however many events are in flight or postponed: one of each source at most, as many as the stream has. A
-	// rollout that waits for its turn keeps its event in flight, and must not keep the others from coming. The share bounds what is in flight here.
-	maxInFlight = -1
+	// maxInFlight is how many events are in flight at most. A rollout that waits for its turn keeps its event in flight, and must not
+	// keep the others from coming. The budget of a namespace lets it have 20,000 at once, and 5,000 more each hour.
+	maxInFlight = 100_000
 	// forgetDryRun is how long the server keeps the consumer of a dry run that has ended. A later dry run reads the state of all sources
 	// again, and as it patches nothing, nothing is lost.
 	forgetDryRun = 7 * 24 * time.Hour

@@ -37,12 +37,6 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
-// waitsWithOthers reports whether a workload has pending changes, and none of the source.
-func (d *debounce) waitsWithOthers(key workload.Key, source events.Source) bool {
-	p := d.byKey[key]
-	return p != nil && len(p.changes) > 0 && p.changes[source] == nil
-}
-
 // add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
 // there is one. One that is due already keeps its turn. From is the baseline of the change, nil if it is not known.
 func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {
@@ -202,10 +196,9 @@ func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
 	d.schedule(p, end)
 }
 
-// gathers reports whether a workload waits with its pending changes of its own accord: nobody else waits for that.
-func (d *debounce) gathers(key workload.Key) bool {
-	p := d.byKey[key]
-	return p != nil && p.held == plan.Pausing
+// gathers reports whether a workload has a pending change of a source, and waits with it of its own accord: nobody else waits for that.
+func (d *debounce) gathers(key workload.Key, source events.Source) bool {
+	return d.has(key, source) && d.byKey[key].held == plan.Pausing
 }
 
 // isReported reports whether a workload has last waited for that reason.

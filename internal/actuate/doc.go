@@ -15,7 +15,6 @@
 // The loop (loop.go) calls parts that own their state and know nothing of it, in the order of an event's way:
 //
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
-//	share.go                        postpones events of a namespace whose workloads wait with too many
 //	debounce.go, pending.go         the debounce window, and what is held; turns.go has the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds in the history when a change was written
 //	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go

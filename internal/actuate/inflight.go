@@ -22,8 +22,6 @@ type inFlightEvent struct {
 	err error
 	// again is a later delivery of the same event. The stream takes an answer to one delivery for all, so the last one answers.
 	again *inFlightEvent
-	// postponed says that a workload does not wait with it, and needs it again.
-	postponed bool
 }
 
 // reject has the event dead-lettered when nothing holds it any more.
@@ -53,7 +51,6 @@ type inFlightEvents struct {
 	open map[*inFlightEvent]struct{}
 	// delivered is the last delivery of each that was delivered by the consumer.
 	delivered map[delivered]*inFlightEvent
-	share     *share
 }
 
 // delivered identifies an event on the stream. A stream that was lost and made anew numbers other events as the one before did.
@@ -66,9 +63,9 @@ func (e *inFlightEvent) delivered() delivered {
 	return delivered{seq: e.delivery.Seq, id: e.delivery.Change.ID()}
 }
 
-func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, now func() time.Time, share *share) *inFlightEvents {
+func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, now func() time.Time) *inFlightEvents {
 	return &inFlightEvents{
-		tracer: tracer, consumer: consumer, metrics: metrics, now: now, share: share, done: (*events.Delivery).Done,
+		tracer: tracer, consumer: consumer, metrics: metrics, now: now, done: (*events.Delivery).Done,
 		open: make(map[*inFlightEvent]struct{}), delivered: make(map[delivered]*inFlightEvent),
 	}
 }
@@ -83,28 +80,12 @@ func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery)
 	return e
 }
 
-// postpone has an event delivered again later that a workload of the namespace must not wait with, and reports whether that is possible. One that
-// was read again is on the stream for nobody.
-func (f *inFlightEvents) postpone(ctx context.Context, e *inFlightEvent, namespace string) bool {
-	if f.delivered[e.delivered()] != e || !f.share.isUsedUp(namespace) {
-		return false
-	}
-	e.postponed = true
-	f.share.postpone(ctx, namespace, e.delivery)
-	e.span.AddEvent("postponed")
-	return true
-}
-
-// sources counts the sources with events that were delivered up to a sequence on the stream, and are in flight or postponed. The stream has one event
-// of each.
+// sources counts the sources with events that were delivered up to a sequence on the stream, and are in flight. The stream has one event of each.
 func (f *inFlightEvents) sources(upTo uint64) int {
-	newest := make(map[events.Source]uint64, len(f.delivered)+len(f.share.postponed))
-	for source, p := range f.share.postponed {
-		newest[source] = p.seq
-	}
+	newest := make(map[string]uint64)
 	for d, e := range f.delivered {
-		source := e.delivery.Change.Source
-		newest[source] = max(newest[source], d.seq)
+		on := events.Subject(e.delivery.Change.Cluster, e.delivery.Change.Source)
+		newest[on] = max(newest[on], d.seq)
 	}
 	count := 0
 	for _, seq := range newest {
@@ -130,11 +111,10 @@ func (f *inFlightEvents) release(ctx context.Context, e *inFlightEvent) {
 	}
 }
 
-// replace drops one hold of each event whose place a later one has taken. The holds are those of workloads of the namespace.
-func (f *inFlightEvents) replace(ctx context.Context, namespace string, given []replaced) {
+// replace drops one hold of each event whose place a later one has taken.
+func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
 	for _, r := range given {
 		r.event.span.AddLink(trace.Link{SpanContext: r.by.span.SpanContext()})
-		f.share.remove(namespace)
 		f.release(ctx, r.event)
 	}
 }
@@ -145,26 +125,16 @@ func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error
 	if f.delivered[e.delivered()] == e {
 		delete(f.delivered, e.delivered())
 	}
-	if e.postponed && !errors.Is(err, context.Canceled) {
-		// Before a rejection, which would end it for all: whoever has none left to hold it is going to reject it again.
-		err = &events.PostponeError{For: postponement(e.delivery.Deliveries)}
-	}
-	if e.again != nil && (err == nil || isGivenBack(err)) {
+	if e.again != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		err = events.ErrRedelivered
 	}
-	if err != nil && !errors.Is(err, events.ErrRedelivered) && !isGivenBack(err) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, events.ErrRedelivered) && ctx.Err() == nil {
 		recordError(e.span, err)
 	}
 	ctx = e.context(ctx)
 	f.metrics.finished(ctx, e.delivery.Change, f.now().Sub(e.delivery.Received), err)
 	f.done(e.delivery, ctx, err)
 	e.span.End()
-}
-
-// isGivenBack reports whether an error leaves an event to a later delivery, although nothing went wrong.
-func isGivenBack(err error) bool {
-	_, postponed := errors.AsType[*events.PostponeError](err)
-	return postponed || errors.Is(err, context.Canceled)
 }
 
 // abandon naks every event that is left, so that the next leader gets it at once.

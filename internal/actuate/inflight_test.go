@@ -14,7 +14,7 @@ func TestAnEventIsFinishedWhenItsLastHoldIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := testOptions()
-	f := newInFlightEvents(options.Tracer, durable(options), a.metrics, options.Now, newShare(options.Now, options.Logger))
+	f := newInFlightEvents(options.Tracer, durable(options), a.metrics, options.Now)
 	var finished []error
 	f.done = func(_ *events.Delivery, _ context.Context, err error) { finished = append(finished, err) }
 	first := f.begin(t.Context(), &events.Delivery{Change: changeOf(nil)})

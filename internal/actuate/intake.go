@@ -17,7 +17,6 @@ type intake struct {
 	index     *index
 	baselines baselines
 	inFlight  *inFlightEvents
-	share     *share
 	gathering *debounce
 	patcher   *patcher
 	concluder *concluder
@@ -42,7 +41,6 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 		i.inFlight.finish(ctx, e, nil)
 		return
 	}
-	i.share.delivered(change.Source)
 	from := i.baselines.next(delivery, len(dependents) > 0)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from)
@@ -99,7 +97,7 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
 			i.concluder.conclude(ctx, e, w, decision)
-			i.inFlight.replace(ctx, key.Namespace, i.gathering.forget(key, e))
+			i.inFlight.replace(ctx, i.gathering.forget(key, e))
 			return
 		}
 	}
@@ -110,10 +108,5 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 			return
 		}
 	}
-	if i.gathering.waitsWithOthers(key, change.Source) && i.inFlight.postpone(ctx, e, key.Namespace) {
-		return
-	}
-	given := i.gathering.add(w, e, from, i.now())
-	i.share.add(key.Namespace)
-	i.inFlight.replace(ctx, key.Namespace, given)
+	i.inFlight.replace(ctx, i.gathering.add(w, e, from, i.now()))
 }

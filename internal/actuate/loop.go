@@ -192,7 +192,6 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 func (l *loop) prune() {
 	isRead := l.intake.index.isRead
 	l.intake.baselines.prune(isRead, l.now())
-	l.intake.share.prune()
 	l.rollouts.canaries.prune(isRead)
 }
 

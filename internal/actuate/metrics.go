@@ -25,7 +25,6 @@ type metrics struct {
 	changeReady  metric.Float64Histogram
 	rolloutTime  metric.Float64Histogram
 	rejected     metric.Int64Counter
-	postponed    metric.Int64Counter
 	eventDropped metric.Int64Counter
 	syncs        metric.Int64Counter
 	syncsNow     metric.Int64UpDownCounter
@@ -75,10 +74,6 @@ func (m *metrics) instruments() []instrument.Instrument {
 		{
 			Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"},
 			About: "Dead-lettered events.",
-		},
-		{
-			Counter: &m.postponed, Name: "keyturn.events.postponed", Unit: "{event}",
-			About: "Events that were given back to the stream for a while, because the workloads of a namespace wait with more than its share.",
 		},
 		{
 			Counter: &m.eventDropped, Name: "keyturn.kubernetes.events.dropped", Unit: "{event}",
@@ -169,10 +164,6 @@ func (m *metrics) received(ctx context.Context, delivery *events.Delivery, depen
 // finished measures an event that nothing holds any more. One that was nakked for the next leader does not count, nor one that was delivered
 // again.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
-	if _, postponed := errors.AsType[*events.PostponeError](err); postponed {
-		m.postponed.Add(ctx, 1)
-		return
-	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, events.ErrRedelivered) {
 		return
 	}

@@ -84,7 +84,6 @@ func measure(t *testing.T, a *Actuator) {
 	m.finished(ctx, change, time.Second, nil)
 	m.finished(ctx, change, time.Second, reject)
 	m.finished(ctx, change, time.Second, context.Canceled)
-	m.finished(ctx, change, time.Second, &events.PostponeError{For: time.Minute})
 	m.published(ctx, nil)
 	m.published(ctx, errors.New("no"))
 	m.ended(ctx, "deployment", events.Outcome{Verb: events.VerbCompleted, Reason: reasonRolledOut}, time.Second)

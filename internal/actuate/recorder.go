@@ -230,10 +230,10 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 // entries returns what is to be recorded of a workload that has no pending changes. An event is decided for it when it was acked, or taken:
 // until the event is acked, others may wait for it for long.
 func (r *recorder) entries(w *workload.Workload, found recordable) map[string]workload.RolledFor {
-	entries, isAcked := make(map[string]workload.RolledFor), r.acks.acked(found.lag)
+	entries := make(map[string]workload.RolledFor)
 	for _, last := range found.last {
 		change := last.Change
-		if !r.isDecided(change, isAcked(last.Seq)) || r.denied.has(w.Key(), change) || found.isRefused(change) {
+		if !r.isDecided(change, r.acks.has(last.Seq, found.lag)) || r.denied.has(w.Key(), change) || found.isRefused(change) {
 			continue
 		}
 		if record, ok := plan.Baseline(w, change); ok {

@@ -26,15 +26,12 @@ type heldBed struct {
 	seq  uint64
 }
 
-func newHeldBed(t *testing.T, options Options) *heldBed { return newHeldBedOf(t, options, "auto") }
-
-// newHeldBedOf is one whose workload rolls on what the annotation says.
-func newHeldBedOf(t *testing.T, options Options, annotation string) *heldBed {
+func newHeldBed(t *testing.T, options Options) *heldBed {
 	t.Helper()
 	b := &heldBed{T: t, now: written, done: make(map[*events.Delivery]error)}
 	options.MaxRollouts, options.Now = 1, func() time.Time { return b.now }
 	pods := func(w *workload.Workload) { w.Progress.Pods = 1 }
-	b.held = workloadOf(t, annotation, wholeDB, pods)
+	b.held = workloadOf(t, "auto", wholeDB, pods)
 	busy := workloadOf(t, "auto", workload.Reference{Kind: events.KindConfigMap, Name: "app"}, named("busy", pods))
 	b.loop = loopOf(t, options, b.held, busy)
 	b.rollouts.following.rollouts[busy.Key()] = &rollout{}

@@ -35,7 +35,7 @@ func changeIn(digit byte, version string) events.Change {
 
 // tracedEvent is an event that was delivered, with the span of its processing.
 func tracedEvent(t *testing.T, options Options, change events.Change) *inFlightEvent {
-	return newInFlightEvents(options.Tracer, durable(options), nil, options.Now, newShare(options.Now, options.Logger)).begin(t.Context(), &events.Delivery{Change: change})
+	return newInFlightEvents(options.Tracer, durable(options), nil, options.Now).begin(t.Context(), &events.Delivery{Change: change})
 }
 
 func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {

@@ -33,15 +33,11 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
-// begun. One whose rollout was aborted waits for people, who may take for ever. A change that was postponed may be one that the workload does not
-// wait with because it waits with so many others.
-func unfinished(
-	gathering *debounce, following *following, begun func(workload.Key, events.Source) bool, postponed func(events.Source) bool,
-) func(workload.Key, events.Source) bool {
+// begun. One whose rollout was aborted waits for people, who may take for ever.
+func unfinished(gathering *debounce, following *following, begun func(workload.Key, events.Source) bool) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
-		pending := gathering.has(key, source) || postponed(source) && gathering.waitsWithOthers(key, source)
-		waits := gathering.gathers(key) || following.isAborted(key)
-		return pending && !waits || begun(key, source)
+		waits := gathering.gathers(key, source) || following.isAborted(key)
+		return gathering.has(key, source) && !waits || begun(key, source)
 	}
 }
 

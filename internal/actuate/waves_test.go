@@ -57,7 +57,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			v := newWaves(x, unfinished(b.gathering, b.following, begun(b.patcher, b.following), func(events.Source) bool { return false }))
+			v := newWaves(x, unfinished(b.gathering, b.following, begun(b.patcher, b.following)))
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}

@@ -19,7 +19,7 @@ type ConsumeOptions struct {
 	// StoresFrom names clusters whose watchers watch secret stores for this one. Consume accepts their KindOpenBao events,
 	// and no others of theirs. ConsumeOutcomes ignores it.
 	StoresFrom []string
-	// MaxAckPending limits the events that are in flight, or wait to be redelivered. Zero means 1024, and -1 no limit.
+	// MaxAckPending limits the events in flight. Zero means 1024.
 	MaxAckPending int
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A process that
 	// lives sends a heartbeat for each event three times as often. Zero means 30 seconds.
@@ -101,17 +101,6 @@ func (d *Delivery) parseChange(cluster string, storesFrom []string) error {
 		return err
 	}
 	return validateChange(d.subject, d.Change)
-}
-
-// maxPull is how many messages are asked for at once at most.
-const maxPull = 256
-
-// pullMessages returns how many messages are asked for at once.
-func (o ConsumeOptions) pullMessages() int {
-	if o.MaxAckPending < 0 {
-		return maxPull
-	}
-	return min(o.MaxAckPending, maxPull)
 }
 
 // consumerConfig returns the durable consumer of the options.

@@ -130,7 +130,7 @@ func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	messages, err := consumer.Messages(
-		jetstream.PullMaxMessages(c.opts.pullMessages()),
+		jetstream.PullMaxMessages(min(c.opts.MaxAckPending, 256)),
 		jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true),
 	)

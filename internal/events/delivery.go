@@ -70,7 +70,6 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	nil               acknowledged
 //	*RejectError      copied to StreamDeadLetters if it was on StreamChanges, and terminated: never redelivered
 //	context.Canceled  redelivered at once, to any consumer
-//	*PostponeError    redelivered after the time that it says
 //	ErrRedelivered    not answered: a later delivery of the event is
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
@@ -97,7 +96,7 @@ func (d *Delivery) Done(ctx context.Context, err error) {
 	case errors.Is(err, context.Canceled):
 		d.nak(ctx)
 	default:
-		d.nakLater(ctx, err)
+		d.nakLater(ctx)
 	}
 }
 
@@ -108,7 +107,7 @@ func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 		return
 	}
 	if !d.rejections.add(rejection{delivery: d, reject: reject}) {
-		d.nakLater(ctx, reject)
+		d.nakLater(ctx)
 	}
 }
 
@@ -131,16 +130,12 @@ func (d *Delivery) nak(ctx context.Context) {
 }
 
 // nakLater removes the heartbeat first: one after the nak would cancel its delay.
-func (d *Delivery) nakLater(ctx context.Context, err error) {
+func (d *Delivery) nakLater(ctx context.Context) {
 	if d.msg == nil {
 		return
 	}
-	delay := d.backoff(d.Deliveries)
-	if postpone, ok := errors.AsType[*PostponeError](err); ok {
-		delay = postpone.For
-	}
 	d.heartbeat.remove(d.msg)
-	d.logLost(ctx, "nak", d.msg.NakWithDelay(delay))
+	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
 }
 
 // logLost logs that the server did not receive the answer to the delivery.

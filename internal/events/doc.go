@@ -34,8 +34,7 @@
 //     never redelivered.
 //   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
 //     permission to declare streams.
-//   - Only in-flight events are held in memory, at most ConsumeOptions.MaxAckPending of them. Without that limit the handler postpones what it has no
-//     room for, with a [PostponeError].
+//   - Only in-flight events are held in memory, at most ConsumeOptions.MaxAckPending of them.
 //
 // # Permissions
 //

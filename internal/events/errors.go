@@ -3,7 +3,6 @@ package events
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -88,15 +87,6 @@ func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *RejectError) Unwrap() error { return e.Err }
-
-// PostponeError means that a handler has no room for an event at present.
-type PostponeError struct {
-	// For is how long the stream keeps the event before it delivers it again.
-	For time.Duration
-}
-
-// Error says for how long.
-func (e *PostponeError) Error() string { return "postponed for " + e.For.String() }
 
 func rejectf(reason, format string, args ...any) error {
 	return &RejectError{Reason: reason, Err: fmt.Errorf(format, args...)}

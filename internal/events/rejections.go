@@ -70,7 +70,7 @@ func (r *rejections) finish(ctx context.Context, rejected rejection) {
 	defer cancel()
 	if err := r.publish(bounded, d, rejected.reject); err != nil {
 		d.logger.WarnContext(ctx, "dead letter not published, event will be redelivered", d.attrs("err", err)...)
-		d.nakLater(ctx, rejected.reject)
+		d.nakLater(ctx)
 		return
 	}
 	d.terminate(ctx, rejected.reject)
