@@ -25,8 +25,8 @@ import (
 )
 
 // elsewhere lists the API groups of programs that the test bed does not have. tests/monitoring checks those of the Prometheus
-// operator.
-var elsewhere = map[string]bool{"monitoring.coreos.com": true, "notification.toolkit.fluxcd.io": true}
+// operator, and TestCertManagerIssuesAndRenewsTheCertificateOfNATS those of cert-manager.
+var elsewhere = map[string]bool{"cert-manager.io": true, "monitoring.coreos.com": true, "notification.toolkit.fluxcd.io": true}
 
 // A namespace that enforces "restricted" refuses pods, and only warns of what makes them: so what would be made is asked for too.
 func TestEverythingInDeployIsAdmittedAsRestricted(t *testing.T) {
