@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"os"
@@ -12,12 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // keysRig runs `watcher keys` as the job does, with the permissions of deploy/keys alone.
@@ -42,6 +45,32 @@ func newKeysRig(t *testing.T) *keysRig {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// confine applies the admission policy for the account of this rig.
+func (r *keysRig) confine() {
+	r.Helper()
+	policy, err := os.ReadFile("../deploy/admission/keys.yaml")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(policy), programs.SystemNamespace, r.namespace))); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		policies, ctx := kubernetes.NewForConfigOrDie(plane.Config()).AdmissionregistrationV1(), context.WithoutCancel(r.Context())
+		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, r.namespace+"-keys", metav1.DeleteOptions{}); err != nil {
+			r.Error(err)
+		}
+		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, r.namespace+"-keys", metav1.DeleteOptions{}); err != nil {
+			r.Error(err)
+		}
+	})
+}
+
+// refused reports whether an error is a refusal of the policy.
+func (r *keysRig) refused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+r.namespace+"-keys'")
 }
 
 // run runs the command and returns its output, and how it ended.
@@ -163,6 +192,99 @@ func TestAJobOfTheKeysRepairsOnlyWhatIsItsOwn(t *testing.T) {
 	}
 	if !cmp.Equal(r.get(theirs.Name).Data, theirs.Data) {
 		t.Error("a certificate of somebody else was changed")
+	}
+}
+
+// While a name that the job may read is free, its token could have the API server put the token of another account there.
+func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	r := newKeysRig(t)
+	kube := kubernetes.NewForConfigOrDie(plane.Config())
+	watcher := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-watcher"}}
+	if _, err := kube.CoreV1().ServiceAccounts(r.namespace).Create(t.Context(), watcher, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets(r.namespace)
+	attack := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "keyturn-nats-tls", Annotations: map[string]string{corev1.ServiceAccountNameKey: watcher.Name}},
+		Type:       corev1.SecretTypeServiceAccountToken,
+	}
+	if _, err := secrets.Create(t.Context(), attack, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("without the policy: got %v, want that it is created", err)
+	}
+	testkit.Await(t, "without the policy the job reads the token of another account", func(ctx context.Context) bool {
+		filled, err := secrets.Get(ctx, attack.Name, metav1.GetOptions{})
+		return err == nil && len(filled.Data[corev1.ServiceAccountTokenKey]) > 0
+	})
+	if err := r.secrets.Delete(t.Context(), attack.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	r.confine()
+	testkit.Await(t, "the policy refuses it", func(ctx context.Context) bool {
+		_, err := secrets.Create(ctx, attack, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return r.refused(err)
+	})
+	for _, kind := range []corev1.SecretType{corev1.SecretTypeServiceAccountToken, corev1.SecretTypeBootstrapToken, "example.org/other"} {
+		attack.Type = kind
+		for _, name := range []string{"keyturn-nats-ca", "keyturn-nats-tls", "other"} {
+			attack.Name = name
+			if _, err := secrets.Create(t.Context(), attack, metav1.CreateOptions{}); !r.refused(err) {
+				t.Errorf("a Secret %s of the type %s: got %v, want that the policy refuses it", name, kind, err)
+			}
+		}
+	}
+	if output, err := r.run("confined"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	r.trusted()
+	cut := r.get("keyturn-nats-tls")
+	cut.Data["ca.crt"] = nil
+	if _, err := r.secrets.Update(t.Context(), cut, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := r.run("repair"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	r.trusted()
+}
+
+// A right that somebody has added does not extend what the job may change.
+func TestTheJobOfTheKeysChangesNoOtherSecret(t *testing.T) {
+	t.Parallel()
+	r := newKeysRig(t)
+	if output, err := r.run("install"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	roles := kubernetes.NewForConfigOrDie(plane.Config()).RbacV1().Roles(r.namespace)
+	role, err := roles.Get(t.Context(), "keyturn-keys", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update"}})
+	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets(r.namespace)
+	update := func(ctx context.Context, name string) error {
+		_, err := secrets.Update(ctx, r.get(name), metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	testkit.Await(t, "without the policy it may", func(ctx context.Context) bool { return update(ctx, "keyturn-fingerprint-key") == nil })
+	r.confine()
+	testkit.Await(t, "the policy refuses it", func(ctx context.Context) bool { return r.refused(update(ctx, "keyturn-fingerprint-key")) })
+	for _, name := range []string{"keyturn-nats-ca", "keyturn-nats-tls"} {
+		if err := update(t.Context(), name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

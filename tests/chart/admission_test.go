@@ -10,13 +10,25 @@ import (
 // ownNamespace is how the policy names the namespace of the account.
 const ownNamespace = "request.userInfo.username.split(':')[2]"
 
-func TestTheChartHasACopyOfTheAdmissionPolicy(t *testing.T) {
-	want, err := os.ReadFile("../../deploy/admission/actuator.yaml")
-	if err != nil {
-		t.Fatal(err)
+func TestTheChartHasCopiesOfTheAdmissionPolicies(t *testing.T) {
+	for file, of := range map[string]string{"admission.yaml": "actuator.yaml", "admission-keys.yaml": "keys.yaml"} {
+		want, err := os.ReadFile("../../deploy/admission/" + of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(folder + "/files/" + file); err != nil || string(got) != string(want) {
+			t.Errorf("got %v, want that files/%s is deploy/admission/%s", err, file, of)
+		}
 	}
-	if got, err := os.ReadFile(folder + "/files/admission.yaml"); err != nil || string(got) != string(want) {
-		t.Errorf("got %v, want that files/admission.yaml is deploy/admission/actuator.yaml", err)
+}
+
+func TestWithoutTheJobOfTheKeysNoPolicyIsForIt(t *testing.T) {
+	const policy = "ValidatingAdmissionPolicy <nil>/keyturn-system-keys"
+	if rendered(t, "{}")[policy] == nil {
+		t.Error("there is none by default")
+	}
+	if rendered(t, "{keys: {create: false}, nats: {certificate: existing}}")[policy] != nil {
+		t.Error("there is one without the job")
 	}
 }
 

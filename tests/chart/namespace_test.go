@@ -25,7 +25,7 @@ configMapGenerator:
 `
 
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
-func TestAnOverlayWithAnotherNamespaceConfinesItsActuator(t *testing.T) {
+func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 	for _, base := range []string{"base", "namespaced"} {
 		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy"} {
 			t.Run(strings.TrimSpace(base+" "+component), func(t *testing.T) {
@@ -54,20 +54,24 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsActuator(t *testing.T) {
 					t.Fatal(err)
 				}
 				all := objects(t, string(out))
-				policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-actuator"]
-				if policy == nil { // Of a kustomize that does not know that it is in no namespace. The API server does.
-					policy = all["ValidatingAdmissionPolicy tools/keyturn-system-actuator"]
-				}
-				account := fmt.Sprint(policy.at("spec", "matchConditions"))
-				confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-actuator'")
-				if want := component != "without-admission-policy"; confined != want {
-					t.Errorf("the policy is for %s, want that of the overlay: %v", account, want)
+				rest := string(out)
+				for _, name := range []string{"actuator", "keys"} {
+					policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-"+name]
+					if policy == nil { // Of a kustomize that does not know that it is in no namespace. The API server does.
+						policy = all["ValidatingAdmissionPolicy tools/keyturn-system-"+name]
+					}
+					account := fmt.Sprint(policy.at("spec", "matchConditions"))
+					confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-"+name+"'")
+					if want := component != "without-admission-policy"; confined != want {
+						t.Errorf("the policy is for %s, want that of the overlay: %v", account, want)
+					}
+					// The policy, which is in no namespace, keeps its name.
+					rest = strings.ReplaceAll(rest, "keyturn-system-"+name, "")
 				}
 				if lease := all["ConfigMap tools/keyturn"].at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "tools" {
 					t.Errorf("namespace of the Lease: got %v", lease)
 				}
-				// The policy, which is in no namespace, keeps its name.
-				if rest := strings.ReplaceAll(string(out), "keyturn-system-actuator", ""); strings.Contains(rest, systemNamespace) {
+				if strings.Contains(rest, systemNamespace) {
 					t.Errorf("%s is named in\n%s", systemNamespace, rest)
 				}
 			})
