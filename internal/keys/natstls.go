@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -59,8 +60,7 @@ func (o Options) renewNATSTLS(ctx context.Context) error {
 			return fmt.Errorf("secret %s is damaged, delete it and run this again: %w", natsTLSSecret, err)
 		}
 		if !ours {
-			o.Logger.InfoContext(ctx, "certificate is not signed by the ca of this command, left unchanged and not renewed",
-				"secret", natsTLSSecret, "ca", natsCASecret)
+			o.reportTheirs(ctx, server.Data)
 			return nil
 		}
 	}
@@ -68,6 +68,20 @@ func (o Options) renewNATSTLS(ctx context.Context) error {
 		return err
 	}
 	return o.renewCertificate(ctx, ca, server, leaf)
+}
+
+// reportTheirs logs that the certificate in the data of the Secret of the server is somebody else's: as an error if nobody seems to renew it.
+func (o Options) reportTheirs(ctx context.Context, data map[string][]byte) {
+	level, attributes := slog.LevelWarn, []any{"secret", natsTLSSecret, "ca", natsCASecret}
+	if chain, err := certificates(data[certificateFile]); err != nil {
+		level, attributes = slog.LevelError, append(attributes, "err", err)
+	} else {
+		attributes = append(attributes, "until", chain[0].NotAfter)
+		if isHalfOver(chain[0], o.Now()) {
+			level = slog.LevelError
+		}
+	}
+	o.Logger.Log(ctx, level, "certificate is not signed by the ca of this command, left unchanged and not renewed", attributes...)
 }
 
 // parseCertificate reads the data of the Secret of the server, and reports whether the CA signed the certificate in it. No CA signed none. An

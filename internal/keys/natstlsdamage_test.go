@@ -41,6 +41,31 @@ func TestACertificateOfSomebodyElseIsNeverTouched(t *testing.T) {
 	}
 }
 
+// Whoever comes from cert-manager, or from a certificate of their own, has nobody left who renews it.
+func TestACertificateOfSomebodyElseIsReportedWithItsEnd(t *testing.T) {
+	theirs := newInstallation(t).secrets[natsTLSSecret]
+	for _, tt := range []struct {
+		name, level, says string
+		theirs            map[string]string
+		at                time.Time
+	}{
+		{"a new one", "level=WARN", "until=" + natsTLSEnd(installed).Format(time.DateOnly), theirs, day(1)},
+		{"one of which less than half is left", "level=ERROR", "until=" + natsTLSEnd(installed).Format(time.DateOnly), theirs, day(600)},
+		{"one that has ended", "level=ERROR", "until=" + natsTLSEnd(installed).Format(time.DateOnly), theirs, day(3000)},
+		{"none that can be read", "level=ERROR", "err=", map[string]string{}, day(1)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newInstallation(t)
+			delete(n.secrets, natsCASecret)
+			n.set(natsTLSSecret, tt.theirs)
+			log, err := n.makeTLS(t, tt.at)
+			if err != nil || !strings.Contains(log, tt.level) || !strings.Contains(log, tt.says) {
+				t.Errorf("got %v and the log\n%s\nwant %s and %s", err, log, tt.level, tt.says)
+			}
+		})
+	}
+}
+
 func TestADamagedSecretIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	other := newInstallation(t)
 	damage := func(secret, file string, change func(content string) string) func(n *namespace) {

@@ -21,12 +21,17 @@ const (
 // String returns the reason, for the log.
 func (r renewal) String() string { return string(r) }
 
+// isHalfOver reports whether less than half of the time of a certificate is left.
+func isHalfOver(leaf *x509.Certificate, now time.Time) bool {
+	return leaf.NotAfter.Sub(now) < leaf.NotAfter.Sub(leaf.NotBefore)/2
+}
+
 // certificateDue returns why a certificate must be renewed.
 func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renewal {
-	switch half := leaf.NotAfter.Sub(leaf.NotBefore) / 2; {
+	switch {
 	case now.Before(leaf.NotBefore):
 		return notYetValid
-	case leaf.NotAfter.Sub(now) < half:
+	case isHalfOver(leaf, now):
 		return halfOver
 	}
 	for _, name := range names {
