@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -25,8 +24,9 @@ type StreamGuard struct {
 // sayAgain is after how long a fault that stays is logged again.
 const sayAgain = time.Hour
 
-// remedy is what to do about a field that a server does not take back.
-const remedy = "back up the stream and delete it, then restart the actuator, which declares it again, and the watcher, which fills it"
+// remedy is what to do about a field that a server does not take back. No user of the embedded NATS may delete a stream.
+const remedy = "while the watcher runs, scale the actuator to 0, delete the claims of its volumes and scale it up again: " +
+	"see A stream cannot be repaired in docs/operations.md"
 
 // NewStreamGuard returns a guard of the streams of a cluster. Declared are those that it keeps as they are given, in every field. Without any it
 // only warns of what is not as the programs of the cluster require: they have no permission to change the streams of an operator. A nil logger
@@ -41,13 +41,13 @@ func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream
 // Run compares after each interval, until ctx is done.
 func (g *StreamGuard) Run(ctx context.Context, interval time.Duration) {
 	_ = wait.PollUntilContextCancel(ctx, interval, false, func(ctx context.Context) (bool, error) {
-		g.compare(ctx)
+		g.Compare(ctx)
 		return false, nil
 	})
 }
 
-// compare compares all streams once.
-func (g *StreamGuard) compare(ctx context.Context) {
+// Compare compares all streams once, repairs what it can and logs what it finds. It must not be called while Run runs.
+func (g *StreamGuard) Compare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, guardInterval)
 	defer cancel()
 	if len(g.declared) == 0 {
@@ -70,26 +70,15 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 		return err
 	}
 	have := stream.CachedInfo().Config
-	want = keepTTL(have, want)
-	wrong := streamDifferences(have, want)
-	if len(wrong) == 0 {
-		return nil
-	}
-	if isShrunk(have.MaxBytes, want.MaxBytes) {
-		want.MaxBytes = have.MaxBytes
-	}
-	stream, err = g.js.UpdateStream(ctx, want)
-	if _, refused := errors.AsType[*jetstream.APIError](err); refused {
-		stream, err = g.js.UpdateStream(ctx, irrevocable(have, want))
+	want, now, err := repair(ctx, g.js, have, want)
+	if err != nil {
+		return err
 	}
 	left := make(map[string]bool)
-	if err == nil {
-		have = stream.CachedInfo().Config
-	}
-	for _, difference := range streamDifferences(have, want) {
+	for _, difference := range streamDifferences(now, want) {
 		left[difference.field] = true
 	}
-	for _, d := range wrong {
+	for _, d := range streamDifferences(have, want) {
 		about := []any{"stream", want.Name, "field", d.field, "found", d.found, "required", d.required}
 		switch {
 		case !left[d.field]:
@@ -98,7 +87,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 			g.logger.ErrorContext(ctx, "stream is not as required, and cannot be repaired", append(about, "remedy", remedy)...)
 		}
 	}
-	return err
+	return nil
 }
 
 // isNew reports whether something was not logged within the last hour, and notes that it is logged now.

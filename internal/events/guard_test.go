@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// guardOf returns a guard that compares only when a test calls compare, and its log.
+// guardOf returns a guard that compares only when a test calls Compare, and its log.
 func guardOf(s *testServer, declared []jetstream.StreamConfig) (*StreamGuard, *logBuffer) {
 	var log logBuffer
 	return NewStreamGuard(s.jetstream(), testCluster, declared, log.logger()), &log
@@ -58,7 +59,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 				t.Fatal(err)
 			}
 			guard, log := guardOf(s, Declared(1))
-			guard.compare(t.Context())
+			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), want.Name)
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +73,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 		})
 	}
 	guard, log := guardOf(s, Declared(1))
-	guard.compare(t.Context())
+	guard.Compare(t.Context())
 	if log.String() != "" {
 		t.Errorf("it finds something in streams that are as required:\n%s", log.String())
 	}
@@ -81,19 +82,21 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 // TestWhatAServerDoesNotTakeBackIsSaid sets what cannot be repaired beside what can.
 func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 	tests := []struct {
-		field string
-		alter func(*jetstream.StreamConfig)
+		field  string
+		stream int
+		alter  func(*jetstream.StreamConfig)
 	}{
-		{"deny_delete", func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
-		{"deny_purge", func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
-		{"allow_msg_schedules", func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
-		{"sealed", func(c *jetstream.StreamConfig) { c.Sealed = true }},
+		{"deny_delete", 0, func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
+		{"deny_purge", 0, func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
+		{"allow_msg_schedules", 0, func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
+		{"sealed", 0, func(c *jetstream.StreamConfig) { c.Sealed = true }},
+		{"allow_msg_ttl", 2, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.field, func(t *testing.T) {
 			s := startServer(t)
 			js := s.jetstream()
-			altered := Declared(1)[0]
+			altered := Declared(1)[tt.stream]
 			tt.alter(&altered)
 			altered.MaxMsgs = 1
 			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
@@ -102,13 +105,13 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 			guard, log := guardOf(s, Declared(1))
 			now := time.Now()
 			guard.now = func() time.Time { return now }
-			guard.compare(t.Context())
-			guard.compare(t.Context())
-			said := `msg="stream is not as required, and cannot be repaired" stream=CHANGES field=` + tt.field
+			guard.Compare(t.Context())
+			guard.Compare(t.Context())
+			said := `msg="stream is not as required, and cannot be repaired" stream=` + altered.Name + ` field=` + tt.field
 			if got := strings.Count(log.String(), said); got != 1 || !strings.Contains(log.String(), "remedy=") {
 				t.Errorf("it is said %d times, want once:\n%s", got, log.String())
 			}
-			stream, err := js.Stream(t.Context(), StreamChanges)
+			stream, err := js.Stream(t.Context(), altered.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +119,7 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 				t.Errorf("max_msgs is %d: what can be repaired is not", got)
 			}
 			now = now.Add(sayAgain)
-			guard.compare(t.Context())
+			guard.Compare(t.Context())
 			if got := strings.Count(log.String(), said); got != 2 {
 				t.Errorf("after an hour it was said %d times, want twice:\n%s", got, log.String())
 			}
@@ -124,16 +127,46 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsSmallForItsServerStays(t *testing.T) {
-	want := Declared(1)[1]
-	have := want
-	have.MaxBytes = want.MaxBytes / smaller
-	if got := streamDifferences(have, want); len(got) > 0 {
-		t.Errorf("got %v: declare makes it so", got)
+// A size that declare chooses on a small server is as wrong as any other where there is room.
+func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
+	tests := []struct {
+		name, limit string
+		have, want  int64
+	}{
+		{"a sixty-fourth, with room for all", "1GB", historyBytes / smaller / smaller, historyBytes},
+		{"an eighth, with room for all", "1GB", historyBytes / smaller, historyBytes},
+		{"a sixty-fourth, with room for an eighth", "100MB", historyBytes / smaller / smaller, historyBytes / smaller},
+		{"a few bytes, with room for an eighth", "100MB", 1024, historyBytes / smaller},
 	}
-	have.MaxBytes--
-	if got := streamDifferences(have, want); len(got) != 1 || got[0].field != "max_bytes" {
-		t.Errorf("got %v, want max_bytes", got)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := startSmall(t, t.TempDir(), tt.limit)
+			js := s.jetstream()
+			altered := Declared(1)
+			altered[1].MaxBytes, altered[2].MaxBytes = tt.have, leastBytes
+			for _, config := range altered {
+				if _, err := js.CreateStream(t.Context(), config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			guard, log := guardOf(s, Declared(1)[1:2])
+			guard.Compare(t.Context())
+			stream, err := js.Stream(t.Context(), StreamHistory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stream.CachedInfo().Config.MaxBytes; got != tt.want {
+				t.Errorf("max_bytes is %d, want %d", got, tt.want)
+			}
+			said := fmt.Sprintf("stream=HISTORY field=max_bytes found=%d required=%d\n", tt.have, tt.want)
+			if got := log.String(); strings.Count(got, said) != 1 {
+				t.Errorf("got:\n%s\nwant once: %s", got, said)
+			}
+			guard.Compare(t.Context())
+			if got := log.String(); strings.Count(got, "\n") != 1 {
+				t.Errorf("it logs what is as large as it can be:\n%s", got)
+			}
+		})
 	}
 }
 
@@ -145,7 +178,7 @@ func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	guard, log := guardOf(s, Declared(1, sources...))
-	guard.compare(t.Context())
+	guard.Compare(t.Context())
 	if log.String() != "" {
 		t.Errorf("got:\n%s", log.String())
 	}
@@ -161,7 +194,7 @@ func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	guard, log := guardOf(s, nil)
-	guard.compare(t.Context())
+	guard.Compare(t.Context())
 	if got := log.String(); !strings.Contains(got, "HISTORY: max_msgs_per_subject is 1, want -1") || strings.Contains(got, "max_age") {
 		t.Errorf("got:\n%s", got)
 	}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,37 +86,69 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 	return streams
 }
 
-// declare creates or updates a stream. A single server that is too small for what the stream reserves gets a smaller stream, which forgets
-// sooner.
-func declare(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
-	if stream, err := js.Stream(ctx, config.Name); err == nil {
-		config = keepTTL(stream.CachedInfo().Config, config)
+// declare creates or updates a stream. What a server does not take back stays, so that the program starts; its StreamGuard says so.
+func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	stream, err := js.Stream(ctx, want.Name)
+	if err != nil {
+		return create(ctx, js, want)
 	}
-	for {
-		_, err := js.CreateOrUpdateStream(ctx, config)
-		if err == nil || isStorage(err) && exists(ctx, js, config.Name) {
-			return nil
-		}
-		if !isStorage(err) || config.Replicas > 1 || config.MaxBytes/smaller < leastBytes {
-			return err
-		}
-		config.MaxBytes /= smaller
+	if _, _, err = repair(ctx, js, stream.CachedInfo().Config, want); isStorage(err) {
+		return nil // it exists; Open verifies it
 	}
+	return err
+}
+
+// create creates a stream, of the largest size that the server has room for.
+func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	var err error
+	for _, want.MaxBytes = range sizes(want) {
+		if _, err = js.CreateOrUpdateStream(ctx, want); !isStorage(err) {
+			break
+		}
+	}
+	return err
+}
+
+// repair makes a stream as it is wanted, in every field that the server lets change. It returns what it wanted in the end, which is smaller on a
+// server without room, and what the stream is now. A server that is short of storage refuses any update of a stream, also one that changes nothing:
+// that makes no stream smaller than it is.
+func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.StreamConfig) (wanted, now jetstream.StreamConfig, err error) {
+	want, now = keepTTL(have, want), have
+	for _, want.MaxBytes = range sizes(want) {
+		if len(streamDifferences(have, want)) == 0 {
+			return want, have, nil
+		}
+		var stream jetstream.Stream
+		stream, err = js.UpdateStream(ctx, want)
+		if _, refused := errors.AsType[*jetstream.APIError](err); refused && !isStorage(err) {
+			stream, err = js.UpdateStream(ctx, irrevocable(have, want))
+		}
+		if err == nil {
+			now = stream.CachedInfo().Config
+		}
+		if !isStorage(err) || have.MaxBytes >= want.MaxBytes {
+			break
+		}
+	}
+	return want, now, err
+}
+
+// sizes returns the sizes of a stream that are tried in turn. A single server that is too small for what the stream reserves gets a smaller
+// stream, which forgets sooner.
+func sizes(want jetstream.StreamConfig) []int64 {
+	list := []int64{want.MaxBytes}
+	for size := want.MaxBytes / smaller; want.Replicas <= 1 && size >= leastBytes; size /= smaller {
+		list = append(list, size)
+	}
+	return list
 }
 
 // keepTTL returns what is wanted of a stream, without message TTLs if it is StreamHistory and has none yet. A server does not turn them off
 // again, so the version that declared it would not start any more after a rollback. Without them only less is kept of what is beyond the share of a
-// namespace.
+// namespace. Nobody gains by it: whoever may update the stream can only turn on what is wanted anyway.
 func keepTTL(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	if want.Name == StreamHistory {
 		want.AllowMsgTTL = have.AllowMsgTTL
 	}
 	return want
-}
-
-// exists reports whether there is such a stream. A server that is short of storage refuses any update of it, also one that changes
-// nothing; Open verifies it then.
-func exists(ctx context.Context, js jetstream.JetStream, name string) bool {
-	_, err := js.Stream(ctx, name)
-	return err == nil
 }

@@ -20,9 +20,6 @@ type streamDifference struct {
 // knows.
 func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 	have, want = normalized(have), normalized(want)
-	if isShrunk(have.MaxBytes, want.MaxBytes) {
-		have.MaxBytes = want.MaxBytes
-	}
 	var list []streamDifference
 	found, required := reflect.ValueOf(have), reflect.ValueOf(want)
 	for i := range found.NumField() {
@@ -58,22 +55,12 @@ func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	return config
 }
 
-// isShrunk reports whether declare has made the stream smaller, for a server without room for all of it.
-func isShrunk(have, want int64) bool {
-	for size := want; size/smaller >= leastBytes; {
-		size /= smaller
-		if have == size {
-			return true
-		}
-	}
-	return false
-}
-
 // irrevocable returns what is wanted, but for what a server does not take back once it is set.
 func irrevocable(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	want.Storage, want.Retention, want.FirstSeq, want.PersistMode = have.Storage, have.Retention, have.FirstSeq, have.PersistMode
 	want.Sealed, want.DenyDelete, want.DenyPurge = have.Sealed, have.DenyDelete, have.DenyPurge
 	want.AllowMsgSchedules, want.AllowMsgCounter = have.AllowMsgSchedules, have.AllowMsgCounter
+	want.AllowMsgTTL = want.AllowMsgTTL || have.AllowMsgTTL
 	want.AllowRollup = have.AllowRollup && have.AllowMsgSchedules // which need it
 	return want
 }

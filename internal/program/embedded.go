@@ -96,6 +96,9 @@ func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *na
 		return fmt.Errorf("opening jetstream: %w", err)
 	}
 	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
+	if len(declared) > 0 {
+		guard.Compare(ctx) // says what could not be declared, before the programs refuse it
+	}
 	background(ctx, r, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
 	return nil
 }

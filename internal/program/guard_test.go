@@ -111,3 +111,34 @@ func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
 		return strings.Contains(log.String(), "HISTORY: max_msgs_per_subject is 1, want -1")
 	}, log.String)
 }
+
+// An earlier run's streams are altered as somebody with the actuator's NATS user can.
+func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testing.T) {
+	a := NewActuator("test")
+	a.Embed, a.Embedded.StoreDir, a.Embedded.Replicas = true, t.TempDir(), 1
+	server, err := embedded.Start(embedded.Options{StoreDir: a.Embedded.StoreDir}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	operator, err := nats.Connect("", server.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	js := jetstreamOf(t, operator)
+	altered := events.Declared(1)[2]
+	altered.AllowMsgTTL = true
+	if err = events.Declare(t.Context(), js, 1); err == nil {
+		_, err = js.UpdateStream(t.Context(), altered)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator.Close()
+	server.Shutdown()
+	var log testkit.Log
+	connected(t, a, &log)
+	if got := log.String(); !strings.Contains(got, "allow_msg_ttl") || !strings.Contains(got, "delete the claims of its volumes") {
+		t.Errorf("the log does not say what is wrong, and what to do:\n%s", got)
+	}
+}
