@@ -87,10 +87,30 @@ func TestALeafNodeIsAnEmbeddedNATS(t *testing.T) {
 }
 
 func TestACertificateIsForAnEmbeddedNATS(t *testing.T) {
-	for _, maker := range []string{"cert-manager", "existing"} {
-		out, err := template(t, "nats: {url: nats://a:4222, certificate: "+maker+"}")
+	for _, values := range []string{
+		"nats: {url: nats://a:4222, certificate: cert-manager}", "nats: {url: nats://a:4222, certificate: existing}",
+		"{keys: {create: false}, nats: {url: nats://a:4222, certificate: cert-manager}}",
+		"{keys: {create: false}, nats: {url: nats://a:4222, certificate: existing}}",
+	} {
+		out, err := template(t, values)
 		if want := "nats.certificate: is for the NATS that the actuator embeds, want nats.url empty\n"; err == nil || !strings.Contains(out, want) {
-			t.Errorf("got %v, want %q in\n%s", err, want, out)
+			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+		}
+	}
+}
+
+// The pods would wait for a Secret that nobody makes.
+func TestWithoutTheJobACertificateIsOfSomebodyElse(t *testing.T) {
+	out, err := template(t, "keys: {create: false}")
+	if want := "nats.certificate: is of the job that keys.create: false leaves out, want existing"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v, want %q in\n%s", err, want, out)
+	}
+	for _, values := range []string{
+		"{keys: {create: false}, nats: {certificate: existing}}", "{keys: {create: false}, nats: {certificate: cert-manager}}",
+		"{keys: {create: false}, nats: {url: nats://a:4222}}",
+	} {
+		if out, err := template(t, values); err != nil {
+			t.Errorf("with %s: %v\n%s", values, err, out)
 		}
 	}
 }
