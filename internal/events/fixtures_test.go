@@ -46,6 +46,14 @@ func outcome() Outcome {
 	}
 }
 
+// configuredOutcome is about a workload of a kind that comes from configuration.
+func configuredOutcome() Outcome {
+	o := outcome()
+	o.Verb = VerbCompleted
+	o.Workload.Kind, o.Workload.APIVersion, o.Workload.Resource = "prometheus", "monitoring.coreos.com/v1", "prometheuses"
+	return o
+}
+
 // storePath names a secret in a store, with every kind of character that needs escaping.
 var storePath = StorePath{Store: "bao", Namespace: "team-a/eu", Mount: "kv/prod", Path: "shop/db.v2 50%"}
 

@@ -39,11 +39,18 @@ func TestGoldenWireFormat(t *testing.T) {
 	for _, o := range allOutcomes() {
 		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
 	}
+	of := configuredOutcome()
+	compareWireAs(t, "rollout.completed.configured", mustEvent(t, of.Event), OutcomeSubject(of.Cluster, of.Workload))
 	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
 	compareWire(t, mustEvent(t, watched().event), watched().subject())
 }
 
 func compareWire(t *testing.T, e event.Event, subject string) {
+	t.Helper()
+	compareWireAs(t, strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1"), e, subject)
+}
+
+func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 	t.Helper()
 	msg, err := ToMsg(e, subject)
 	if err != nil {
@@ -55,5 +62,5 @@ func compareWire(t *testing.T, e event.Event, subject string) {
 		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
 	}
 	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
-	testkit.Golden(t, "testdata/"+strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1")+".golden", []byte(wire.String()))
+	testkit.Golden(t, "testdata/"+name+".golden", []byte(wire.String()))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func TestOutcomeSurvivesTheWire(t *testing.T) {
-	for _, want := range allOutcomes() {
-		t.Run(string(want.Verb), func(t *testing.T) {
+	for _, want := range append(allOutcomes(), configuredOutcome()) {
+		t.Run(string(want.Verb)+" "+want.Workload.Kind, func(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
 			got, err := ParseOutcome(e)
 			if err != nil {
@@ -34,6 +34,11 @@ func TestOutcomeIsNotPublishedWhen(t *testing.T) {
 		{"the cluster is missing", func(o *Outcome) { o.Cluster = "" }},
 		{"the verb is of changes", func(o *Outcome) { o.Verb = VerbChanged }},
 		{"the kind of the workload is not known", func(o *Outcome) { o.Workload.Kind = "pod" }},
+		{"the place of a configured kind is missing", func(o *Outcome) { o.Workload.Kind = "widget" }},
+		{"the place of a configured kind leaves the API", func(o *Outcome) {
+			o.Workload.Kind, o.Workload.APIVersion, o.Workload.Resource = "widget", "../../api/v1", "secrets"
+		}},
+		{"a known kind names a place", func(o *Outcome) { o.Workload.APIVersion, o.Workload.Resource = "example.org/v1", "widgets" }},
 		{"the name of the workload is missing", func(o *Outcome) { o.Workload.Name = "" }},
 		{"the uid of the workload is missing", func(o *Outcome) { o.Workload.UID = "" }},
 		{"the resourceVersion is not a number", func(o *Outcome) { o.ResourceVersion = "x" }},
@@ -51,7 +56,7 @@ func TestOutcomeIsNotPublishedWhen(t *testing.T) {
 }
 
 func FuzzParseOutcome(f *testing.F) {
-	for _, o := range allOutcomes() {
+	for _, o := range append(allOutcomes(), configuredOutcome()) {
 		e := mustEvent(f, o.Event)
 		f.Add(e.Type(), e.ID(), e.Subject(), o.Workload.Kind, o.Workload.Name, o.Workload.UID, o.Cause, e.Data())
 	}

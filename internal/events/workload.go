@@ -1,15 +1,25 @@
 package events
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Workload names an object that a change affects: one whose pods are rolled, or an ExternalSecret that is synced.
 type Workload struct {
-	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob", "job", "rollout", "externalsecret".
+	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob", "job", "rollout", "externalsecret", or the name of a kind
+	// that comes from configuration.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
+	// APIVersion and Resource are those of a kind that comes from configuration, which readers do not know: "monitoring.coreos.com/v1" and the
+	// plural "prometheuses". Empty for the kinds above.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Resource   string `json:"resource,omitempty"`
 }
 
-// workloadPaths has the path of each kind of workload in the Kubernetes API.
+// workloadPaths has the path of each kind of workload in the Kubernetes API that does not come from configuration.
 var workloadPaths = map[string]struct{ group, plural string }{
 	"deployment":     {"apps/v1", "deployments"},
 	"statefulset":    {"apps/v1", "statefulsets"},
@@ -24,11 +34,34 @@ var workloadPaths = map[string]struct{ group, plural string }{
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 // selfLink returns the "subject" attribute of the workload's outcomes: its path in the Kubernetes API, as
-// `kubectl get --raw` takes it. It is empty for an unknown kind.
+// `kubectl get --raw` takes it. It is empty for a workload whose kind is not known and that does not say where it is.
 func (w Workload) selfLink() string {
 	path, known := workloadPaths[w.Kind]
-	if !known {
+	switch named := w.APIVersion != "" || w.Resource != ""; {
+	case known == named:
 		return ""
+	case named && ValidateWorkloadKind(w.Kind, w.APIVersion, w.Resource) != nil:
+		return ""
+	case named:
+		path.group, path.plural = w.APIVersion, w.Resource
 	}
 	return "/apis/" + path.group + "/namespaces/" + w.Namespace + "/" + path.plural + "/" + w.Name
+}
+
+// ValidateWorkloadKind checks what a kind of workloads that comes from configuration is called in outcomes and their subjects. The error names
+// the field of Workload first, in lower case as in JSON.
+func ValidateWorkloadKind(kind, apiVersion, resource string) error {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	_, known := workloadPaths[kind]
+	switch {
+	case known:
+		return fmt.Errorf("kind: %q is another kind of workload, want a name of its own", kind)
+	case !isWord(kind):
+		return fmt.Errorf("kind: %q, want 1 to %d lower-case letters and digits", kind, maxLabel)
+	case !isSubdomain(group) || !strings.Contains(group, ".") || !isWord(version):
+		return fmt.Errorf("apiVersion: %q, want the group and the version of a custom resource, such as example.org/v1", apiVersion)
+	case !isWord(resource):
+		return fmt.Errorf("resource: %q, want the plural in the API, such as widgets", resource)
+	}
+	return nil
 }

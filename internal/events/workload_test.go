@@ -20,3 +20,30 @@ func TestSelfLinks(t *testing.T) {
 		}
 	}
 }
+
+func TestAWorkloadOfAConfiguredKindSaysWhereItIs(t *testing.T) {
+	tests := []struct {
+		name, kind, apiVersion, resource string
+		want                             string
+	}{
+		{
+			"a custom resource", "prometheus", "monitoring.coreos.com/v1", "prometheuses",
+			"/apis/monitoring.coreos.com/v1/namespaces/shop/prometheuses/web",
+		},
+		{"a kind that readers know", "deployment", "example.org/v1", "deployments", ""},
+		{"a kind that is no word", "my-kind", "example.org/v1", "widgets", ""},
+		{"no resource", "widget", "example.org/v1", "", ""},
+		{"no version", "widget", "example.org", "widgets", ""},
+		{"a group of Kubernetes without a domain", "widget", "apps/v1", "widgets", ""},
+		{"a path in the resource", "widget", "example.org/v1", "widgets/status", ""},
+		{"a path in the version", "widget", "example.org/v1/namespaces/other", "widgets", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := Workload{Kind: tt.kind, Namespace: "shop", Name: "web", APIVersion: tt.apiVersion, Resource: tt.resource}
+			if got := w.selfLink(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
