@@ -78,10 +78,16 @@ func (r *argoRig) awaitKnown(count string) {
 // uninstallRollouts removes the kind Rollout, and with it all that there are.
 func uninstallRollouts(t *testing.T) {
 	t.Helper()
+	uninstall(t, "rollouts.argoproj.io")
+}
+
+// uninstall removes a kind, and with it all that there are.
+func uninstall(t *testing.T, name string) {
+	t.Helper()
 	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	kinds := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
 	testkit.Await(t, "the kind is not installed", func(ctx context.Context) bool {
-		err := kinds.Delete(ctx, "rollouts.argoproj.io", metav1.DeleteOptions{})
+		err := kinds.Delete(ctx, name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/annotations"
@@ -35,8 +33,9 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 				return err
 			}
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
-				return fmt.Errorf("--ignore-workload-kinds: %w", err)
+				return err
 			}
+			options.Reading.Owners = options.Kinds.Owners()
 			client, err := a.Process.Kube.Client()
 			if err != nil {
 				return err
@@ -61,6 +60,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
+	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,

@@ -44,8 +44,9 @@ func New(options Options) (*Actuator, error) {
 	}
 	kinds, err := options.Kinds()
 	if err != nil {
-		return nil, fmt.Errorf("--ignore-workload-kinds: %w", err)
+		return nil, err
 	}
+	reading.Owners = kinds.Owners()
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),

@@ -168,7 +168,7 @@ func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 // replace makes w the state of a workload, and unlocks.
 func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
-	w = x.joined(w).After(earlier, exact)
+	w = x.joined(x.acyclic(w)).After(earlier, exact)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
 	x.mu.Unlock()

@@ -53,6 +53,9 @@ type Options struct {
 	// ReloaderStrategy is what a roll writes on the pod template for Reloader besides Keyturn's annotations: its marker, with "annotations",
 	// or its environment variables, with "env-vars". It counts with Reloader only. Default "annotations".
 	ReloaderStrategy string
+	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too: see workload.TargetConfig. Default:
+	// there are none.
+	TargetsConfig string
 	// StoreAccess is the file that says which namespaces may name which secrets in stores: see workload.StoreAccess. Default: none may name any.
 	StoreAccess string
 	// RollOnCreate is which workloads roll when a source is created. Default plan.CreateAuto.
@@ -93,7 +96,7 @@ type Options struct {
 
 	// Client is the client of workloads.
 	Client kubernetes.Interface
-	// Dynamic is the client of custom resources. Required with ForceSync and ArgoRollouts.
+	// Dynamic is the client of custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.
 	Dynamic dynamic.Interface
 	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
 	SyncTimeout time.Duration
@@ -148,6 +151,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.StringVar(&o.StoreAccess, "store-access", o.StoreAccess,
 		"`file` with the secrets in stores that namespaces may name in keyturn.dev/roll-on, in YAML; empty allows those that pods are seen to read")
+	flags.StringVar(&o.TargetsConfig, "targets-config", o.TargetsConfig,
+		"`file`, or folder of files, with kinds of custom resources that are rolled too, in YAML; a CRD may be installed later")
 	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
 		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
 	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
@@ -173,8 +178,12 @@ func (o *Options) clients() workload.Clients {
 	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
 }
 
-// Kinds returns the kinds of workloads that are rolled.
+// Kinds returns the kinds of workloads that are rolled. An error begins with the flag.
 func (o *Options) Kinds() (workload.Kinds, error) {
+	targets, err := workload.ReadTargets(o.TargetsConfig)
+	if err != nil {
+		return nil, err
+	}
 	all, ignored := append(workload.BuiltIn(), workload.ArgoRollout()), o.IgnoreWorkloadKinds
 	if !o.ArgoRollouts {
 		ignored = append(slices.Clone(ignored), workload.ArgoRollout().Name)
@@ -185,7 +194,11 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 	if o.StartCronJobs {
 		all = all.With(workload.StartedCronJob())
 	}
-	return all.Without(ignored)
+	kinds, err := append(all, targets...).Without(ignored)
+	if err != nil {
+		return nil, fmt.Errorf("--ignore-workload-kinds: %w", err)
+	}
+	return kinds, nil
 }
 
 // reading returns how workloads are read.
@@ -241,7 +254,7 @@ func (o *Options) Validate() error {
 		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
 	}
 	if _, err := o.Kinds(); err != nil {
-		problems = append(problems, fmt.Errorf("--ignore-workload-kinds: %w", err))
+		problems = append(problems, err)
 	}
 	if o.RolloutTimeout <= 0 {
 		problems = append(problems, fmt.Errorf("--rollout-timeout: %s, want more than 0", o.RolloutTimeout))

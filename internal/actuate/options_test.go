@@ -87,6 +87,10 @@ func TestOptionsValidate(t *testing.T) {
 			"--store-access: open testdata/nothing.yaml: no such file or directory",
 		},
 		{
+			"the file of targets is there", func(o *Options) { o.TargetsConfig = "testdata/nothing.yaml" },
+			"--targets-config: stat testdata/nothing.yaml: no such file or directory",
+		},
+		{
 			"variables are for those who come from Reloader", func(o *Options) { o.ReloaderStrategy = "env-vars" },
 			`--reloader-strategy: "env-vars", want it with --reloader only`,
 		},
@@ -130,7 +134,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
+		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f",
 	})
@@ -138,7 +142,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, MaxRolloutsPerNamespace: 3, StoreAccess: "stores.yaml", RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
+		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, MaxRolloutsPerNamespace: 3, StoreAccess: "stores.yaml", TargetsConfig: "targets", RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},

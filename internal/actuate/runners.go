@@ -47,3 +47,19 @@ func (x *index) joinAnew(key workload.Key, since string) {
 	}
 	x.replace(w, w, false, since) // It unlocks.
 }
+
+// acyclic returns a workload that is not rolled through itself: of owners that are each other's, the one that is seen last is nobody's. Call it with
+// the lock.
+func (x *index) acyclic(w *workload.Workload) *workload.Workload {
+	for at := w.Runs; at != (workload.Key{}); {
+		if at == w.Key() {
+			return w.Unowned()
+		}
+		next := x.workloads[at]
+		if next == nil {
+			break
+		}
+		at = next.Runs
+	}
+	return w
+}

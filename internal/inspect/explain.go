@@ -88,13 +88,17 @@ func (o *ExplainOptions) ignores(kind string) bool {
 // readWorkload reads the workload from the API server.
 func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
+	for _, rolled := range options.Kinds {
+		if _, known := kinds.Named(rolled.Name); known {
+			kinds = kinds.With(rolled) // It may have its pods replaced in another way.
+		} else {
+			kinds = append(kinds, rolled)
+		}
+	}
 	kindName, object, ok := strings.Cut(name, "/")
 	kind, known := kinds.Named(kindName)
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
-	}
-	if rolled, is := options.Kinds.Named(kindName); is {
-		kind = rolled // It may have its pods replaced in another way.
 	}
 	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
 	if apierrors.IsNotFound(err) {
@@ -110,7 +114,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	if w.Runs == (workload.Key{}) || options.ignores(kindName) {
 		return w, nil
 	}
-	// What it runs the pods of is rolled instead.
+	// What it runs the pods of is rolled instead, or its controller.
 	return readWorkload(ctx, options, w.Runs.Kind+"/"+w.Runs.Name, namespace)
 }
 

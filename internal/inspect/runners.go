@@ -12,34 +12,45 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// readRunners reads the Rollouts that run the pods of a Deployment's template. There are none of another workload, nor if the kind is not installed,
-// or not rolled by the actuator. Without permission to list them, the workload gets a problem that says so.
+// readRunners reads the workloads whose pods are replaced by a roll of this one: the Rollouts that run the pods of a Deployment's template, and what
+// a custom resource is the controller of. A kind that is not installed, or not rolled by the actuator, has none. Without permission to list a kind,
+// the workload gets a problem that says so.
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
-	kind := workload.ArgoRollout()
-	if w.ID.Kind != "deployment" || options.ignores(kind.Name) {
-		return nil, nil
-	}
-	list, err := kind.Objects(options.Clients, w.ID.Namespace).List(ctx, metav1.ListOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case apierrors.IsForbidden(err):
-		w.Problems = append(w.Problems, fmt.Errorf("no permission to list %s, one of which may run its pods", kind.Resource))
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
-	}
-	objects, err := meta.ExtractList(list)
-	if err != nil {
-		return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
-	}
 	var runners []*workload.Workload
-	for _, object := range objects {
-		if runner, ok := workload.Read(kind, object, options.Reading); ok && runner.Runs == w.Key() {
-			runners = append(runners, runner)
+	for _, kind := range runnerKinds(options, w) {
+		list, err := kind.Objects(options.Clients, w.ID.Namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case apierrors.IsForbidden(err):
+			w.Problems = append(w.Problems, fmt.Errorf("no permission to list %s, one of which may run its pods", kind.Resource))
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
+		}
+		for _, object := range objects {
+			if runner, ok := workload.Read(kind, object, options.Reading); ok && runner.Runs == w.Key() {
+				runners = append(runners, runner)
+			}
 		}
 	}
 	return runners, nil
+}
+
+// runnerKinds returns the kinds of which some may run the pods of a workload.
+func runnerKinds(options ExplainOptions, w *workload.Workload) workload.Kinds {
+	rollouts := workload.ArgoRollout()
+	switch {
+	case options.Reading.Owners.Have(w.ID.Kind):
+		return options.Kinds
+	case w.ID.Kind == "deployment" && !options.ignores(rollouts.Name):
+		return workload.Kinds{rollouts}
+	}
+	return nil
 }
 
 // writeAborted writes which aborted Rollouts keep a workload from being rolled, and what to do about each.

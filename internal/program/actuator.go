@@ -117,7 +117,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 		}
 		return process.Work{Client: a.Actuate.Client, Run: caller.Run}, nil
 	}
-	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts {
+	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts || a.Actuate.TargetsConfig != "" {
 		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
 			return process.Work{}, err
 		}

@@ -15,5 +15,5 @@
 //  3. If its pods are not replaced by an annotation on the pod template, add a strategy that says what replaces them, and where
 //     the revision is then found.
 //
-// A kind that comes from configuration is such a value too, made at run time and appended to the table.
+// A kind that comes from configuration is such a value too, made at run time and appended to the table: see TargetConfig.
 package workload

@@ -17,6 +17,8 @@ type Kind struct {
 	APIVersion, Title string
 	// Resource is the plural in the API, for messages about permissions.
 	Resource string
+	// plural is the same without the group, of a kind that comes from configuration. Empty: it is another one.
+	plural string
 	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may be installed and removed at any time.
 	// Empty: the API server always serves the kind, and deploy/base grants them.
 	Component string
@@ -61,6 +63,8 @@ type parts struct {
 	starts bool
 	// deaf says that what its annotations ask for does not count.
 	deaf bool
+	// target has what only an object of a kind that comes from configuration has. Nil: it is another one.
+	target *targetParts
 	// standsFor is the workload whose manifest this one keeps. Zero: it keeps none.
 	standsFor Key
 }

@@ -11,6 +11,8 @@ import (
 type OptIn struct {
 	include []rule
 	exclude []rule
+	// none says that it was asked for nothing, whatever others ask for.
+	none bool
 }
 
 // parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, whatever the pod spec references is included,
@@ -21,7 +23,7 @@ func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, [
 	var r rules
 	own := rollOnReader{&r}.read(workload, template)
 	if own == rollOnNone {
-		return OptIn{}, r.errs
+		return OptIn{none: true}, r.errs
 	}
 	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && own == rollOnSilent)
 	slices.SortStableFunc(r.include, rule.compare)

@@ -3,6 +3,7 @@ package workload
 import (
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,7 +20,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	}
 	meta, template := parts.meta, parts.template
 	w := &Workload{
-		ID:         events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)},
+		ID:         k.id(meta),
 		Version:    meta.ResourceVersion,
 		Created:    meta.CreationTimestamp.Time,
 		Refs:       references(template),
@@ -57,6 +58,12 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	if parts.deaf {
 		w.OptIn, w.Problems = OptIn{}, nil
 	}
+	if parts.target != nil {
+		w.readTarget(parts.target)
+	}
+	if owner, ok := reading.ownerOf(meta); ok && !parts.borrows {
+		w.Runs, w.owned, w.lent, w.OptIn = owner, true, w.OptIn, OptIn{}
+	}
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
 	}
@@ -74,4 +81,13 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.Wave = wave
 	}
 	return w, true
+}
+
+// id returns what outcomes name an object by. Where one of a configured kind is, its readers do not know.
+func (k Kind) id(meta *metav1.ObjectMeta) events.Workload {
+	id := events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)}
+	if k.plural != "" {
+		id.APIVersion, id.Resource = k.APIVersion, k.plural
+	}
+	return id
 }

@@ -12,6 +12,8 @@ type Reading struct {
 	Variables bool
 	// Stores is --store-access.
 	Stores StoreAccess
+	// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of.
+	Owners Owners
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

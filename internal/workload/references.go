@@ -167,6 +167,24 @@ func driverSecret(v *corev1.VolumeSource) string {
 	return ref.Name
 }
 
+// merged returns the references of several lists, each source once.
+func merged(lists ...[]Reference) []Reference {
+	all, found := slices.Concat(lists...), make(uses)
+	for _, ref := range all {
+		if !ref.ByPull {
+			// The lists are of snapshots, which do not change.
+			ref.Keys, ref.Required = slices.Clone(ref.Keys), slices.Clone(ref.Required)
+			found.add(ref, nil)
+		}
+	}
+	for _, ref := range all {
+		if ref.ByPull {
+			found.pull(ref.Name)
+		}
+	}
+	return found.sorted()
+}
+
 func (u uses) sorted() []Reference {
 	list := make([]Reference, 0, len(u))
 	for _, ref := range u {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment. Its
-// progress is that of all of them, and its own if it has pods, too; and the annotations of all count. No runners: no other does. It does not
-// change w.
+// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while it is
+// the controller of others whose rolls are its own. Its progress is that of all of them, and its own if it has pods, too; and the annotations of
+// all count. No runners: no other does. It does not change w.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w
 	if w.alone != nil {
@@ -21,12 +21,14 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	joined.alone, joined.asked = alone, time.Time{}
 	joined.Progress = Progress{State: Complete}
 	serving := make([]string, 0, len(runners)+1)
-	if alone.Progress.Pods > 0 {
+	if alone.Progress.Pods > 0 || alone.target != nil {
 		joined.Progress = alone.Progress
+	}
+	if alone.Progress.Pods > 0 && (alone.target == nil || !alone.target.owned) {
 		serving = append(serving, alone.ServingSince)
 	}
 	for _, runner := range runners {
-		joined.OptIn = joined.OptIn.and(runner.lent)
+		joined.lend(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
 		if joined.Wave == 0 {
 			joined.Wave = runner.Wave
@@ -36,6 +38,8 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		}
 		progress, since := runner.Progress, runner.ServingSince
 		switch {
+		case runner.owned:
+			progress, since = alone.ownedProgress(runner)
 		case runner.observes < alone.Generation:
 			progress, since = Progress{Pods: progress.Pods}.unobserved(), ""
 		case since != "":

@@ -51,8 +51,14 @@ type Workload struct {
 	// StandsFor is the workload that is being recreated and whose manifest this one keeps. Zero: it is an ordinary one.
 	StandsFor Key
 
-	// Runs is the workload of whose pod template this one, which has none, runs the pods. Zero: it has one of its own.
+	// Runs is the workload that is rolled instead of this one: the one of whose pod template it, which has none, runs the pods, or its
+	// controller. Zero: it is rolled itself.
 	Runs Key
+
+	// owned says that it Runs another because that is its controller: what its own pods read counts for that one, too.
+	owned bool
+	// target is that of parts.
+	target *targetParts
 
 	// lent is what the annotations of a workload that Runs another say, which count for that one. Observes is the generation of the other that
 	// its controller has observed.

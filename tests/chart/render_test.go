@@ -77,7 +77,8 @@ func kustomized(t *testing.T, base string, components ...string) map[string]obje
 	return objects(t, string(out))
 }
 
-// overlaid are the manifests of an overlay of a folder of deploy with components, or the error of its build.
+// overlaid are the manifests of an overlay of a folder of deploy with components, or the error of its build. A component with a slash in its name is not
+// in deploy/components.
 func overlaid(t *testing.T, base string, components ...string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,7 +95,10 @@ func overlaid(t *testing.T, base string, components ...string) ([]byte, error) {
 	var overlay strings.Builder
 	fmt.Fprintf(&overlay, "resources: [%s]\ncomponents:\n", deploy(base))
 	for _, component := range components {
-		fmt.Fprintf(&overlay, "- %s\n", deploy("components", component))
+		if !strings.Contains(component, "/") {
+			component = "components/" + component
+		}
+		fmt.Fprintf(&overlay, "- %s\n", deploy(component))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +124,7 @@ func (o object) at(fields ...string) any {
 
 // generated is a name that ends with a digest: a ConfigMap of kustomize, or the job of the chart. Digests of kustomize have no
 // vowels, so that no word is taken for one.
-var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
+var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 
 // objects parses manifests, by kind, namespace and name. It removes what cannot be equal in Helm and Kustomize: digests in names
 // and annotations, annotations for Flux, the Namespace, which Helm creates itself, and the order of the rules in roles and

@@ -24,7 +24,7 @@ func TestEachRightHasARow(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && entry.Name() == "chart": // tests/chart compares it with the others.
+		case entry.IsDir() && (entry.Name() == "chart" || entry.Name() == "targets"): // tests/chart compares them with the others, and with what they list.
 			return filepath.SkipDir
 		case entry.IsDir() || filepath.Ext(path) != ".yaml":
 			return nil

@@ -19,10 +19,11 @@ const (
 	controllersUser = "system:kube-controller-manager"
 	schedulerUser   = "system:kube-scheduler"
 
-	// externalSecretsUser, certManagerUser and argoRolloutsUser are those of the operators, and FluxUser that of Flux's controllers.
+	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are those of the operators, and FluxUser that of Flux's controllers.
 	externalSecretsUser = "testbed-external-secrets"
 	certManagerUser     = "testbed-cert-manager"
 	argoRolloutsUser    = "testbed-argo-rollouts"
+	prometheusUser      = "testbed-prometheus-operator"
 	FluxUser            = "testbed-flux"
 )
 
@@ -36,7 +37,8 @@ func (cp *ControlPlane) makeUsers() error {
 	var file strings.Builder
 	for user, group := range map[string]string{
 		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
-		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, argoRolloutsUser: mastersGroup, FluxUser: mastersGroup,
+		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, argoRolloutsUser: mastersGroup,
+		prometheusUser: mastersGroup, FluxUser: mastersGroup,
 	} {
 		token := rand.Text()
 		cp.tokens[user] = token

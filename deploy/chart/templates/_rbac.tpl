@@ -46,6 +46,15 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
   verbs: [list, watch, patch]
 {{- end }}
 
+{{- define "keyturn.actuatorTargetsRules" -}}
+{{- range .Values.targets }}
+# Watch references and rollouts, and roll with one patch.
+- apiGroups: [{{ splitList "/" .apiVersion | first }}]
+  resources: [{{ .resource }}]
+  verbs: [list, watch, patch]
+{{- end }}
+{{- end }}
+
 {{- define "keyturn.actuatorJobsRules" -}}
 # Jobs: watch references, write records, and make a Job anew; start one of a CronJob, and see whether that was done before.
 - apiGroups: [batch]

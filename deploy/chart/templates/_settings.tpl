@@ -88,9 +88,10 @@ The variables of both programs.
 {{- end -}}
 {{- if .Values.otlp.enabled }}{{ $_ := set $env "OTEL_EXPORTER_OTLP_ENDPOINT" .Values.otlp.endpoint }}{{ end -}}
 {{- if .Values.storeAccess.grants }}{{ $_ := set $env "KEYTURN_STORE_ACCESS" "/etc/keyturn-store-access/grants.yaml" }}{{ end -}}
+{{- if .Values.targets }}{{ $_ := set $env "KEYTURN_TARGETS_CONFIG" "/etc/keyturn-targets" }}{{ end -}}
 {{- $env = merge $env (include "keyturn.reloaderEnv" . | fromYaml) -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
-{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled" "KEYTURN_TARGETS_CONFIG" "targets") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled") -}}

@@ -8,42 +8,44 @@ import (
 
 // The servers that [All] knows, and the tools beside them.
 const (
-	Etcd              = "etcd"
-	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
-	Kwok              = "kwok"
-	Kubectl           = "kubectl"
-	Vault             = "vault"
-	ExternalSecrets   = "external-secrets"
-	CertManager       = "cert-manager"
-	ArgoRollouts      = "argo-rollouts"
-	SecretsStore      = "secrets-store-csi-driver"
-	JaegerServer      = "jaeger"
-	Promtool          = "promtool"
-	NATS              = "nats-server"
-	NATSKeys          = "nk"
-	Helm              = "helm"
+	Etcd               = "etcd"
+	APIServer          = "kube-apiserver"
+	ControllerManager  = "kube-controller-manager"
+	Scheduler          = "kube-scheduler"
+	Kwok               = "kwok"
+	Kubectl            = "kubectl"
+	Vault              = "vault"
+	ExternalSecrets    = "external-secrets"
+	CertManager        = "cert-manager"
+	ArgoRollouts       = "argo-rollouts"
+	SecretsStore       = "secrets-store-csi-driver"
+	PrometheusOperator = "prometheus-operator"
+	JaegerServer       = "jaeger"
+	Promtool           = "promtool"
+	NATS               = "nats-server"
+	NATSKeys           = "nk"
+	Helm               = "helm"
 
 	SourceController    = "source-controller"
 	KustomizeController = "kustomize-controller"
 )
 
 const (
-	etcdVersion            = "v3.6.8"
-	kubernetesVersion      = "v1.36.3"
-	kwokVersion            = "v0.8.0"
-	vaultVersion           = "v1.13.0"
-	externalSecretsVersion = "v0.20.4"
-	certManagerVersion     = "v1.21.2"
-	argoRolloutsVersion    = "v1.10.1"
-	secretsStoreVersion    = "v1.5.5"
-	jaegerVersion          = "v1.76.0"
-	promtoolVersion        = "v0.313.5"
-	helmVersion            = "v4.3.1"
-	fluxVersion            = "v1.9.5"
-	natsVersion            = "v2.15.2"
-	natsKeysVersion        = "v0.4.16"
+	etcdVersion               = "v3.6.8"
+	kubernetesVersion         = "v1.36.3"
+	kwokVersion               = "v0.8.0"
+	vaultVersion              = "v1.13.0"
+	externalSecretsVersion    = "v0.20.4"
+	certManagerVersion        = "v1.21.2"
+	argoRolloutsVersion       = "v1.10.1"
+	secretsStoreVersion       = "v1.5.5"
+	prometheusOperatorVersion = "v0.93.1"
+	jaegerVersion             = "v1.76.0"
+	promtoolVersion           = "v0.313.5"
+	helmVersion               = "v4.3.1"
+	fluxVersion               = "v1.9.5"
+	natsVersion               = "v2.15.2"
+	natsKeysVersion           = "v0.4.16"
 )
 
 // server is where a binary comes from.
@@ -117,6 +119,11 @@ func servers() map[string]server {
 		ArgoRollouts: {
 			version: argoRolloutsVersion, tools: "argo-rollouts", module: "github.com/argoproj/argo-rollouts",
 			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", estimate: "2 minutes", extract: extractCRDs("manifests/crds"),
+		},
+		PrometheusOperator: {
+			version: prometheusOperatorVersion, tools: "prometheus-operator", module: "github.com/prometheus-operator/prometheus-operator",
+			pkg: "github.com/prometheus-operator/prometheus-operator/cmd/operator", estimate: "2 minutes",
+			extract: extractCRDs("example/prometheus-operator-crd"),
 		},
 		// It mounts volumes on nodes, of which there are none: only its kinds are wanted.
 		SecretsStore: {

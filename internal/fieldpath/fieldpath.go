@@ -1,0 +1,124 @@
+// Package fieldpath finds fields of Kubernetes objects by paths such as spec.volumes[*].secret.secretName. The syntax is a part of that of
+// kubectl's -o jsonpath:
+//
+//	spec.replicas                                        a field
+//	metadata.annotations['example.org/restarted-at']     a field whose name has other characters
+//	spec.secrets[*]                                      all elements of a list
+//	status.conditions[?(@.type=="Ready")].status         the elements of a list with a field of that text
+package fieldpath
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Path is where fields of an object are. The zero value is the object itself.
+type Path struct {
+	text  string
+	steps []step
+}
+
+// step goes from a value to others: to the field of a name, or to elements of a list.
+type step struct {
+	// name is that of a field. Empty: the elements of a list.
+	name string
+	// where, if it is not empty, is the field of an element that must have the text.
+	where, text string
+}
+
+// String returns the path as it was written.
+func (p Path) String() string { return p.text }
+
+// Empty reports whether the path is that of the object itself.
+func (p Path) Empty() bool { return len(p.steps) == 0 }
+
+// Names returns the names of the fields on the way, and false if the path goes through lists.
+func (p Path) Names() ([]string, bool) {
+	names := make([]string, 0, len(p.steps))
+	for _, s := range p.steps {
+		if s.name == "" {
+			return nil, false
+		}
+		names = append(names, s.name)
+	}
+	return names, true
+}
+
+// Values returns what there is at the path of an object, as it was decoded from JSON. There is nothing where a field is missing or null, or is
+// not of the type that the path takes it for.
+func (p Path) Values(object any) []any {
+	values := []any{object}
+	for _, s := range p.steps {
+		var next []any
+		for _, value := range values {
+			next = append(next, s.from(value)...)
+		}
+		values = next
+	}
+	return slices.DeleteFunc(values, func(value any) bool { return value == nil })
+}
+
+// Text returns the first value at the path as text, and false if there is none that is a text, a number or a boolean.
+func (p Path) Text(object any) (string, bool) {
+	for _, value := range p.Values(object) {
+		if text, ok := textOf(value); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// Texts returns all values at the path that are a text, a number or a boolean.
+func (p Path) Texts(object any) []string {
+	var texts []string
+	for _, value := range p.Values(object) {
+		if text, ok := textOf(value); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Pointer returns the path as a JSON pointer, and false if it goes through lists.
+func (p Path) Pointer() (string, bool) {
+	names, plain := p.Names()
+	var pointer strings.Builder
+	for _, name := range names {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	return pointer.String(), plain
+}
+
+func (s step) from(value any) []any {
+	if s.name != "" {
+		fields, _ := value.(map[string]any)
+		return []any{fields[s.name]}
+	}
+	elements, _ := value.([]any)
+	if s.where == "" {
+		return elements
+	}
+	var selected []any
+	for _, element := range elements {
+		fields, _ := element.(map[string]any)
+		if text, ok := textOf(fields[s.where]); ok && text == s.text {
+			selected = append(selected, element)
+		}
+	}
+	return selected
+}
+
+func textOf(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case bool:
+		return strconv.FormatBool(value), true
+	case int64:
+		return strconv.FormatInt(value, 10), true
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64), true
+	}
+	return "", false
+}

@@ -1,0 +1,113 @@
+package workload
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// ownedSet is a StatefulSet whose pods read a Secret, and whose controller is the widget web.
+func ownedSet(secret string, annotations map[string]string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "widget-web", Namespace: "shop", UID: "uid-set", ResourceVersion: "20", Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.org/v1beta1", Kind: "Widget", Name: "web", UID: "uid-web", Controller: new(true)}},
+		},
+		Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}}},
+		}}}}},
+		Status: appsv1.StatefulSetStatus{UpdatedReplicas: 1, ReadyReplicas: 1, Replicas: 1, AvailableReplicas: 1},
+	}
+}
+
+func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
+	widget := targetKind(t, "  reads: [{kind: secret, path: 'spec.secrets[*]'}]\n"+annotates+"  status: {owned: true}\n")
+	reading := Reading{Owners: Kinds{widget}.Owners()}
+	const rollOn = AnnotationRollOn
+	tests := []struct {
+		name         string
+		owner, owned map[string]string
+		// spec and pods say whether a change of the Secret of the spec, and of that of the pods, rolls the owner.
+		spec, pods bool
+	}{
+		{"nobody asks", nil, nil, false, false},
+		{"the owner asks", map[string]string{rollOn: "auto"}, nil, true, true},
+		{"what it owns asks", nil, map[string]string{rollOn: "auto"}, true, true},
+		{"what it owns names one", nil, map[string]string{rollOn: "secret/pods"}, false, true},
+		{"both name one", map[string]string{rollOn: "secret/spec"}, map[string]string{rollOn: "secret/pods"}, true, true},
+		{"the owner asks for nothing", map[string]string{rollOn: "none"}, map[string]string{rollOn: "auto"}, false, false},
+		{"what it owns asks for nothing", map[string]string{rollOn: "auto"}, map[string]string{rollOn: "none"}, true, false},
+		{"the owner excludes one", map[string]string{rollOn: "auto, !secret/pods"}, map[string]string{rollOn: "auto"}, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			object := widgetOf("web", map[string]any{"secrets": []any{"spec"}}, nil)
+			object.SetAnnotations(tt.owner)
+			owner, ok := Read(widget, object, reading)
+			if !ok {
+				t.Fatal("the owner cannot be read")
+			}
+			owned, ok := Read(statefulSets, ownedSet("pods", tt.owned), reading)
+			if !ok {
+				t.Fatal("what it owns cannot be read")
+			}
+			if owned.Runs != owner.Key() || !owned.OptIn.Empty() {
+				t.Fatalf("what is owned: got %v of %v, want that it is not rolled itself", owned.OptIn, owned.Runs)
+			}
+			joined := owner.RunBy(owned)
+			for name, want := range map[string]bool{"spec": tt.spec, "pods": tt.pods} {
+				source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name}
+				if got := joined.wants(source); got.Wanted() != want {
+					t.Errorf("a change of secret/%s: got %s, want %t", name, got.Reason, want)
+				}
+			}
+			if alone := joined.RunBy(); len(alone.Refs) != 1 || alone.IsRun() {
+				t.Errorf("without what it owned: got the references %v, want its own", alone.Refs)
+			}
+		})
+	}
+	other := ownedSet("pods", nil)
+	other.OwnerReferences[0].Controller = nil
+	if w, _ := Read(statefulSets, other, reading); w.Runs != (Key{}) {
+		t.Errorf("an owner that is not its controller: got that it is rolled through %v", w.Runs)
+	}
+	other.OwnerReferences[0].Controller, other.OwnerReferences[0].APIVersion = new(true), "other.example.org/v1"
+	if w, _ := Read(statefulSets, other, reading); w.Runs != (Key{}) {
+		t.Errorf("a controller of another group: got that it is rolled through %v", w.Runs)
+	}
+}
+
+func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
+	widget := targetKind(t, annotates+"  status: {owned: true}\n")
+	reading := Reading{Owners: Kinds{widget}.Owners()}
+	object := widgetOf("web", map[string]any{}, nil)
+	set := ownedSet("db", nil)
+	owned, _ := Read(statefulSets, set, reading)
+	before := readTarget(t, widget, object).RunBy(owned)
+	if before.Progress.State != Complete || before.Progress.Pods != 2 || before.ServingSince == "" {
+		t.Errorf("before any roll: got %+v, want complete", before.Progress)
+	}
+	p, err := widget.Patch(before, roll("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolled := readTarget(t, widget, patched(t, object, p))
+	if got := rolled.RunBy(owned); got.Progress.State != Progressing || got.Progress.Done != nothingDone || got.ServingSince != "" {
+		t.Errorf("before the operator has copied the annotations: got %+v, want that it goes on", got.Progress)
+	}
+	set.Spec.Template.Annotations = map[string]string{annotationRevision: p.Revision}
+	set.Status.UpdatedReplicas = 0
+	owned, _ = Read(statefulSets, set, reading)
+	if got := rolled.RunBy(owned); got.Progress.State != Progressing || got.Progress.Message != "0 of 1 pods are new" {
+		t.Errorf("while the pods are replaced: got %+v, want that it goes on", got.Progress)
+	}
+	set.Status.UpdatedReplicas = 1
+	owned, _ = Read(statefulSets, set, reading)
+	if got := rolled.RunBy(owned); got.Progress.State != Complete || got.ServingSince == "" {
+		t.Errorf("with new pods: got %+v, want complete", got.Progress)
+	}
+}

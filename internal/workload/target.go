@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fieldpath"
+)
+
+// target is a kind of custom resources that configuration has rolled. See docs/adr/0031-custom-resources-are-targets-by-configuration.md.
+type target struct {
+	config             TargetConfig
+	name               string
+	template, replicas fieldpath.Path
+	reads              []targetRead
+	trigger            targetTrigger
+	status             targetStatus
+}
+
+// targetParts are the parts that only an object of a target has.
+type targetParts struct {
+	// refs are what it reads.
+	refs []Reference
+	// exclude are the sources that the configuration leaves out.
+	exclude  []rule
+	problems []error
+	// trigger is the value that the trigger has. Nil: it has none. Missing are the JSON pointers of the objects that are missing on the way to it,
+	// the outermost first, and traced says that it has a trace context of an earlier roll.
+	trigger any
+	missing []string
+	traced  bool
+	// owned is TargetStatusConfig.Owned.
+	owned bool
+}
+
+// targetManifest is what says how the permissions on a target are granted.
+const targetManifest = "docs/targets.md"
+
+// kind returns the kind in the table.
+func (t target) kind() Kind {
+	c := t.config
+	group, version, _ := strings.Cut(c.APIVersion, "/")
+	return Kind{
+		Name: t.name, APIVersion: c.APIVersion, Title: c.Kind, Resource: c.Resource + "." + group, plural: c.Resource,
+		Component: "targets", Manifest: targetManifest,
+		Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": c.APIVersion, "kind": c.Kind}},
+		client: func(clients Clients, namespace string) Objects {
+			resource := schema.GroupVersionResource{Group: group, Version: version, Resource: c.Resource}
+			return customObjects{clients.Dynamic.Resource(resource).Namespace(namespace)}
+		},
+		read: t.read, strategy: t.trigger.strategy(),
+	}
+}
+
+func (t target) read(obj runtime.Object) (parts, bool) {
+	object, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return parts{}, false
+	}
+	var metaOnly struct {
+		Meta metav1.ObjectMeta `json:"metadata"`
+	}
+	fields := map[string]any{"metadata": object.Object["metadata"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metaOnly); err != nil {
+		return parts{}, false
+	}
+	meta, of := &metaOnly.Meta, &targetParts{owned: t.status.owned}
+	template := t.podTemplate(object.Object, of)
+	t.trigger.read(object.Object, template, of)
+	named := make(uses)
+	for _, r := range t.reads {
+		r.add(object.Object, named)
+	}
+	of.refs, of.exclude = merged(references(template), named.sorted()), t.excludes(meta.Name)
+	p := parts{meta: meta, template: template, target: of, progress: t.status.progress(object.Object, meta.Generation, t.pods(object.Object))}
+	p.serving = len(t.status.done) > 0 && p.progress.State == Complete
+	p.restartAt, _ = of.trigger.(string)
+	p.touched = newestTouch(meta)
+	return p, true
+}
+
+// podTemplate returns the pod template, empty if the kind has none.
+func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodTemplateSpec {
+	template := &corev1.PodTemplateSpec{}
+	if t.template.Empty() {
+		return template
+	}
+	values := t.template.Values(object)
+	if len(values) == 0 {
+		return template
+	}
+	fields, _ := values[0].(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, template); err != nil {
+		*template = corev1.PodTemplateSpec{}
+		// The error of the converter may quote what there is.
+		of.problems = append(of.problems, &itemError{annotation: t.template.String(), problem: "is no pod template; what it reads is not known"})
+	}
+	return template
+}
+
+// pods returns how many pods the object is to have. It has some if nothing says how many.
+func (t target) pods(object map[string]any) int32 {
+	text, ok := t.replicas.Text(object)
+	count, err := strconv.ParseInt(text, 10, 32)
+	if !ok || err != nil {
+		return 1
+	}
+	return int32(count)
+}
+
+// excludes returns the sources that do not count for an object of a name.
+func (t target) excludes(name string) []rule {
+	var list []rule
+	for _, item := range t.config.Ignores {
+		r := rule{reason: Excluded, annotation: targetsFlag, item: item}
+		if r.source(strings.ReplaceAll(item, nameOfObject, name)) == "" {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// targetRead is where an object names sources.
+type targetRead struct {
+	kind            events.Kind
+	path, name, key fieldpath.Path
+}
+
+// add adds what an object names.
+func (r targetRead) add(object map[string]any, found uses) {
+	for _, value := range r.path.Values(object) {
+		name, _ := r.name.Text(value)
+		use := Reference{Kind: r.kind, Name: name}
+		if key, ok := r.key.Text(value); ok && !r.key.Empty() {
+			use = oneKey(r.kind, name, key)
+		}
+		found.add(use, nil)
+	}
+}
+
+// readTarget takes what only an object of a target has.
+func (w *Workload) readTarget(of *targetParts) {
+	w.target, w.Refs = of, of.refs
+	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
+	w.Problems = append(w.Problems, of.problems...)
+	// Reloader rolls none of them, and nobody looks for what it writes.
+	w.stored.containers = nil
+}

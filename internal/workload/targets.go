@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/configfile"
+)
+
+// targetsFlag names the flag with the files of targets, in errors and explanations.
+const targetsFlag = "--targets-config"
+
+// ReadTargets reads the kinds of custom resources that configuration has rolled: from a YAML file, or from all files of a folder whose names end in
+// .yaml, in the order of their names. Without a name there are none. The error has a line for each problem.
+func ReadTargets(name string) (Kinds, error) {
+	if name == "" {
+		return nil, nil
+	}
+	files, err := targetFiles(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", targetsFlag, err)
+	}
+	var kinds Kinds
+	var problems []error
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", targetsFlag, err))
+			continue
+		}
+		of, err := parseTargets(content, filepath.Base(file), kinds)
+		kinds = append(kinds, of...)
+		problems = append(problems, err)
+	}
+	return kinds, errors.Join(problems...)
+}
+
+// targetFiles returns the files that a name stands for. In a folder that a ConfigMap is mounted to are others beside them, which begin with dots.
+func targetFiles(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, err
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) == ".yaml" && !strings.HasPrefix(entry.Name(), ".") {
+			files = append(files, filepath.Join(name, entry.Name()))
+		}
+	}
+	return files, nil
+}
+
+// parseTargets reads the content of a file, in YAML. Earlier are the kinds of other files.
+func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
+	var config struct {
+		Targets []TargetConfig `json:"targets"`
+	}
+	if err := configfile.Decode(content, &config); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", targetsFlag, file, err)
+	}
+	var kinds Kinds
+	var problems []error
+	for i, c := range config.Targets {
+		t, found := c.compile()
+		k := t.kind()
+		if other, taken := slices.Concat(earlier, kinds).taken(k); taken {
+			found = append(found, fmt.Sprintf("name: %q is the name of %s, too, want another one for one of them", k.Name, other.Resource))
+		}
+		for _, problem := range found {
+			problems = append(problems, fmt.Errorf("%s: %s: targets[%d].%s", targetsFlag, file, i, problem))
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, errors.Join(problems...)
+}
+
+// taken returns a kind of the table that has the name or the resource of another one.
+func (t Kinds) taken(by Kind) (Kind, bool) {
+	i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == by.Name || k.Resource == by.Resource })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return t[i], true
+}
+
+// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of, with their names.
+type Owners map[schema.GroupKind]string
+
+// Owners returns those of the kinds that come from configuration.
+func (t Kinds) Owners() Owners {
+	owners := make(Owners)
+	for _, k := range t {
+		if k.plural != "" {
+			owners[schema.FromAPIVersionAndKind(k.APIVersion, k.Title).GroupKind()] = k.Name
+		}
+	}
+	return owners
+}
+
+// Have reports whether a kind of a name is one of them.
+func (o Owners) Have(name string) bool {
+	for _, kind := range o {
+		if kind == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+package workload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// widgets is the configuration of a kind, with a replacement for its last lines.
+func widgets(rest string) string {
+	return "targets:\n- apiVersion: example.org/v1\n  kind: Widget\n  resource: widgets\n" + rest
+}
+
+const (
+	readsSecrets = "  reads: [{kind: secret, path: 'spec.secrets[*]'}]\n"
+	annotates    = "  trigger: {annotations: spec.podAnnotations}\n"
+)
+
+func TestTheFileOfTargetsIsChecked(t *testing.T) {
+	const at = "--targets-config: file: targets[0]."
+	tests := []struct{ name, content, want string }{
+		{"it is right", widgets(readsSecrets + annotates), ""},
+		{"there are none", "targets: []\n", ""},
+		{"a field is not known", "target: []\n", "--targets-config: file: target: unknown field"},
+		{
+			"the identity is missing", "targets:\n- {reads: [{kind: secret, path: spec.name}], trigger: {annotations: spec.a}}\n",
+			at + `kind: "", want the kind of a custom resource, such as Widget`,
+		},
+		{
+			"the group is none of custom resources", strings.Replace(widgets(readsSecrets+annotates), "example.org/v1", "apps/v1", 1),
+			at + `apiVersion: "apps/v1", want the group and the version of a custom resource, such as example.org/v1`,
+		},
+		{
+			"the group is of Kubernetes", strings.Replace(widgets(readsSecrets+annotates), "example.org/v1", "rbac.authorization.k8s.io/v1", 1),
+			at + `apiVersion: "rbac.authorization.k8s.io/v1" is not of a custom resource that can be a target`,
+		},
+		{
+			"the resource has another case", strings.Replace(widgets(readsSecrets+annotates), "widgets", "Widgets", 1),
+			at + `resource: "Widgets", want the plural in the API, such as widgets`,
+		},
+		{
+			"the name is taken", widgets(readsSecrets + annotates + "  name: deployment\n"),
+			at + `name: "deployment" is another kind of workload, want a name of its own`,
+		},
+		{
+			"the name is no token", widgets(readsSecrets + annotates + "  name: my-widget\n"),
+			at + `name: "my-widget", want 1 to 63 lower-case letters and digits`,
+		},
+		{
+			"two have a name", widgets(readsSecrets+annotates) + strings.TrimPrefix(widgets(readsSecrets+annotates), "targets:\n"),
+			`--targets-config: file: targets[1].name: "widget" is the name of widgets.example.org, too, want another one for one of them`,
+		},
+		{
+			"nothing is read", widgets(annotates),
+			at + "reads: is empty, want where the object names what its pods read, or the path of its pod template as template",
+		},
+		{
+			"what is read is no source", widgets("  reads: [{kind: pod, path: spec.name}]\n" + annotates),
+			at + `reads[0].kind: "pod", want secret, configmap or secretproviderclass`,
+		},
+		{
+			"a path is no path", widgets("  reads: [{kind: secret, path: 'spec.secrets[0]'}]\n" + annotates),
+			at + `reads[0].path: "spec.secrets[0]" in brackets are a name in single quotes, * for all elements, or ?(@.name=="text") for those with a field of that text`,
+		},
+		{
+			"a path is missing", widgets("  reads: [{kind: secret}]\n" + annotates),
+			at + "reads[0].path: is empty, want a path such as spec.secretName",
+		},
+		{
+			"a key has no name beside it", widgets("  reads: [{kind: secret, path: spec.ref, key: key}]\n" + annotates),
+			at + "reads[0].name: is empty, want the path of the name beside that of the key",
+		},
+		{
+			"what is ignored is no source", widgets(readsSecrets + annotates + "  ignores: [everything]\n"),
+			at + `ignores[0]: "everything", want <kind>/<name>, where <name> may have *, ? and {name}`,
+		},
+		{"there is no trigger", widgets(readsSecrets), at + "trigger: want either annotations or field"},
+		{
+			"there are two triggers", widgets(readsSecrets + "  trigger: {annotations: spec.a, field: spec.b, value: time}\n"),
+			at + "trigger: want either annotations or field",
+		},
+		{
+			"the trigger is in a list", widgets(readsSecrets + "  trigger: {annotations: 'spec.pods[*].annotations'}\n"),
+			at + `trigger.annotations: "spec.pods[*].annotations", want a field below spec, not through a list`,
+		},
+		{
+			"the trigger is the metadata", widgets(readsSecrets + "  trigger: {annotations: metadata.annotations}\n"),
+			at + `trigger.annotations: "metadata.annotations", want a field below spec, not through a list`,
+		},
+		{
+			"the trigger is the status", widgets(readsSecrets + "  trigger: {field: status.phase, value: time}\n"),
+			at + `trigger.field: "status.phase", want a field below spec, not through a list, or metadata.annotations['<name>']`,
+		},
+		{
+			"the trigger is the whole spec", widgets(readsSecrets + "  trigger: {field: spec, value: time}\n"),
+			at + `trigger.field: "spec", want a field below spec, not through a list, or metadata.annotations['<name>']`,
+		},
+		{
+			"the trigger is the record", widgets(readsSecrets + "  trigger: {field: \"metadata.annotations['keyturn.dev/rolled']\", value: time}\n"),
+			at + `trigger.field: "metadata.annotations['keyturn.dev/rolled']" is an annotation of Keyturn, want another one`,
+		},
+		{
+			"a field has no value", widgets(readsSecrets + "  trigger: {field: spec.restart}\n"),
+			at + `trigger.value: "", want revision or time, or a fixed text as trigger.text`,
+		},
+		{
+			"a field has two values", widgets(readsSecrets + "  trigger: {field: spec.restart, value: time, text: now}\n"),
+			at + "trigger.text: want it without trigger.value",
+		},
+		{
+			"annotations have a value", widgets(readsSecrets + "  trigger: {annotations: spec.a, value: time}\n"),
+			at + "trigger.value: is for field, want it without annotations",
+		},
+		{
+			"what is owned gets no annotations", widgets("  trigger: {field: spec.restart, value: time}\n  status: {owned: true}\n"),
+			at + "status.owned: want it with trigger.annotations, which are looked for on what the object owns",
+		},
+		{
+			"a test compares with nothing", widgets(readsSecrets + annotates + "  status: {done: [{path: status.phase}]}\n"),
+			at + "status.done[0].equals: want either equals or equalsPath",
+		},
+		{
+			"everything is told at once", widgets("  template: '*'\n  trigger: {}\n  status: {failed: [{equals: a}]}\n"),
+			at + `template: "*" a name has letters, digits, - and _; others are written as ['name']` + "\n" +
+				at + "trigger: want either annotations or field\n" +
+				at + "status.failed[0].path: is empty, want a path such as spec.secretName",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseTargets([]byte(tt.content), "file", nil)
+			testkit.WantError(t, err, tt.want)
+		})
+	}
+}
+
+func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gadgets := strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(widgets(readsSecrets + annotates))
+	write("b.yaml", widgets(readsSecrets+annotates))
+	write("a.yaml", gadgets)
+	write("README.md", "no targets")
+	if err := os.Mkdir(filepath.Join(dir, "..2026_11_23.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := ReadTargets(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(kinds.Names(), " "); got != "gadget widget" {
+		t.Errorf("kinds: got %s, want those of both files, in their order", got)
+	}
+	write("c.yaml", gadgets)
+	_, err = ReadTargets(dir)
+	testkit.WantError(t, err,
+		`--targets-config: c.yaml: targets[0].name: "gadget" is the name of gadgets.example.org, too, want another one for one of them`)
+	none, err := ReadTargets("")
+	if len(none) != 0 || err != nil {
+		t.Errorf("without a name: got %d kinds, %v", len(none), err)
+	}
+	if _, err := ReadTargets(filepath.Join(dir, "missing.yaml")); err == nil {
+		t.Error("a file that is missing: got no error")
+	}
+}
+
+func TestEveryRecipeIsValid(t *testing.T) {
+	recipes, err := filepath.Glob("../../deploy/targets/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := t.TempDir()
+	for _, path := range recipes {
+		if filepath.Base(path) != filepath.Base(filepath.Dir(path))+".yaml" || filepath.Base(path) == "policy.yaml" {
+			continue // It is a manifest.
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(all, filepath.Base(path)), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds, err := ReadTargets(all)
+	if err != nil || len(kinds) == 0 {
+		t.Errorf("all recipes together: got %d kinds, %v", len(kinds), err)
+	}
+}
+
+func FuzzParseTargets(f *testing.F) {
+	f.Add([]byte(widgets(readsSecrets+annotates)), "a")
+	f.Add([]byte(widgets("  template: spec.template\n  ignores: ['secret/{name}-*']\n  trigger: {field: spec.at, value: time}\n"+
+		"  status: {observedGeneration: status.observedGeneration, done: [{path: status.at, equalsPath: spec.at}]}\n")), "b")
+	f.Fuzz(func(t *testing.T, content []byte, name string) {
+		kinds, err := parseTargets(content, "file", nil)
+		if err != nil {
+			return
+		}
+		for _, k := range kinds {
+			object := widgetOf(name, nil, nil)
+			w, ok := Read(k, object, Reading{})
+			if !ok {
+				t.Fatalf("%s: an object cannot be read", k.Name)
+			}
+			patch, err := k.Patch(w, roll("1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := patched(t, object, patch)
+			if again, _ := Read(k, after, Reading{}); again.Revision != patch.Revision || !again.AtRecord() {
+				t.Fatalf("%s: got revision %q after the patch to %q", k.Name, again.Revision, patch.Revision)
+			}
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/keyturn/keyturn/internal/fieldpath"
+)
+
+// targetStatus is how a controller says how far it is with an object of a target.
+type targetStatus struct {
+	generation                      fieldpath.Path
+	observed, done, failed, waiting []targetTest
+	owned                           bool
+}
+
+// targetTest compares a field with a text, or with another field.
+type targetTest struct {
+	path   fieldpath.Path
+	equals string
+	other  fieldpath.Path
+}
+
+// holds reports whether the fields of an object are as the test has them. A field that is not there equals nothing.
+func (t targetTest) holds(object map[string]any) bool {
+	want, known := t.equals, true
+	if !t.other.Empty() {
+		want, known = t.other.Text(object)
+	}
+	return known && slices.Contains(t.path.Texts(object), want)
+}
+
+// String says what the test wants. It quotes nothing of an object.
+func (t targetTest) String() string {
+	if !t.other.Empty() {
+		return fmt.Sprintf("%s equals %s", t.path, t.other)
+	}
+	return fmt.Sprintf("%s is %q", t.path, t.equals)
+}
+
+// isObserved reports whether the rest of the status is about what was written last.
+func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
+	if !s.generation.Empty() {
+		text, _ := s.generation.Text(object)
+		if observed, err := strconv.ParseInt(text, 10, 64); err != nil || observed < generation {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.observed, func(t targetTest) bool {
+		_, asked := t.other.Text(object)
+		return (asked || t.other.Empty()) && !t.holds(object)
+	})
+}
+
+// progress returns how far the rollout of an object with so many pods is.
+func (s targetStatus) progress(object map[string]any, generation int64, pods int32) Progress {
+	p := Progress{Pods: pods}
+	if !s.isObserved(object, generation) {
+		return p.unobserved()
+	}
+	for _, t := range s.done {
+		if t.holds(object) {
+			p.Done++
+		}
+	}
+	for _, t := range s.failed {
+		if t.holds(object) {
+			return p.is(Failed, t.String())
+		}
+	}
+	for _, t := range s.waiting {
+		if t.holds(object) {
+			return p.is(Waiting, t.String())
+		}
+	}
+	for _, t := range s.done {
+		if !t.holds(object) {
+			return p.is(Progressing, "waiting until "+t.String())
+		}
+	}
+	if len(s.done) == 0 && !s.owned {
+		return p.is(Complete, "it was written; nothing says how far its controller is")
+	}
+	return p.is(Complete, "")
+}

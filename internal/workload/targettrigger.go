@@ -1,0 +1,122 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
+const annotationTriggeredAt = "keyturn.dev/triggered-at"
+
+// targetTrigger is what is written on an object of a target so that pods are replaced.
+type targetTrigger struct {
+	// names are those of the fields on the way to it.
+	names []string
+	// ofMap says that it is a map of annotations that pods get. Otherwise it is one field.
+	ofMap bool
+	// value and text are those of TargetTriggerConfig.
+	value, text string
+}
+
+// isAnnotation reports whether it is one of the object's own annotations.
+func (t targetTrigger) isAnnotation() bool {
+	return !t.ofMap && len(t.names) > 0 && t.names[0] == "metadata"
+}
+
+// pointer is the JSON pointer of the first names.
+func (t targetTrigger) pointer(names int) string {
+	var path strings.Builder
+	for _, name := range t.names[:names] {
+		path.WriteString("/" + pointer(name))
+	}
+	return path.String()
+}
+
+// read reads what the trigger of an object is. The template takes it as its own: who changes it has the pods replaced.
+func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateSpec, of *targetParts) {
+	var at any = object
+	for i, name := range t.names {
+		fields, _ := at.(map[string]any)
+		at = fields[name]
+		container := t.ofMap || i < len(t.names)-1
+		if at == nil && container && !t.isAnnotation() { // Where the object has no annotations, the record begins them.
+			of.missing = append(of.missing, t.pointer(i+1))
+		}
+	}
+	of.trigger = at
+	if t.ofMap {
+		annotations := make(map[string]string)
+		entries, _ := at.(map[string]any)
+		for name, value := range entries {
+			annotations[name], _ = value.(string)
+		}
+		template.Annotations = annotations
+		_, of.traced = annotations[AnnotationTraceparent]
+		return
+	}
+	if text, ok := at.(string); ok {
+		if template.Annotations == nil {
+			template.Annotations = make(map[string]string)
+		}
+		template.Annotations[annotationRevision] = text
+	}
+}
+
+// strategy is how pods are replaced. What a field cannot say about a roll is on the object itself.
+func (t targetTrigger) strategy() strategy {
+	if t.ofMap {
+		return strategy{
+			change: func(w *Workload, _ string, m mark) []operation {
+				return append(t.begin(w), annotate(t.pointer(len(t.names)), w.target.traced, m)...)
+			},
+			revision: annotating.revision,
+		}
+	}
+	return strategy{change: t.set, revision: t.revision}
+}
+
+// begin returns what adds the objects that are missing on the way.
+func (t targetTrigger) begin(w *Workload) []operation {
+	var operations []operation
+	for _, path := range w.target.missing {
+		operations = append(operations, begin(path)...)
+	}
+	return operations
+}
+
+// set returns the change of a field, if that still has the value that it was read with.
+func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
+	path, value := t.pointer(len(t.names)), t.text
+	switch t.value {
+	case valueRevision:
+		value = m.revision
+	case valueTime:
+		value = w.nextRestart(m.readFrom)
+	}
+	operations := append(t.begin(w), test(path, w.target.trigger), add(path, value))
+	const annotations = "/metadata/annotations"
+	if t.value == valueTime {
+		operations = append(operations, add(annotations+"/"+pointer(annotationTriggeredAt), value))
+	}
+	return slices.Concat(operations, annotate(annotations, w.stored.metaTraced, m))
+}
+
+// revision returns the revision of the last roll, unless its trigger was taken back. A fixed text is the controller's to remove when it has acted,
+// and a later time has pods replaced, too.
+func (t targetTrigger) revision(p parts) string {
+	revision := p.meta.Annotations[annotationRevision]
+	held, _ := p.target.trigger.(string)
+	switch t.value {
+	case valueRevision:
+		if held != revision {
+			return ""
+		}
+	case valueTime:
+		if !isRestarted(p.meta.Annotations[annotationTriggeredAt], held) {
+			return ""
+		}
+	}
+	return revision
+}

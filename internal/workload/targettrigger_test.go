@@ -1,0 +1,187 @@
+package workload
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
+	const at = "2026-11-23T09:05:01Z"
+	tests := []struct {
+		name, trigger string
+		spec          map[string]any
+		// want is the spec after it, and annotations those of the object without what every roll writes.
+		want        map[string]any
+		annotations map[string]string
+	}{
+		{
+			"annotations, of which nothing is there", "{annotations: spec.pods.metadata.annotations}", nil,
+			map[string]any{"pods": map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+				annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+			}}}},
+			nil,
+		},
+		{
+			"annotations beside others", "{annotations: spec.pods}",
+			map[string]any{"pods": map[string]any{"theirs": "a"}, "more": true},
+			map[string]any{"more": true, "pods": map[string]any{
+				"theirs": "a", annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+			}},
+			nil,
+		},
+		{
+			"annotations in an object that is empty", "{annotations: spec.pods.annotations}",
+			map[string]any{"pods": map[string]any{"annotations": map[string]any{}}},
+			map[string]any{"pods": map[string]any{"annotations": map[string]any{
+				annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+			}}},
+			nil,
+		},
+		{
+			"a field with the revision", "{field: spec.taskID, value: revision}",
+			map[string]any{"taskID": "one"},
+			map[string]any{"taskID": "REVISION"},
+			nil,
+		},
+		{
+			"a field with a time", "{field: spec.restart.at, value: time}",
+			map[string]any{},
+			map[string]any{"restart": map[string]any{"at": at}},
+			map[string]string{annotationTriggeredAt: at},
+		},
+		{
+			"an annotation with a time", "{field: \"metadata.annotations['example.org/restartedAt']\", value: time}",
+			map[string]any{},
+			map[string]any{},
+			map[string]string{annotationTriggeredAt: at, "example.org/restartedAt": at},
+		},
+		{
+			"an annotation with a fixed text", "{field: \"metadata.annotations['example.org/roll']\", text: 'true'}",
+			map[string]any{},
+			map[string]any{},
+			map[string]string{"example.org/roll": "true"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			k := targetKind(t, readsSecrets+"  trigger: "+tt.trigger+"\n")
+			for _, annotated := range []bool{true, false} {
+				object := widgetOf("web", tt.spec, nil)
+				write := roll("1")
+				if annotated {
+					tt.annotations = with(tt.annotations, AnnotationRollOn, "auto")
+				} else {
+					object.SetAnnotations(nil)
+					delete(tt.annotations, AnnotationRollOn)
+				}
+				before := readTarget(t, k, object)
+				p, err := k.Patch(before, write)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again, _ := k.Patch(before, write); string(again.Body) != string(p.Body) {
+					t.Error("the patch of one state differs from time to time")
+				}
+				after := patched(t, object, p)
+				w := readTarget(t, k, after)
+				if w.Revision != p.Revision || p.Revision == "" || !w.AtRecord() || w.Reverts("secret/db", RolledFor{}) != 0 {
+					t.Errorf("revision: got %q, want %q with its record", w.Revision, p.Revision)
+				}
+				if !before.SameTemplate(w) || before.template == w.template {
+					t.Error("the template differs by nothing, or by more than what a roll writes")
+				}
+				spec := strings.ReplaceAll(text(t, tt.want), "REVISION", p.Revision)
+				if got := text(t, after.Object["spec"]); got != spec {
+					t.Errorf("spec: got %s, want %s", got, spec)
+				}
+				annotations := after.GetAnnotations()
+				for _, name := range []string{annotationRolled, annotationRevision, AnnotationCause, AnnotationTraceparent} {
+					delete(annotations, name)
+				}
+				if diff := cmp.Diff(with(tt.annotations, "", ""), annotations); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+// with returns a copy of annotations with one more. An empty name adds none.
+func with(annotations map[string]string, name, value string) map[string]string {
+	more := map[string]string{}
+	maps.Copy(more, annotations)
+	if name != "" {
+		more[name] = value
+	}
+	return more
+}
+
+func text(t testing.TB, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
+
+func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
+	const annotation = "metadata.annotations['example.org/at']"
+	at := func(value any) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			annotations, _, _ := unstructured.NestedMap(o.Object, "metadata", "annotations")
+			if annotations["example.org/at"] = value; value == nil {
+				delete(annotations, "example.org/at")
+			}
+			_ = unstructured.SetNestedMap(o.Object, annotations, "metadata", "annotations")
+		}
+	}
+	spec := func(value map[string]any) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) { o.Object["spec"] = value }
+	}
+	tests := []struct {
+		name, trigger string
+		change        func(*unstructured.Unstructured)
+		rolled        bool
+	}{
+		{"annotations that are removed", "{annotations: spec.pods}", spec(map[string]any{}), false},
+		{"the revision is another one", "{field: spec.id, value: revision}", spec(map[string]any{"id": "one"}), false},
+		{"a time that is removed", "{field: \"" + annotation + "\", value: time}", at(nil), false},
+		{"an earlier time", "{field: \"" + annotation + "\", value: time}", at("2026-11-23T08:00:00Z"), false},
+		{"a later time", "{field: \"" + annotation + "\", value: time}", at("2026-11-23T10:00:00Z"), true},
+		{"what is no time", "{field: \"" + annotation + "\", value: time}", at("now"), false},
+		{"a fixed text, which the controller removes", "{field: \"" + annotation + "\", text: 'true'}", at(nil), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			k := targetKind(t, readsSecrets+"  trigger: "+tt.trigger+"\n")
+			object := widgetOf("web", map[string]any{}, nil)
+			p, err := k.Patch(readTarget(t, k, object), roll("1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := patched(t, object, p)
+			rolled := readTarget(t, k, after)
+			tt.change(after)
+			w := readTarget(t, k, after)
+			if w.AtRecord() != tt.rolled {
+				t.Errorf("it has the revision of its record: got %t, want %t", w.AtRecord(), tt.rolled)
+			}
+			if !rolled.SameTemplate(w) {
+				t.Error("the trigger counts as a template of someone else: got another one")
+			}
+			// It can be rolled again whatever there is.
+			if p, err = k.Patch(w, roll("2")); err != nil {
+				t.Fatal(err)
+			}
+			if again := readTarget(t, k, patched(t, after, p)); again.Revision != p.Revision {
+				t.Errorf("rolled again: got the revision %q, want %q", again.Revision, p.Revision)
+			}
+		})
+	}
+}

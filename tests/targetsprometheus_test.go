@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+var (
+	prometheuses  = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
+	alertmanagers = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "alertmanagers"}
+)
+
+const prometheusRecipe = "prometheus-operator"
+
+// prometheusForm is a Prometheus of a name, with annotations in braces, whose pods are to mount secret/db.
+const prometheusForm = `apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: %s, annotations: %s}
+spec: {replicas: 1, version: v3.4.0, secrets: [db], podMonitorSelector: {}}
+`
+
+// startPrometheusOperator starts the operator for as long as the test runs. It takes care of all namespaces.
+func (r *targetRig) startPrometheusOperator() {
+	r.Helper()
+	operator, err := plane.StartPrometheusOperator(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	operator.StopAfter(r.T)
+}
+
+func (r *targetRig) set(name string) *appsv1.StatefulSet {
+	r.Helper()
+	set, err := r.client.AppsV1().StatefulSets(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return set
+}
+
+func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
+	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
+	r.startPrometheusOperator()
+	r.secret("db", map[string]string{"password": "one"})
+	r.create(prometheusForm, "main", "{keyturn.dev/roll-on: auto}")
+	r.create(prometheusForm, "other", "{}")
+	r.awaitSet("prometheus-main", "is ready", isReady)
+	r.awaitSet("prometheus-other", "is ready", isReady)
+	before := r.set("prometheus-main")
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+
+	completed := r.outcomeOf("main", events.VerbCompleted)
+	if completed.Workload.Kind != "prometheus" || completed.Workload.Resource != "prometheuses" || completed.Revision == "" {
+		t.Errorf("completed: got %+v at revision %q, want prometheus/main at one", completed.Workload, completed.Revision)
+	}
+	after := r.set("prometheus-main")
+	if got := after.Spec.Template.Annotations["keyturn.dev/revision"]; got != completed.Revision || !isReady(after) {
+		t.Errorf("the StatefulSet when it was completed: got revision %q with status %+v, want %q, and ready", got, after.Status, completed.Revision)
+	}
+	if after.Status.UpdateRevision == before.Status.UpdateRevision {
+		t.Error("the pods were not replaced")
+	}
+	r.eventually("an Event about it says so", func(ctx context.Context) bool {
+		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Prometheus,reason=Rolled"})
+		return err == nil && len(list.Items) == 1
+	})
+	if revision := r.set("prometheus-other").Spec.Template.Annotations["keyturn.dev/revision"]; revision != "" {
+		t.Errorf("the one that asks for nothing: got revision %q", revision)
+	}
+	if got := r.starts(); got != 1 {
+		t.Errorf("rollouts: got %d, want one", got)
+	}
+	for _, workload := range []string{"prometheus/main", "statefulset/prometheus-main"} {
+		said := r.ask("explain", workload, "-n", r.namespace, "--targets-config", recipeFile(prometheusRecipe))
+		if !strings.Contains(said, "prometheus/main in namespace") || !strings.Contains(said, "secret/db ") || !strings.Contains(said, "the workload was rolled for this change") {
+			t.Errorf("explain of %s: got\n%s", workload, said)
+		}
+	}
+}
+
+// What the operator does to a StatefulSet that is rolled itself, which the recipe is for.
+func TestPrometheusOperatorTakesBackARollOfItsStatefulSet(t *testing.T) {
+	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
+	r.startPrometheusOperator()
+	r.secret("db", map[string]string{"password": "one"})
+	r.create(prometheusForm, "main", "{}")
+	r.awaitSet("prometheus-main", "is ready", isReady)
+	roll := []byte(`{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":"by-hand"}}}}}`)
+	_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(t.Context(), "prometheus-main", types.MergePatchType, roll, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.awaitSet("prometheus-main", "has its template back", func(set *appsv1.StatefulSet) bool {
+		return set.Spec.Template.Annotations["keyturn.dev/revision"] == ""
+	})
+}
+
+func TestAPrometheusIsRolledForWhatItsStatefulSetAsksFor(t *testing.T) {
+	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
+	r.startPrometheusOperator()
+	r.secret("db", map[string]string{"password": "one"})
+	r.secret("env", map[string]string{"token": "one"})
+	r.create(`apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: main}
+spec:
+  replicas: 1
+  version: v3.4.0
+  secrets: [db]
+  podMonitorSelector: {}
+  containers: [{name: prometheus, env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: env, key: token}}}]}]
+`)
+	r.awaitSet("prometheus-main", "is ready", isReady)
+	opt := []byte(`{"metadata":{"annotations":{"keyturn.dev/roll-on":"auto"}}}`)
+	_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(t.Context(), "prometheus-main", types.MergePatchType, opt, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	// What the operator generates changes with the first of them only by the restart, which is no change of what is read.
+	r.secret("env", map[string]string{"token": "two"})
+	completed := r.outcomeOf("main", events.VerbCompleted)
+	if len(completed.Sources) != 1 || completed.Sources[0].Source != "secret/env" {
+		t.Errorf("rolled for %+v, want secret/env, which only the pods are seen to read", completed.Sources)
+	}
+	for _, outcome := range r.outcomes() {
+		if outcome.Workload.Kind != "prometheus" {
+			t.Errorf("an outcome of %s: %s (%s), want that only its owner is rolled", outcome.Workload, outcome.Verb, outcome.Reason)
+		}
+	}
+}
+
+func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
+	uninstall(t, "alertmanagers.monitoring.coreos.com")
+	r := newTargetRig(t, prometheusRecipe, alertmanagers, programs.Options{})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("api", "db", 1, nil))
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("api", events.VerbCompleted)
+	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator); err != nil {
+		t.Fatal(err)
+	}
+	r.create("apiVersion: monitoring.coreos.com/v1\nkind: Alertmanager\nmetadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}\nspec: {secrets: [db]}\n")
+	r.eventually("the actuator knows the Alertmanager", func(context.Context) bool {
+		return r.series(r.actuator, "keyturn_workloads", `kind="alertmanager"`) == "1"
+	})
+	r.secret("db", map[string]string{"password": "three"})
+	r.eventually("it is rolled", func(context.Context) bool {
+		return r.field("main", "spec", "podMetadata", "annotations", "keyturn.dev/revision") != ""
+	})
+}
