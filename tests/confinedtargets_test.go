@@ -91,52 +91,89 @@ var ofPrometheus = []forged{
 
 func TestTheActuatorsTokenWritesOfATargetWhatARollWrites(t *testing.T) {
 	t.Parallel()
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator); err != nil {
-		t.Fatal(err)
-	}
-	c := newConfined(t)
-	for _, namespace := range []string{c.namespace, c.system, c.labeled, metav1.NamespaceSystem} {
-		c.apply(strings.ReplaceAll(confinedPrometheuses, "NAMESPACE", namespace))
-	}
-	owned := c.owned(confinedPrometheus).GetManagedFields()
-	c.confineTarget(t, prometheusRecipe, confinedPrometheus)
-	refused := func(what, namespace string, to target, operations string) {
-		t.Helper()
-		if err := c.patch(namespace, to, operations); !c.refusedFor(prometheusRecipe, err) {
-			t.Errorf("a patch that %s: got %v, want that the policy refuses it", what, err)
-		}
-	}
-	for _, patch := range append(ofPrometheus, ofAnything...) {
-		refused(patch.name, c.namespace, confinedPrometheus, patch.operations)
-	}
-	for _, reowning := range reownings {
-		refused(reowning.name, c.namespace, confinedPrometheus, reown(reowning.change(owned)))
-	}
-	const revised = `{op: add, path: TEMPLATE/annotations/keyturn.dev~1revision, value: x}`
-	for _, namespace := range []string{c.system, c.labeled, metav1.NamespaceSystem} {
-		refused("rolls in "+namespace, namespace, confinedPrometheus, revised)
-	}
-	refused("fills the annotations", c.namespace, confinedPrometheus,
-		`{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: `+strings.Repeat("x", 170<<10)+`}`)
-	refused("writes a long cause", c.namespace, confinedPrometheus,
-		`{op: add, path: TEMPLATE/annotations/keyturn.dev~1cause, value: `+strings.Repeat("x", 9<<10)+`}`)
-
+	const (
+		revised   = `{op: add, path: TEMPLATE/annotations/keyturn.dev~1revision, value: x}`
+		restarted = `{op: add, path: /metadata/annotations/kubectl.kubernetes.io~1restartedAt, value: '2026-11-23T00:00:00Z'}`
+		timed     = `{op: add, path: /metadata/annotations/keyturn.dev~1triggered-at, value: '2026-11-23T00:00:00Z'}`
+		marked    = `{op: add, path: /metadata/annotations/keyturn.dev~1revision, value: x}`
+	)
 	bare := confinedPrometheus
 	bare.name = "bare"
-	for _, allowed := range []struct {
-		to target
-		forged
+	tests := []struct {
+		recipe, operator, objects, kind string
+		to                              target
+		// rolls is what a roll writes, and long what is too long of it.
+		rolls, long string
+		refused     []forged
+		allowed     map[string]target
 	}{
-		{confinedPrometheus, forged{"records", recordOf}},
-		{confinedPrometheus, forged{"rolls", recordOf + ", " + revised}},
-		{bare, forged{"rolls without annotations of the pods", recordOf + `, {op: add, path: TEMPLATE, value: {}}, {op: add, path: TEMPLATE/annotations, value: {}}, ` + revised}},
-	} {
-		if err := c.patch(c.namespace, allowed.to, allowed.operations); err != nil {
-			t.Errorf("a patch that %s: %v", allowed.name, err)
-		}
+		{
+			recipe: prometheusRecipe, operator: build.PrometheusOperator, objects: confinedPrometheuses, kind: "Prometheus", to: confinedPrometheus,
+			rolls: revised, long: `{op: add, path: TEMPLATE/annotations/keyturn.dev~1cause, value: ` + strings.Repeat("x", 9<<10) + `}`,
+			refused: ofPrometheus,
+			allowed: map[string]target{
+				recordOf: confinedPrometheus, recordOf + ", " + revised: confinedPrometheus,
+				recordOf + `, {op: add, path: TEMPLATE, value: {}}, {op: add, path: TEMPLATE/annotations, value: {}}, ` + revised: bare,
+			},
+		},
+		{
+			recipe: "cloudnative-pg", operator: build.CloudNativePG, objects: confinedCluster, kind: "Cluster", to: confinedClusterOf,
+			rolls: restarted, long: `{op: add, path: /metadata/annotations/kubectl.kubernetes.io~1restartedAt, value: ` + strings.Repeat("x", 9<<10) + `}`,
+			refused: []forged{
+				{"replaces the image", `{op: add, path: /spec/imageName, value: b}`},
+				{"scales", `{op: replace, path: /spec/instances, value: 9}`},
+				{"reads a Secret", `{op: add, path: /spec/envFrom, value: [{secretRef: {name: admin}}]}`},
+				{"adds a superuser", `{op: add, path: /spec/enableSuperuserAccess, value: true}`},
+				{"fences the instances", `{op: add, path: /metadata/annotations/cnpg.io~1fencedInstances, value: '["*"]'}`},
+				{"hides an image in a restart", restarted + `, {op: add, path: /spec/imageName, value: b}`},
+			},
+			allowed: map[string]target{recordOf + ", " + restarted + ", " + timed + ", " + marked: confinedClusterOf},
+		},
 	}
-	c.tells(t, "Prometheus", "monitoring.coreos.com/v1")
+	for _, tt := range tests {
+		t.Run(tt.recipe, func(t *testing.T) {
+			t.Parallel()
+			if err := plane.ApplyKindsOf(t.Context(), tt.operator); err != nil {
+				t.Fatal(err)
+			}
+			c := newConfined(t)
+			for _, namespace := range []string{c.namespace, c.system, c.labeled, metav1.NamespaceSystem} {
+				c.apply(strings.ReplaceAll(tt.objects, "NAMESPACE", namespace))
+			}
+			owned := c.owned(tt.to).GetManagedFields()
+			c.confineTarget(t, tt.recipe, tt.to)
+			refused := func(what, namespace, operations string) {
+				t.Helper()
+				if err := c.patch(namespace, tt.to, operations); !c.refusedFor(tt.recipe, err) {
+					t.Errorf("a patch that %s: got %v, want that the policy refuses it", what, err)
+				}
+			}
+			for _, patch := range append(tt.refused, ofAnything...) {
+				refused(patch.name, c.namespace, patch.operations)
+			}
+			for _, reowning := range reownings {
+				refused(reowning.name, c.namespace, reown(reowning.change(owned)))
+			}
+			for _, namespace := range []string{c.system, c.labeled, metav1.NamespaceSystem} {
+				refused("rolls in "+namespace, namespace, tt.rolls)
+			}
+			refused("fills the annotations", c.namespace,
+				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: `+strings.Repeat("x", 170<<10)+`}`)
+			refused("writes a long text", c.namespace, tt.long)
+			for operations, to := range tt.allowed {
+				if err := c.patch(c.namespace, to, operations); err != nil {
+					t.Errorf("what a roll of %s writes, %s: %v", to.name, operations, err)
+				}
+			}
+			c.tells(t, tt.kind, tt.to.resource.GroupVersion().String())
+		})
+	}
 }
+
+var confinedClusterOf = target{schema.GroupVersionResource{Group: "postgresql.cnpg.io", Version: "v1", Resource: "clusters"}, "db", ""}
+
+// confinedCluster is a Cluster of CloudNativePG in a NAMESPACE.
+var confinedCluster = confinedObject("postgresql.cnpg.io/v1", "Cluster", "db", "instances: 1, storage: {size: 1Gi}")
 
 // tells checks that the actuator may write Events of its own about objects of a target, and about them alone.
 func (c *confined) tells(t *testing.T, kind, version string) {

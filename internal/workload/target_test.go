@@ -137,7 +137,7 @@ func TestATemplateThatIsNoneIsAProblemOfTheTarget(t *testing.T) {
 func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 	const status = `  status:
     observedGeneration: status.observedGeneration
-    observed: [{path: status.handled, equalsPath: spec.asked}]
+    observed: [{path: status.handled, equalsPath: spec.asked}, {path: spec.roll, missing: true}]
     done: [{path: 'status.conditions[?(@.type=="Ready")].status', equals: "True"}, {path: status.updated, equalsPath: spec.replicas}]
     failed: [{path: status.phase, equals: Failed}]
     waiting: [{path: spec.paused, equals: "true"}]
@@ -160,6 +160,12 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 		{"done", nil, ready("True"), Progress{State: Complete, Done: 2}},
 		{"failed", nil, also(ready("True"), "phase", "Failed"), Progress{State: Failed, Message: `status.phase is "Failed"`, Done: 2}},
 		{"paused", map[string]any{"paused": true}, ready("False"), Progress{State: Waiting, Message: `spec.paused is "true"`, Done: 1}},
+		{
+			"what it is to remove is there",
+			map[string]any{"roll": "now"},
+			ready("True"),
+			Progress{Message: "the controller has not observed the change yet", Done: nothingDone},
+		},
 		{"failed before it was asked", map[string]any{"asked": "b"}, also(also(ready("False"), "phase", "Failed"), "handled", "a"), Progress{Message: "the controller has not observed the change yet", Done: nothingDone}},
 		{"it did what it was asked", map[string]any{"asked": "b"}, also(ready("True"), "handled", "b"), Progress{State: Complete, Done: 2}},
 	}

@@ -19,7 +19,7 @@ type TargetConfig struct {
 	Name string `json:"name"`
 	// Template is the path of a pod template, all that it reads counts. Default: it has none.
 	Template string `json:"template"`
-	// Reads are where else it says what its pods read.
+	// Reads are where else it says what its pods read. What the pods of the workloads read that it is the controller of always counts.
 	Reads []TargetReadConfig `json:"reads"`
 	// Ignores are sources that do not count although its pods read them, as <kind>/<name>, where {name} stands for that of the object.
 	Ignores []string `json:"ignores"`
@@ -68,11 +68,13 @@ type TargetStatusConfig struct {
 	Owned bool `json:"owned"`
 }
 
-// TargetTestConfig compares a field with a text, or with another field.
+// TargetTestConfig compares a field with a text, or with another field, or wants that it is missing.
 type TargetTestConfig struct {
 	Path       string `json:"path"`
 	Equals     string `json:"equals"`
 	EqualsPath string `json:"equalsPath"`
+	// Missing wants that there is no such field.
+	Missing bool `json:"missing"`
 }
 
 // The values of TargetTriggerConfig.Value.
@@ -100,9 +102,6 @@ func (c TargetConfig) compile() (target, []string) {
 		if problem := (&rule{}).source(strings.ReplaceAll(item, nameOfObject, "a")); problem != "" || strings.Contains(item, "#") {
 			p.add("ignores[%d]: %q, want <kind>/<name>, where <name> may have *, ? and %s", i, item, nameOfObject)
 		}
-	}
-	if c.Template == "" && len(c.Reads) == 0 && !c.Status.Owned {
-		p.add("reads: is empty, want where the object names what its pods read, or the path of its pod template as template")
 	}
 	t.trigger = p.trigger(c.Trigger)
 	t.status = p.status(c.Status, c.Trigger)
@@ -214,9 +213,12 @@ func (p *targetProblems) tests(name string, list []TargetTestConfig) []targetTes
 	var tests []targetTest
 	for i, c := range list {
 		field := fmt.Sprintf("status.%s[%d].", name, i)
-		t := targetTest{path: p.required(field+"path", c.Path), equals: c.Equals, other: p.path(field+"equalsPath", c.EqualsPath)}
-		if (c.Equals == "") == (c.EqualsPath == "") {
-			p.add("%sequals: want either equals or equalsPath", field)
+		t := targetTest{
+			path: p.required(field+"path", c.Path), equals: c.Equals, other: p.path(field+"equalsPath", c.EqualsPath), missing: c.Missing,
+		}
+		given := slices.DeleteFunc([]bool{c.Equals != "", c.EqualsPath != "", c.Missing}, func(given bool) bool { return !given })
+		if len(given) != 1 {
+			p.add("%sequals: want one of equals, equalsPath and missing", field)
 		}
 		tests = append(tests, t)
 	}

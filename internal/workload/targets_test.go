@@ -53,10 +53,7 @@ func TestTheFileOfTargetsIsChecked(t *testing.T) {
 			"two have a name", widgets(readsSecrets+annotates) + strings.TrimPrefix(widgets(readsSecrets+annotates), "targets:\n"),
 			`--targets-config: file: targets[1].name: "widget" is the name of widgets.example.org, too, want another one for one of them`,
 		},
-		{
-			"nothing is read", widgets(annotates),
-			at + "reads: is empty, want where the object names what its pods read, or the path of its pod template as template",
-		},
+		{"all that is read is known of the workloads that it owns", widgets(annotates), ""},
 		{
 			"what is read is no source", widgets("  reads: [{kind: pod, path: spec.name}]\n" + annotates),
 			at + `reads[0].kind: "pod", want secret, configmap or secretproviderclass`,
@@ -120,7 +117,7 @@ func TestTheFileOfTargetsIsChecked(t *testing.T) {
 		},
 		{
 			"a test compares with nothing", widgets(readsSecrets + annotates + "  status: {done: [{path: status.phase}]}\n"),
-			at + "status.done[0].equals: want either equals or equalsPath",
+			at + "status.done[0].equals: want one of equals, equalsPath and missing",
 		},
 		{
 			"everything is told at once", widgets("  template: '*'\n  trigger: {}\n  status: {failed: [{equals: a}]}\n"),
@@ -169,6 +166,23 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 	}
 	if _, err := ReadTargets(filepath.Join(dir, "missing.yaml")); err == nil {
 		t.Error("a file that is missing: got no error")
+	}
+}
+
+func TestEveryExampleIsValid(t *testing.T) {
+	page, err := os.ReadFile("../../docs/targets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```yaml\ntargets:\n")
+	for _, block := range blocks[1:] {
+		example, _, _ := strings.Cut(block, "```")
+		if _, err := parseTargets([]byte("targets:\n"+example), "file", nil); err != nil {
+			t.Errorf("%s\n%v", example, err)
+		}
+	}
+	if len(blocks) < 3 {
+		t.Errorf("got %d examples, want some", len(blocks)-1)
 	}
 }
 

@@ -15,15 +15,20 @@ type targetStatus struct {
 	owned                           bool
 }
 
-// targetTest compares a field with a text, or with another field.
+// targetTest compares a field with a text, or with another field, or wants that it is missing.
 type targetTest struct {
 	path   fieldpath.Path
 	equals string
 	other  fieldpath.Path
+	// missing says that there is to be no field.
+	missing bool
 }
 
 // holds reports whether the fields of an object are as the test has them. A field that is not there equals nothing.
 func (t targetTest) holds(object map[string]any) bool {
+	if t.missing {
+		return len(t.path.Values(object)) == 0
+	}
 	want, known := t.equals, true
 	if !t.other.Empty() {
 		want, known = t.other.Text(object)
@@ -33,7 +38,10 @@ func (t targetTest) holds(object map[string]any) bool {
 
 // String says what the test wants. It quotes nothing of an object.
 func (t targetTest) String() string {
-	if !t.other.Empty() {
+	switch {
+	case t.missing:
+		return fmt.Sprintf("%s is missing", t.path)
+	case !t.other.Empty():
 		return fmt.Sprintf("%s equals %s", t.path, t.other)
 	}
 	return fmt.Sprintf("%s is %q", t.path, t.equals)

@@ -88,14 +88,15 @@ func (t targetTrigger) begin(w *Workload) []operation {
 
 // set returns the change of a field, if that still has the value that it was read with.
 func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
-	path, value := t.pointer(len(t.names)), t.text
+	// A fixed text that is still there was not acted on, or is being acted on: the patch fails until it is gone.
+	path, value, held := t.pointer(len(t.names)), t.text, any(nil)
 	switch t.value {
 	case valueRevision:
-		value = m.revision
+		value, held = m.revision, w.target.trigger
 	case valueTime:
-		value = w.nextRestart(m.readFrom)
+		value, held = w.nextRestart(m.readFrom), w.target.trigger
 	}
-	operations := append(t.begin(w), test(path, w.target.trigger), add(path, value))
+	operations := append(t.begin(w), test(path, held), add(path, value))
 	const annotations = "/metadata/annotations"
 	if t.value == valueTime {
 		operations = append(operations, add(annotations+"/"+pointer(annotationTriggeredAt), value))

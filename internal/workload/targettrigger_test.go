@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -183,5 +184,30 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 				t.Errorf("rolled again: got the revision %q, want %q", again.Revision, p.Revision)
 			}
 		})
+	}
+}
+
+func TestAFixedTextThatIsStillThereIsNotWrittenAgain(t *testing.T) {
+	k := targetKind(t, readsSecrets+"  trigger: {field: \"metadata.annotations['example.org/roll']\", text: 'true'}\n")
+	object := widgetOf("web", map[string]any{}, nil)
+	first, err := k.Patch(readTarget(t, k, object), roll("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolled := patched(t, object, first)
+	again, err := k.Patch(readTarget(t, k, rolled), roll("2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := jsonpatch.DecodePatch(again.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := rolled.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operations.Apply(body); err == nil {
+		t.Error("it was rolled again before the controller has acted: got no error")
 	}
 }

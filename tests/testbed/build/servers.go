@@ -28,6 +28,9 @@ const (
 
 	SourceController    = "source-controller"
 	KustomizeController = "kustomize-controller"
+	HelmController      = "helm-controller"
+	CloudNativePG       = "cloudnative-pg"
+	KnativeServing      = "knative-serving"
 )
 
 const (
@@ -43,6 +46,9 @@ const (
 	jaegerVersion             = "v1.76.0"
 	promtoolVersion           = "v0.313.5"
 	helmVersion               = "v4.3.1"
+	helmControllerVersion     = "v1.4.3"
+	cloudNativePGVersion      = "v1.28.1"
+	knativeVersion            = "v0.51.0"
 	fluxVersion               = "v1.9.5"
 	natsVersion               = "v2.15.2"
 	natsKeysVersion           = "v0.4.16"
@@ -128,6 +134,19 @@ func servers() map[string]server {
 		// It mounts volumes on nodes, of which there are none: only its kinds are wanted.
 		SecretsStore: {
 			version: secretsStoreVersion, tools: "secrets-store-csi-driver", module: "sigs.k8s.io/secrets-store-csi-driver",
+			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
+		},
+		// Of these only the kinds are wanted, too: they talk to their pods, or to a registry.
+		CloudNativePG: {
+			version: cloudNativePGVersion, tools: "cloudnative-pg", module: "github.com/cloudnative-pg/cloudnative-pg",
+			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
+		},
+		KnativeServing: {
+			version: knativeVersion, tools: "knative-serving", module: "knative.dev/serving",
+			estimate: "some seconds", extract: extractCRDs("config/core/300-resources"),
+		},
+		HelmController: {
+			version: helmControllerVersion, tools: "helm-controller", module: "github.com/fluxcd/helm-controller",
 			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
 		},
 		JaegerServer: {

@@ -1,0 +1,145 @@
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// recipeCase is a recipe whose operator is not there: the test does to the status what that does.
+type recipeCase struct {
+	recipe, operator string
+	resource         schema.GroupVersionResource
+	// kind is what outcomes call it, and manifest is one named main that reads secret/db.
+	kind, manifest string
+	// trigger is the path of what a roll writes, and status what the operator writes then, of an object that it is given.
+	trigger []string
+	status  func(*unstructured.Unstructured) map[string]any
+}
+
+// isReadyNow is the status of an object whose controller has observed it and says that it is ready.
+func isReadyNow(object *unstructured.Unstructured) map[string]any {
+	status := map[string]any{
+		"observedGeneration": object.GetGeneration(),
+		"conditions": []any{map[string]any{
+			"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-11-23T00:00:00Z",
+		}},
+	}
+	if asked := object.GetAnnotations()["reconcile.fluxcd.io/requestedAt"]; asked != "" {
+		status["lastHandledReconcileAt"] = asked
+	}
+	return status
+}
+
+var requestedAt = []string{"metadata", "annotations", "reconcile.fluxcd.io/requestedAt"}
+
+func recipeCases() []recipeCase {
+	return []recipeCase{
+		{
+			recipe: "knative", operator: build.KnativeServing, kind: "ksvc",
+			resource: schema.GroupVersionResource{Group: "serving.knative.dev", Version: "v1", Resource: "services"},
+			manifest: `apiVersion: serving.knative.dev/v1
+kind: Service
+metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
+spec: {template: {spec: {containerConcurrency: 3, containers: [{image: example.com/app, envFrom: [{secretRef: {name: db}}]}]}}}
+`,
+			trigger: []string{"spec", "template", "metadata", "annotations", "keyturn.dev/revision"}, status: isReadyNow,
+		},
+		{
+			recipe: "cloudnative-pg", operator: build.CloudNativePG, kind: "cluster",
+			resource: schema.GroupVersionResource{Group: "postgresql.cnpg.io", Version: "v1", Resource: "clusters"},
+			manifest: `apiVersion: postgresql.cnpg.io/v1
+kind: Cluster
+metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
+spec: {instances: 3, storage: {size: 1Gi}, env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: db, key: password}}}]}
+`,
+			trigger: []string{"metadata", "annotations", "kubectl.kubernetes.io/restartedAt"},
+			status: func(*unstructured.Unstructured) map[string]any {
+				return map[string]any{"phase": "Cluster in healthy state"}
+			},
+		},
+		{
+			recipe: "flux-kustomize", operator: build.KustomizeController, kind: "kustomization",
+			resource: schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"},
+			manifest: `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
+spec: {interval: 1h, prune: true, sourceRef: {kind: GitRepository, name: none}, postBuild: {substituteFrom: [{kind: Secret, name: db}]}}
+`,
+			trigger: requestedAt, status: isReadyNow,
+		},
+		{
+			recipe: "flux-helm", operator: build.HelmController, kind: "helmrelease",
+			resource: schema.GroupVersionResource{Group: "helm.toolkit.fluxcd.io", Version: "v2", Resource: "helmreleases"},
+			manifest: `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
+spec: {interval: 1h, chartRef: {kind: OCIRepository, name: none}, valuesFrom: [{kind: Secret, name: db}]}
+`,
+			trigger: requestedAt, status: isReadyNow,
+		},
+	}
+}
+
+func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
+	for _, c := range recipeCases() {
+		t.Run(c.recipe, func(t *testing.T) {
+			if err := plane.ApplyKindsOf(t.Context(), c.operator); err != nil {
+				t.Fatal(err)
+			}
+			r := newTargetRig(t, c.recipe, c.resource, programs.Options{})
+			r.secret("db", map[string]string{"password": "one"})
+			r.create("%s", c.manifest)
+			r.setStatus("main", c.status)
+			r.start()
+			if held := r.field("main", c.trigger...); held != "" {
+				t.Fatalf("before any change: got the trigger %q", held)
+			}
+			r.secret("db", map[string]string{"password": "two"})
+			r.eventually("the trigger is written", func(context.Context) bool { return r.field("main", c.trigger...) != "" })
+			if record := r.field("main", "metadata", "annotations", "keyturn.dev/rolled"); record == "" {
+				t.Error("the trigger is written without the record")
+			}
+			r.setStatus("main", c.status)
+			completed := r.outcomeOf("main", events.VerbCompleted)
+			if completed.Workload.Kind != c.kind || completed.Revision == "" {
+				t.Errorf("completed: got %s at revision %q, want %s/main at one", completed.Workload, completed.Revision, c.kind)
+			}
+			written := r.field("main", c.trigger...)
+
+			// What its controller or a person writes meanwhile is nothing to roll for.
+			labels := []byte(`{"metadata":{"labels":{"edited":"by-hand"}}}`)
+			if _, err := r.custom.Patch(t.Context(), "main", types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			r.setStatus("main", c.status)
+			r.quiet()
+			if again := r.field("main", c.trigger...); again != written || r.starts() != 1 {
+				t.Errorf("after that: got %d rollouts and the trigger %q, want one and %q", r.starts(), again, written)
+			}
+			r.secret("db", map[string]string{"password": "three"})
+			r.eventually("it is rolled for the next change", func(context.Context) bool { return r.field("main", c.trigger...) != written })
+		})
+	}
+}
+
+// setStatus writes the status of an object, as its controller does.
+func (r *targetRig) setStatus(name string, of func(*unstructured.Unstructured) map[string]any) {
+	r.Helper()
+	body, err := json.Marshal(map[string]any{"status": of(r.object(name))})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+		r.Fatal(err)
+	}
+}
