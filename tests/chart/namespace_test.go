@@ -27,7 +27,7 @@ configMapGenerator:
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
 func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 	for _, base := range []string{"base", "namespaced"} {
-		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy"} {
+		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy", "targets"} {
 			t.Run(strings.TrimSpace(base+" "+component), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -44,6 +44,9 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				components := ""
 				if component != "" {
 					components = deploy("components", component)
+				}
+				if component == "targets" {
+					components += ", " + deploy("targets", "prometheus-operator")
 				}
 				overlay := strings.NewReplacer("BASE", deploy(base), "NAMESPACE", deploy("namespace"), "COMPONENTS", components).Replace(movedOverlay)
 				if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
@@ -68,9 +71,16 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 					// The policy, which is in no namespace, keeps its name.
 					rest = strings.ReplaceAll(rest, "keyturn-system-"+name, "")
 				}
+				for name, policy := range all {
+					account := fmt.Sprint(policy.at("spec", "matchConditions"))
+					if strings.HasPrefix(name, "ValidatingAdmissionPolicy ") && !strings.Contains(account, "'system:serviceaccount:tools:keyturn-") {
+						t.Errorf("%s is for %s, want that of the overlay", name, account)
+					}
+				}
 				if lease := all["ConfigMap tools/keyturn"].at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "tools" {
 					t.Errorf("namespace of the Lease: got %v", lease)
 				}
+				rest = strings.ReplaceAll(rest, "keyturn-system-target", "")
 				if strings.Contains(rest, systemNamespace) {
 					t.Errorf("%s is named in\n%s", systemNamespace, rest)
 				}
