@@ -179,13 +179,13 @@ func TestATriggerThatTheChartCannotConfineIsRefused(t *testing.T) {
 	}
 	for trigger, want := range map[string][]string{
 		"annotations: spec.a.b": {
-			"['spec', 'a', 'b']", "['keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent']", "['keyturn.dev/rolled', 'keyturn.dev/reverted']",
+			"['spec', 'a', 'b']", "['keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent']", "[]",
 		},
 		"field: spec.task, value: revision": {
-			"['spec']", "['task']", "['keyturn.dev/rolled', 'keyturn.dev/reverted', 'keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent']",
+			"['spec']", "['task']", "['keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent']",
 		},
 		"field: \"metadata.annotations['example.org/at']\", value: time": {
-			"[]", "[]", "['keyturn.dev/rolled', 'keyturn.dev/reverted', 'keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent', " +
+			"[]", "[]", "['keyturn.dev/revision', 'keyturn.dev/cause', 'keyturn.dev/traceparent', " +
 				"'keyturn.dev/triggered-at', 'example.org/at']",
 		},
 	} {

@@ -13,22 +13,23 @@ object.involvedObject.kind in ['{{ .kind }}'] && object.involvedObject.?apiVersi
 {{- end }}
 
 {{/*
-What a roll writes on an object of a target, as expressions: the names on the way to it, what is written there, and the annotations of the object.
+What a roll writes on an object of a target, as expressions: the names on the way to it, what is written there, and what is on the object
+besides the record.
 */}}
 {{- define "keyturn.targetWrite" -}}
 {{- $roll := list "keyturn.dev/revision" "keyturn.dev/cause" "keyturn.dev/traceparent" -}}
 {{- $path := list -}}
 {{- $writes := list -}}
-{{- $annotations := list "keyturn.dev/rolled" "keyturn.dev/reverted" -}}
+{{- $besides := list -}}
 {{- if .trigger.annotations -}}
 {{- $path = splitList "." .trigger.annotations -}}
 {{- $writes = $roll -}}
 {{- else -}}
 {{- $field := .trigger.field | default "" -}}
-{{- $annotations = concat $annotations $roll -}}
-{{- if eq (.trigger.value | default "") "time" }}{{ $annotations = append $annotations "keyturn.dev/triggered-at" }}{{ end -}}
+{{- $besides = $roll -}}
+{{- if eq (.trigger.value | default "") "time" }}{{ $besides = append $besides "keyturn.dev/triggered-at" }}{{ end -}}
 {{- if hasPrefix "metadata.annotations['" $field -}}
-{{- $annotations = append $annotations (trimPrefix "metadata.annotations['" $field | trimSuffix "']") -}}
+{{- $besides = append $besides (trimPrefix "metadata.annotations['" $field | trimSuffix "']") -}}
 {{- else if $field -}}
 {{- $path = splitList "." $field | initial -}}
 {{- $writes = splitList "." $field | last | list -}}
@@ -36,7 +37,7 @@ What a roll writes on an object of a target, as expressions: the names on the wa
 {{- end -}}
 path: {{ include "keyturn.celList" $path | quote }}
 writes: {{ include "keyturn.celList" $writes | quote }}
-annotations: {{ include "keyturn.celList" $annotations | quote }}
+besides: {{ include "keyturn.celList" $besides | quote }}
 {{- end }}
 
 {{- define "keyturn.celList" -}}
