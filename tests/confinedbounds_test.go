@@ -36,6 +36,7 @@ func TestTheActuatorsTokenLeavesRoomForOthersAnnotations(t *testing.T) {
 		{"a cause that is a book", annotate("TEMPLATE/metadata", "keyturn.dev/cause", 8<<10+1), true},
 		{"a revision that is a book", annotate("TEMPLATE/metadata", "keyturn.dev/revision", 8<<10+1), true},
 		{"a marker that is a book", annotate("TEMPLATE/metadata", "reloader.stakater.com/last-reloaded-from", 8<<10+1), true},
+		{"a request that is a book", annotate("/metadata", "keyturn.dev/rolled-now", 8<<10+1), true},
 		{"a time that is a book", annotate("/metadata", "deployment.reloader.stakater.com/paused-at", 8<<10+1), true},
 	}
 	for _, tt := range tests {

@@ -37,7 +37,8 @@ var confinedObjects = strings.Join([]string{
 const confinedSelector = "selector: {matchLabels: {app: confined}}, "
 
 func confinedObject(version, kind, name, spec string) string {
-	const form = "apiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: NAMESPACE, labels: {team: shop}, annotations: {owner: shop}}\n" +
+	const form = "apiVersion: %s\nkind: %s\n" +
+		"metadata: {name: %s, namespace: NAMESPACE, labels: {team: shop}, annotations: {owner: shop, keyturn.dev/hold: migration}}\n" +
 		"spec: {%s}\n"
 	return fmt.Sprintf(form, version, kind, name, spec)
 }

@@ -30,6 +30,10 @@ func allowed(try func(to target, patch forged)) {
 	for _, to := range templated {
 		try(to, forged{"records", recordOf})
 		try(to, forged{"rolls", recordOf + "," + onTemplate})
+		try(to, forged{
+			"rolls because somebody asked for it",
+			recordOf + `, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: x}, ` + onTemplate,
+		})
 	}
 	try(cronJob, forged{"records that a Job was started", recordOf + "," + onObject})
 	try(job, forged{"tries how a Job is to be made anew", recordOf + "," + onObject})

@@ -9,13 +9,13 @@ import (
 
 // admission decides whether a workload may be rolled now. What a workload waits for is of its own namespace, but for the slots.
 type admission struct {
+	timing    *timing
 	peers     *failedPeers
 	canaries  *canaries
 	waves     *waves
 	limits    *limits
 	reloads   *reloads
 	gathering *debounce
-	now       func() time.Time
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -26,6 +26,8 @@ type obstacle struct {
 	peer *workload.Workload
 	// end is when it has waited long enough. Zero: that depends on others.
 	end time.Time
+	// said is what somebody has said about it, empty if nothing.
+	said string
 }
 
 // sentence returns the obstacle for people.
@@ -34,17 +36,20 @@ func (o obstacle) sentence() string {
 	if !o.end.IsZero() {
 		text += ": until " + o.end.UTC().Format(time.RFC3339)
 	}
-	if o.peer == nil {
-		return text
+	if o.peer != nil {
+		text += ": " + o.peer.ID.String()
 	}
-	return text + ": " + o.peer.ID.String()
+	if o.said != "" {
+		text += ": " + o.said
+	}
+	return text
 }
 
 // obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out, and since is when the
 // first of their changes came.
 func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since time.Time) obstacle {
-	if end, paused := w.Pause.End(a.now()); paused {
-		return obstacle{reason: plan.Pausing, end: end}
+	if why := a.timing.stop(w); why.reason != plan.None {
+		return why
 	}
 	if end, waits := a.reloads.end(w.ID.Namespace, since); waits {
 		return obstacle{reason: plan.ReloaderFirst, end: end}

@@ -37,7 +37,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	unfinished := unfinished(gathering, following, begun)
+	timing := &timing{index: s.index, now: now}
+	unfinished := unfinished(gathering, following, timing, begun)
 	canaries := newCanaries(s.index, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
@@ -80,12 +81,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	admission := &admission{
-		peers: peers, canaries: canaries,
+		timing: timing, peers: peers, canaries: canaries,
 		waves:     newWaves(s.index, unfinished),
 		limits:    newLimits(o, following, patcher),
 		reloads:   reloads,
 		gathering: gathering,
-		now:       now,
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,

@@ -14,9 +14,9 @@ import (
 type debounce struct {
 	// quiet is how long no further change must have come, and most how long the first one waits for that.
 	quiet, most time.Duration
-	// byKey are all workloads in it. held are those that wait for something other than a time, by namespace.
-	byKey map[workload.Key]*pending
-	held  map[string]map[workload.Key]*pending
+	// byKey are all workloads in it. held are those that wait for something other than a time, and resting those that rest: see rests.
+	byKey         map[workload.Key]*pending
+	held, resting heldPending
 	// order are those that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn while
 	// they are looked at for another reason.
 	order dueOrder
@@ -26,7 +26,7 @@ type debounce struct {
 
 func newDebounce(quiet, most time.Duration) *debounce {
 	return &debounce{
-		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(map[string]map[workload.Key]*pending),
+		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(heldPending), resting: make(heldPending),
 		due: newTurns(), slots: newTurns(),
 	}
 }
@@ -48,6 +48,9 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	}
 	p.seen = w
 	given := p.add(e, from)
+	if p.held == plan.SourceOnHold {
+		d.unhold(p) // The event may say that the source is on hold no more.
+	}
 	if p.isHeld() || d.due.has(p) {
 		return given
 	}
@@ -169,10 +172,11 @@ func (d *debounce) drop(p *pending) {
 // hold keeps a workload that was popped until it is released.
 func (d *debounce) hold(p *pending, why plan.Reason) {
 	p.held = why
-	if d.held[p.key.Namespace] == nil {
-		d.held[p.key.Namespace] = make(map[workload.Key]*pending)
+	if rests(why) {
+		d.resting.add(p)
+	} else {
+		d.held.add(p)
 	}
-	d.held[p.key.Namespace][p.key] = p
 	if p.needsSlot() {
 		p.slot = why
 		d.slots.push(p)
@@ -184,21 +188,14 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 // unhold has a workload be held no more.
 func (d *debounce) unhold(p *pending) {
 	p.held = plan.None
-	delete(d.held[p.key.Namespace], p.key)
-	if len(d.held[p.key.Namespace]) == 0 {
-		delete(d.held, p.key.Namespace)
-	}
+	d.held.remove(p)
+	d.resting.remove(p)
 }
 
 // holdUntil does the same, and releases it at a time.
 func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
 	d.hold(p, why)
 	d.schedule(p, end)
-}
-
-// gathers reports whether a workload has a pending change of a source, and waits with it of its own accord: nobody else waits for that.
-func (d *debounce) gathers(key workload.Key, source events.Source) bool {
-	return d.has(key, source) && d.byKey[key].held == plan.Pausing
 }
 
 // isReported reports whether a workload has last waited for that reason.

@@ -89,8 +89,8 @@ type verdict struct {
 	contradicted bool
 	// rolls reports that the patch replaces the pods.
 	rolls bool
-	// waits is why the changes cannot be decided yet, plan.None if they are.
-	waits plan.Reason
+	// waits is why the changes cannot be decided yet. Its reason is plan.None if they are.
+	waits obstacle
 }
 
 // decide decides the changes in the order of their sources, so that of several reasons to hold the workload it always reports the same one.
@@ -111,7 +111,10 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 		}
 		v.rolls = v.rolls || decision.Reason.Action() == plan.Roll
 		if decision.Reason.Action() == plan.Hold {
-			v.waits = decision.Reason
+			v.waits = obstacle{reason: decision.Reason}
+			if decision.Hold != "" {
+				v.waits.said = c.change.Source.String() + ": " + decision.Hold
+			}
 		}
 		v.doing = append(v.doing, decision)
 	}
@@ -121,11 +124,11 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	return v
 }
 
-// rollNow has changes not wait for pods that a roll for other changes is going to replace.
+// rollNow has changes not wait for pods that a roll for other changes is going to replace: the new ones read what there is.
 func (v *verdict) rollNow() {
-	v.waits = plan.None
+	v.waits = obstacle{}
 	for i := range v.doing {
-		if v.doing[i].Reason == plan.PodsStarting {
+		if v.doing[i].Reason.Action() == plan.Hold {
 			v.doing[i].Reason = plan.PodsNewer
 		}
 	}
@@ -150,7 +153,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.gathering.hold(p, plan.Unknown)
 		return
 	}
-	why := obstacle{reason: v.waits}
+	why := v.waits
 	if v.rolls {
 		why = d.admission.obstacle(w, v.doing, p.first)
 		if why.reason == plan.None && d.admission.limits.needsSlot(w) && d.gathering.slots.has(p) {

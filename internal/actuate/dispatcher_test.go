@@ -136,12 +136,12 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 			w := x.get(test.then.Key())
 			p := pendingOf(w, changeOf(nil))
 			l := loopOf(t, testOptions())
-			if v := l.dispatcher.decide(p, w); v.waits != plan.PodsStarting {
-				t.Fatalf("while they start it waits for %q", v.waits)
+			if v := l.dispatcher.decide(p, w); v.waits.reason != plan.PodsStarting {
+				t.Fatalf("while they start it waits for %q", v.waits.reason)
 			}
 			x.observe(test.then, true)
 			v := l.dispatcher.decide(p, x.get(w.Key()))
-			if len(v.doing) != 1 || v.doing[0].Reason != test.want || (v.waits != plan.None) != (test.want == plan.PodsStarting) {
+			if len(v.doing) != 1 || v.doing[0].Reason != test.want || (v.waits.reason != plan.None) != (test.want == plan.PodsStarting) {
 				t.Errorf("got %+v, want %s", v, test.want)
 			}
 		})

@@ -133,6 +133,7 @@ func (l *loop) review(ctx context.Context) {
 	keys, links := l.dirty.take()
 	for key := range keys {
 		l.rollouts.review(ctx, key)
+		l.gathering.wake(key, l.now())
 		l.recorder.review(key)
 		l.pauses.review(key)
 		l.reloads.review(key)

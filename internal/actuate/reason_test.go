@@ -145,6 +145,8 @@ func reasonCases() []reasonCase {
 			l.reloads.last = written.Add(DefaultOptions().SettleMax) // when it is decided
 			l.reloads.by["shop"] = reload{written, l.reloads.last}
 		}},
+		{reason: plan.OnHold, unexplained: true, workload: func(w *workload.Workload) { w.Hold = "tofu apply" }},
+		{reason: plan.SourceOnHold, change: func(c *events.Change) { c.Hold = "tofu apply" }},
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},

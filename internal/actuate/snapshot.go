@@ -13,8 +13,8 @@ func newSnapshot(o *rollouts) *snapshot {
 		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
 		reverted: o.index.reverted(),
 	}
-	for _, held := range gathering.held {
-		for _, p := range held {
+	for _, p := range gathering.byKey {
+		if p.isHeld() {
 			s.held[p.held]++
 		}
 	}

@@ -33,11 +33,15 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
-// begun. One whose rollout was aborted waits for people, who may take for ever.
-func unfinished(gathering *debounce, following *following, begun func(workload.Key, events.Source) bool) func(workload.Key, events.Source) bool {
+// begun. One that rests, or whose rollout was aborted, waits for people, who may take for ever.
+func unfinished(
+	gathering *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
+) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
-		waits := gathering.gathers(key, source) || following.isAborted(key)
-		return gathering.has(key, source) && !waits || begun(key, source)
+		if begun(key, source) {
+			return true
+		}
+		return gathering.has(key, source) && !gathering.rests(key) && !timing.stops(key) && !following.isAborted(key)
 	}
 }
 

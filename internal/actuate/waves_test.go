@@ -45,6 +45,18 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b.gathering.pend(peer, changeOf(nil))
 			peer.Aborted = true
 		}, plan.None},
+		{"nor for those that are on hold", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil))
+			peer.Hold = "tofu apply"
+		}, plan.None},
+		{"but for those that are being rolled out although they are on hold since", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.following.rollouts[peer.Key()] = &rollout{started: started}
+			peer.Hold = "tofu apply"
+		}, plan.LowerWave},
+		{"nor for those whose source is on hold", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil))
+			b.gathering.hold(b.gathering.byKey[peer.Key()], plan.SourceOnHold)
+		}, plan.None},
 		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
 		}, plan.None},
@@ -57,7 +69,8 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			v := newWaves(x, unfinished(b.gathering, b.following, begun(b.patcher, b.following)))
+			timing := &timing{index: x, now: time.Now}
+			v := newWaves(x, unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following)))
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}

@@ -49,6 +49,8 @@ type Change struct {
 	Created bool `json:"created,omitempty"`
 	// Ignore means that the source is annotated with keyturn.dev/ignore or Reloader's ignore.
 	Ignore bool `json:"ignore,omitempty"`
+	// Hold is why the source is on hold, as HoldText returns it. Empty: it is not. Only a Secret or a ConfigMap that exists can be.
+	Hold string `json:"hold,omitempty"`
 	// Match means that the source is annotated with Reloader's match.
 	Match bool `json:"match,omitempty"`
 	// WrittenAt is the time of the newest write to the object by the API server's clock, to the second. Zero if unknown.

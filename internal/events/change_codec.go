@@ -83,6 +83,8 @@ func (c Change) validate() error {
 		return errors.New("changedAt is not a decimal number")
 	case c.CreatedAt != "" && !isVersion(c.CreatedAt):
 		return errors.New("createdAt is not a decimal number")
+	case c.Hold != HoldText(c.Hold):
+		return errors.New("the reason of the hold is not one short line")
 	case c.Time.IsZero():
 		return errors.New("the time is missing")
 	}

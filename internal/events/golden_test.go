@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,15 +53,21 @@ func compareWire(t *testing.T, e event.Event, subject string) {
 
 func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 	t.Helper()
+	testkit.Golden(t, "testdata/"+name+".golden", wire(t, e, subject))
+}
+
+// wire returns an event as it is on the wire.
+func wire(t *testing.T, e event.Event, subject string) []byte {
+	t.Helper()
 	msg, err := ToMsg(e, subject)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var wire strings.Builder
-	fmt.Fprintln(&wire, msg.Subject)
+	var text bytes.Buffer
+	fmt.Fprintln(&text, msg.Subject)
 	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {
-		fmt.Fprintf(&wire, "%s: %s\n", key, msg.Header[key][0])
+		fmt.Fprintf(&text, "%s: %s\n", key, msg.Header[key][0])
 	}
-	fmt.Fprintf(&wire, "\n%s\n", msg.Data)
-	testkit.Golden(t, "testdata/"+name+".golden", []byte(wire.String()))
+	fmt.Fprintf(&text, "\n%s\n", msg.Data)
+	return text.Bytes()
 }

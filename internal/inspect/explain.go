@@ -64,6 +64,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if w.IsPausedBySomeone() {
 		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
 	}
+	writeTiming(w, out)
 	writeAborted(w, runners, out)
 	switch {
 	case options.ignores(w.ID.Kind):

@@ -90,7 +90,9 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	}
 	old := deploymentOf("old", rollOn("auto"))
 	old.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
-	client := fake.NewClientset(deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
+	onHold := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}
+	asked := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply", workload.AnnotationRollNow: "1"}
+	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
 	paused := deploymentOf("paused", rollOn("auto"))
 	paused.Spec.Paused = true
 	if err := client.Tracker().Add(paused); err != nil {
@@ -128,6 +130,17 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			want: []string{"It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait."},
 		},
 		{
+			name: "of one that is on hold", workload: "deployment/held",
+			want: []string{
+				"It is on hold: tofu apply. Its changes roll it once keyturn.dev/hold is removed, or once keyturn.dev/roll-now has another value.",
+				"roll: content that the pods read has changed",
+			},
+		},
+		{
+			name: "of one that is on hold and to be rolled nevertheless", workload: "deployment/asked",
+			want: []string{"It rolls for the next change whatever holds it: keyturn.dev/roll-now is set and has not been used."},
+		},
+		{
 			name: "of one that asks for nothing", workload: "deployment/silent",
 			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
 		},
@@ -154,6 +167,24 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	held := changeOfDB()
+	held.Hold = "migration"
+	publish(t, bus, held)
+	options := ExplainOptions{
+		Origins: events.Origins{Cluster: "demo"},
+		Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: customClient()},
+	}
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "hold: somebody has put the source on hold: migration"; !strings.Contains(out.String(), want) {
+		t.Errorf("it does not say %q:\n%s", want, &out)
 	}
 }
 

@@ -55,4 +55,7 @@ func (e *explanation) decide(decision plan.Decision, change events.Change) {
 	}
 	e.asked = cmp.Or(by, "-")
 	e.now = decision.Reason.Action().String() + ": " + decision.Reason.Sentence()
+	if decision.Hold != "" {
+		e.now += ": " + decision.Hold
+	}
 }

@@ -46,6 +46,30 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 		want   Reason
 	}{
 		{name: "content that is read has changed", rollOn: "auto", ref: whole, want: Changed},
+		{name: "but the source is on hold", rollOn: "auto", ref: whole, change: func(c *events.Change) { c.Hold = "migration" }, want: SourceOnHold},
+		{
+			name: "it is on hold, and nothing that is read has changed", rollOn: "auto", ref: user,
+			change: func(c *events.Change) { c.Hold = "migration" }, want: KeysNotConsumed,
+		},
+		{
+			name: "it is on hold, and the pods are newer", rollOn: "auto", ref: whole, state: func(w *workload.Workload) { w.TemplateVersion = "200" },
+			change: func(c *events.Change) { c.Hold = "migration" }, want: PodsNewer,
+		},
+		{
+			name: "it is put on hold after the change, which is another event", rollOn: "auto", ref: whole,
+			change: func(c *events.Change) {
+				c.Verb, c.ResourceVersion, c.Changed, c.Hold = events.VerbObserved, "120", nil, "migration"
+			},
+			want: SourceOnHold,
+		},
+		{
+			name: "the hold is taken off, which is another event", rollOn: "auto", ref: whole,
+			change: func(c *events.Change) { c.Verb, c.ResourceVersion, c.Changed = events.VerbObserved, "130", nil }, want: Changed,
+		},
+		{
+			name: "the hold is taken off from what was rolled", rollOn: "auto", ref: whole, state: rolledFor("b", "100", "uid"),
+			change: func(c *events.Change) { c.Verb, c.ResourceVersion, c.Changed = events.VerbObserved, "130", nil }, want: KeysNotConsumed,
+		},
 		{name: "a key that is read has changed", rollOn: "auto", ref: password, want: Changed},
 		{name: "a key that is not read has changed", rollOn: "auto", ref: user, want: KeysNotConsumed},
 		{name: "only other keys are asked for", rollOn: "secret/db#user", ref: whole, want: KeysNotConsumed},

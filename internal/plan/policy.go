@@ -55,6 +55,8 @@ func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decis
 		decision.Reason = Suspended
 	case w.Aborted && (rolls || decision.Reason == PodsStarting):
 		decision.Reason = Aborted
+	case rolls && now.Hold != "" && !w.RollsNow():
+		decision.Reason, decision.Hold = SourceOnHold, now.Hold
 	}
 	decision.Contradicted = q.isContradicted()
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()

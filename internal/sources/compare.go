@@ -17,6 +17,7 @@ const maxGone = 64
 //	last event     object               event
 //	none           exists               observed; changed if it was created while the watcher ran, or after the one before
 //	exists         same content         none; observed if another object of the name was created while the watcher ran
+//	exists         same content         observed if it was put on hold, or the hold was taken off
 //	exists         other content        changed
 //	exists, gone   an earlier state     none: another watcher has seen more of the same object
 //	exists         gone                 deleted
@@ -56,7 +57,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 			names = withoutGenerated(names)
 			// Nobody has written an object of the same resourceVersion: an earlier version of the watcher counted fewer keys.
 			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
-				return events.Change{}, false
+				return holds(before, now)
 			}
 		}
 		return differs(before, now, names), true
@@ -69,7 +70,15 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		again.Previous = before.all.text(before.keyID)
 		return again, true
 	}
-	return events.Change{}, false
+	return holds(before, now)
+}
+
+// holds returns the event for content that has not changed, if what holds it has: its changes wait for that, and it may have no other event.
+func holds(before *lastEvent, now *object) (events.Change, bool) {
+	if before.verb == events.VerbDeleted || now.hold() == before.hold() {
+		return events.Change{}, false
+	}
+	return describe(now, events.VerbObserved, before), true
 }
 
 // isAheadOf reports whether the event is about a later state of the object.
@@ -105,7 +114,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	change := events.Change{
 		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: current.all.text(current.keyID),
-		Ignore:      now.ignore, Match: now.match, WrittenAt: now.written(),
+		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
 	}
 	var earlier []lastKey
 	if before != nil {

@@ -40,6 +40,7 @@ func told(change events.Change) string {
 		{change.Previous != "", "previous"},
 		{change.Ignore, "ignore"},
 		{change.Match, "match"},
+		{change.Hold != "", "hold: " + change.Hold},
 	} {
 		if flag.set {
 			b.WriteString(" " + flag.name)

@@ -38,8 +38,9 @@ type lastEvent struct {
 type rareFields struct {
 	// deletedAt is when the watcher saw the deletion. It is set for a tombstone only.
 	deletedAt time.Time
-	// since is that of events.Change.
+	// since and hold are those of events.Change.
 	since  time.Time
+	hold   string
 	cause  *events.Cause
 	status *events.Status
 	// inStore and store are set for a secret in a store only.
@@ -102,7 +103,7 @@ func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 }
 
 func newRareFields(change events.Change) rareFields {
-	rare := rareFields{cause: change.Cause, status: change.Status, since: change.Since}
+	rare := rareFields{cause: change.Cause, status: change.Status, since: change.Since, hold: change.Hold}
 	if change.Verb == events.VerbDeleted {
 		rare.deletedAt = change.Time
 	}
@@ -180,6 +181,14 @@ func (l *lastEvent) since() time.Time {
 		return time.Time{}
 	}
 	return l.rare.since
+}
+
+// hold returns that of events.Change, which is empty for most sources.
+func (l *lastEvent) hold() string {
+	if l.rare == nil {
+		return ""
+	}
+	return l.rare.hold
 }
 
 // inStore returns the state of a secret in a store, or nil.

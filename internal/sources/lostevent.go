@@ -85,7 +85,7 @@ func (l *lastEvent) again() (events.Change, bool) {
 	if l.rare == nil {
 		return change, true
 	}
-	change.Cause, change.Status, change.Store = l.rare.cause, l.rare.status, l.rare.inStore
+	change.Cause, change.Status, change.Store, change.Hold = l.rare.cause, l.rare.status, l.rare.inStore, l.rare.hold
 	if l.verb == events.VerbDeleted {
 		// Workloads that were created since do not roll for it.
 		change.Time = l.rare.deletedAt

@@ -45,6 +45,8 @@ type details struct {
 	status *status
 	// mounted is set for the status of a pod, which is part of a SecretProviderClass.
 	mounted *podStatus
+	// hold is why the source is on hold, empty if it is not.
+	hold string
 }
 
 // creationTakes is how far apart the API server's times of one creation may be. They have a precision of one second.
@@ -67,6 +69,20 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 func (o *object) heed(text map[string]string, keys annotations.Reloader) {
 	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
 	o.match = text[keys.Match] == "true"
+	if hold := events.HoldText(text[events.AnnotationHold]); hold != "" {
+		if o.details == nil {
+			o.details = &details{}
+		}
+		o.details.hold = hold
+	}
+}
+
+// hold returns why the source is on hold, empty if it is not.
+func (o *object) hold() string {
+	if o.details == nil {
+		return ""
+	}
+	return o.details.hold
 }
 
 // created returns when the object was created, zero if that is not known.

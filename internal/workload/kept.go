@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -10,13 +11,17 @@ import (
 type kept struct {
 	rolled                   map[string]RolledFor
 	revision, recordRevision string
+	// rolledNow is what it records of AnnotationRollNow.
+	rolledNow string
 	// instead is the record on the workload meanwhile. Once someone has written another one, that counts.
 	instead string
 }
 
 // Keeping returns the workload with what a patch would have written on it, which later states of it keep.
 func (w *Workload) Keeping(patched *Workload) *Workload {
-	return w.with(kept{rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision})
+	return w.with(kept{
+		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision, rolledNow: patched.now.done,
+	})
 }
 
 // KeepingStart returns the workload with the changes for which a Job of it was started, as its last outcome has them. It returns false if no Jobs
@@ -62,6 +67,7 @@ func (w *Workload) with(k kept) *Workload {
 	k.instead = w.stored.record[annotationRolled]
 	keeping := *w
 	keeping.kept, keeping.Rolled, keeping.Revision, keeping.recordRevision = &k, k.rolled, k.revision, k.recordRevision
+	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
 	return &keeping
 }
 

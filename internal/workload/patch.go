@@ -58,6 +58,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if pausedAt := w.pausedAt(write); pausedAt != w.stored.record[w.pausedAtKey] {
 		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
 	}
+	operations = append(operations, w.mayRoll(write)...)
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()

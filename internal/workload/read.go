@@ -73,6 +73,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	if reading.Reloader && k.Name == deployments.Name {
 		w.readPause(reading.keys(), meta.Annotations)
 	}
+	w.readHold(meta.Annotations)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"maps"
 	"time"
 )
@@ -30,6 +31,8 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	for _, runner := range runners {
 		joined.lend(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
+		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
+		joined.now.asked = cmp.Or(joined.now.asked, runner.now.asked)
 		if joined.Wave == 0 {
 			joined.Wave = runner.Wave
 		}

@@ -7,7 +7,7 @@ import (
 
 // stored is what a patch has to know of a workload as the API server keeps it.
 type stored struct {
-	// record has the annotations that are written on the workload itself, those that it has.
+	// record has the annotations that are written on the workload itself, or must be unchanged, those that it has.
 	record map[string]string
 	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. MetaTraced and traced say
 	// that they have AnnotationTraceparent.
@@ -40,16 +40,23 @@ func (s *stored) keep(name, text string) {
 	s.record[name] = text
 }
 
+// unchanged returns what tests that an annotation is as it was read.
+func (s stored) unchanged(name string) operation {
+	path := "/metadata/annotations/" + pointer(name)
+	if before, ok := s.record[name]; ok {
+		return test(path, before)
+	}
+	return test(path, nil)
+}
+
 // write returns what sets one of the annotations of the record, if it is still as it was read. An empty text removes it.
 func (s stored) write(name, text string) []operation {
-	path := "/metadata/annotations/" + pointer(name)
-	switch before, ok := s.record[name]; {
+	path, tested := "/metadata/annotations/"+pointer(name), s.unchanged(name)
+	switch _, ok := s.record[name]; {
 	case ok && text == "":
-		return []operation{test(path, before), remove(path)}
-	case ok:
-		return []operation{test(path, before), add(path, text)}
-	case text == "":
-		return []operation{test(path, nil)}
+		return []operation{tested, remove(path)}
+	case !ok && text == "":
+		return []operation{tested}
 	}
-	return []operation{test(path, nil), add(path, text)}
+	return []operation{tested, add(path, text)}
 }

@@ -79,6 +79,10 @@ type Workload struct {
 	// pausedAtKey is the key of the annotation that says when a pause began. Empty: none is written.
 	pausedAtKey string
 
+	// Hold is why it is on hold, in one line. Empty: it is not.
+	Hold string
+	now  rollNow
+
 	stored   stored
 	template [sha256.Size]byte
 	// bare is the digest of the template without Keyturn's annotations.

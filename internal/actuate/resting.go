@@ -1,0 +1,46 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// heldPending are workloads that are held, by namespace.
+type heldPending map[string]map[workload.Key]*pending
+
+func (h heldPending) add(p *pending) {
+	if h[p.key.Namespace] == nil {
+		h[p.key.Namespace] = make(map[workload.Key]*pending)
+	}
+	h[p.key.Namespace][p.key] = p
+}
+
+func (h heldPending) remove(p *pending) {
+	delete(h[p.key.Namespace], p.key)
+	if len(h[p.key.Namespace]) == 0 {
+		delete(h, p.key.Namespace)
+	}
+}
+
+// rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. Nobody else waits for
+// it, and it waits for nobody else: there may be thousands, for days, and nothing that others do has them looked at.
+func rests(why plan.Reason) bool {
+	switch why {
+	case plan.OnHold, plan.SourceOnHold, plan.Pausing:
+		return true
+	default:
+		return false
+	}
+}
+
+// rests reports whether a workload rests.
+func (d *debounce) rests(key workload.Key) bool { return d.resting[key.Namespace][key] != nil }
+
+// wake makes a workload due if it rests, after it has changed.
+func (d *debounce) wake(key workload.Key, now time.Time) {
+	if p := d.resting[key.Namespace][key]; p != nil {
+		d.release(p, now)
+	}
+}

@@ -1,0 +1,34 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// timing knows when a workload may be rolled, by what people have chosen for it. A workload that may not is no one's to wait for.
+type timing struct {
+	index *index
+	now   func() time.Time
+}
+
+// stop returns why a workload may not be rolled now. The reason is plan.None if it may.
+func (t *timing) stop(w *workload.Workload) obstacle {
+	if w.RollsNow() {
+		return obstacle{}
+	}
+	if w.Hold != "" {
+		return obstacle{reason: plan.OnHold, said: w.Hold}
+	}
+	if end, paused := w.Pause.End(t.now()); paused {
+		return obstacle{reason: plan.Pausing, end: end}
+	}
+	return obstacle{}
+}
+
+// stops reports whether a workload may not be rolled now.
+func (t *timing) stops(key workload.Key) bool {
+	w := t.index.get(key)
+	return w != nil && t.stop(w).reason != plan.None
+}

@@ -1,0 +1,179 @@
+package actuate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// annotated sets annotations of a Deployment. An empty value removes one.
+func (c *cluster) annotated(name string, annotations map[string]string) {
+	c.Helper()
+	c.set(name, func(d *appsv1.Deployment) {
+		for key, value := range annotations {
+			d.Annotations[key] = value
+			if value == "" {
+				delete(d.Annotations, key)
+			}
+		}
+	})
+}
+
+// isHeld waits until a Deployment is held for a reason, with a text.
+func (c *cluster) isHeld(name string, why plan.Reason, text string) {
+	c.Helper()
+	c.wantTold(name, "held "+why.String()+": "+text)
+}
+
+// wantTold waits until an outcome of a Deployment has a text.
+func (c *cluster) wantTold(name, text string) {
+	c.Helper()
+	c.eventually(name+" is told of: "+text, func() bool {
+		var told strings.Builder
+		query := events.HistoryQuery{Clusters: []string{"demo"}, Kind: events.KindRollout, Namespace: "shop", Name: "deployment-" + name}
+		err := c.bus.History(c.Context(), query, func(stored events.Stored) error {
+			if outcome, err := stored.Outcome(); err == nil {
+				told.WriteString(string(outcome.Verb) + " " + outcome.Reason + ": " + outcome.Message + "\n")
+			}
+			return nil
+		})
+		return err == nil && strings.Contains(told.String(), text)
+	})
+}
+
+func (c *cluster) wantPatched(names ...string) {
+	c.Helper()
+	c.eventually("rolled: "+strings.Join(names, ", "), func() bool { return len(c.patches()) >= len(names) })
+	if diff := cmp.Diff(names, c.patches()); diff != "" {
+		c.Errorf("rolled (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testing.T) {
+	t.Parallel()
+	hold := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu\napply"}
+	c := newCluster(t, deploymentOf("held", "db", hold), deploymentOf("other", "db", rollOn("auto")))
+	_, stop := c.start(c.options())
+	seq := c.publish(0, content("1"))
+	c.isHeld("held", plan.OnHold, "somebody has put the workload on hold: tofu apply")
+	c.wantPatched("other")
+	stop()
+	// Neither the stream nor the workload forgets with the leader.
+	_, stop = c.start(c.options())
+	defer stop()
+	c.publish(seq, content("2"))
+	c.wantPatched("other", "other")
+	c.annotated("held", map[string]string{events.AnnotationHold: ""})
+	c.wantPatched("other", "other", "held")
+	c.eventually("nothing is left in flight", func() bool {
+		lag, err := c.bus.Lag(c.Context(), "actuator-demo")
+		return err == nil && lag.AckPending == 0 && lag.Pending == 0
+	})
+	c.wantPatched("other", "other", "held")
+	if got := recordOf(c.get("held").Annotations[annotationRolled])["secret/db"].Fingerprint; got != fp("2") {
+		t.Errorf("it is rolled for %s, want the last content", got)
+	}
+}
+
+func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("now", "db", map[string]string{
+		workload.AnnotationRollOn: "auto", workload.AnnotationRollNow: "1",
+	}))
+	_, stop := c.start(c.options())
+	defer stop()
+	held := func(letter string) func(*events.Change) {
+		return func(change *events.Change) {
+			content(letter)(change)
+			change.Hold = "migration"
+		}
+	}
+	seq := c.publish(0, held("1"))
+	c.isHeld("web", plan.SourceOnHold, "somebody has put the source on hold: secret/db: migration")
+	c.wantPatched("now") // Somebody has asked for it.
+	seq = c.publish(seq, held("2"))
+	c.isHeld("now", plan.SourceOnHold, "")
+	c.wantPatched("now")
+	c.publish(seq, content("2"))
+	c.eventually("both are rolled", func() bool { return len(c.patches()) == 3 })
+	for _, name := range []string{"web", "now"} {
+		if got := recordOf(c.get(name).Annotations[annotationRolled])["secret/db"].Fingerprint; got != fp("2") {
+			t.Errorf("%s is rolled for %s, want the last content", name, got)
+		}
+	}
+}
+
+func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))
+	_, stop := c.start(c.options())
+	defer stop()
+	seq := c.publish(0, content("1"))
+	c.isHeld("web", plan.OnHold, "")
+	c.annotated("web", map[string]string{workload.AnnotationRollNow: "1"}) // after the change
+	c.wantPatched("web")
+	if got := c.get("web").Annotations["keyturn.dev/rolled-now"]; got != "1" {
+		t.Errorf("what is recorded of it is %q", got)
+	}
+	c.wantLast("web", "started content-changed")
+	seq = c.publish(seq, content("2"))
+	c.eventually("the next change is held again", func() bool { return strings.Count(c.logged(), "reason=on-hold") == 2 })
+	c.annotated("web", map[string]string{workload.AnnotationRollNow: "2"})
+	c.wantPatched("web", "web")
+	c.annotated("web", map[string]string{workload.AnnotationRollNow: "3"}) // before the change, which rolls nothing
+	c.publish(seq, content("3"))
+	c.wantPatched("web", "web", "web")
+}
+
+func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: events.KindConfigMap, Name: "app"})
+	})
+	held := changeOf(func(c *events.Change) { c.Hold = "migration" })
+	p := pendingOf(w, held)
+	l := loopOf(t, testOptions(), w)
+	if v := l.dispatcher.decide(p, w); v.rolls || v.waits.reason != plan.SourceOnHold || v.waits.said != "secret/db: migration" {
+		t.Fatalf("alone: %+v", v)
+	}
+	other := changeOf(func(c *events.Change) { c.Source = app })
+	p.changes[app] = &pendingChange{change: other, event: eventOf(other)}
+	v := l.dispatcher.decide(p, w)
+	got := map[string]plan.Reason{}
+	for _, decision := range v.doing {
+		got[decision.Source.String()] = decision.Reason
+	}
+	want := map[string]plan.Reason{"configmap/app": plan.Changed, "secret/db": plan.PodsNewer}
+	if diff := cmp.Diff(want, got); diff != "" || !v.rolls || v.waits.reason != plan.None {
+		t.Errorf("with another: %+v (-want +got):\n%s", v, diff)
+	}
+}
+
+func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
+	d := newDebounce(time.Second, time.Minute)
+	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.Pausing} {
+		w := workloadOf(t, "auto", wholeDB, named(why.String(), nil))
+		d.add(w, eventOf(changeOf(nil)), nil, written)
+		p := d.pop(written.Add(time.Second), inAny)
+		d.hold(p, why)
+		d.releaseHeld("shop", written)
+		d.releaseAll(written)
+		if p.held != why {
+			t.Errorf("%s: others have released it", why)
+		}
+		d.wake(w.Key(), written)
+		if got := d.pop(written, inAny); got != p || d.rests(w.Key()) {
+			t.Errorf("%s: it is not due when it has changed", why)
+		}
+		d.drop(p)
+	}
+	if len(d.held)+len(d.resting) > 0 {
+		t.Errorf("left behind: %v, %v", d.held, d.resting)
+	}
+}

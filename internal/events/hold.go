@@ -1,0 +1,33 @@
+package events
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// AnnotationHold is the annotation, on a workload or a source, that has nothing rolled while it is there. Its value says why, for people.
+const AnnotationHold = "keyturn.dev/hold"
+
+// MaxHold is how many bytes of the value are told.
+const MaxHold = 200
+
+// HoldText returns what AnnotationHold says as it is told to people: in one line, without control characters, of at most MaxHold bytes. Empty
+// means that it holds nothing, so that a template may leave the value empty.
+func HoldText(value string) string {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(value, "?")), " ")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+	if len(text) <= MaxHold {
+		return text
+	}
+	end := MaxHold - len("...")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.TrimSpace(text[:end]) + "..."
+}

@@ -1,0 +1,61 @@
+package events
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestAHoldIsToldInOneShortLine(t *testing.T) {
+	tests := []struct{ name, value, want string }{
+		{"no value is no hold", "", ""},
+		{"nor are spaces", " \n\t ", ""},
+		{"a reason", "migration until Monday", "migration until Monday"},
+		{"with spaces and lines", "  the\nmigration\r\n\truns ", "the migration runs"},
+		{"with control characters", "a\x1b[31mb\x00", "a?[31mb?"},
+		{"with what turns the text around", "a\u202eb", "a?b"},
+		{"of other than letters only", "\u200b", "?"},
+		{"that is no UTF-8", "a\xffb", "a?b"},
+		{"of all that it may have", strings.Repeat("x", MaxHold), strings.Repeat("x", MaxHold)},
+		{"that is too long", strings.Repeat("x", MaxHold+1), strings.Repeat("x", MaxHold-3) + "..."},
+		{"that is cut within a letter", strings.Repeat("é", MaxHold), strings.Repeat("é", (MaxHold-3)/2) + "..."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := HoldText(tt.value)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if again := HoldText(got); again != got {
+				t.Errorf("what was told becomes %q", again)
+			}
+		})
+	}
+}
+
+func FuzzHoldText(f *testing.F) {
+	f.Add("the migration\nruns")
+	f.Add(strings.Repeat("é \x00", MaxHold))
+	f.Fuzz(func(t *testing.T, value string) {
+		text := HoldText(value)
+		if len(text) > MaxHold || strings.ContainsAny(text, "\n\r\x00\x1b") || HoldText(text) != text {
+			t.Errorf("%q is told as %q", value, text)
+		}
+		c := change()
+		c.Hold = text
+		if _, err := c.Event(); err != nil {
+			t.Errorf("%q cannot be published: %v", text, err)
+		}
+	})
+}
+
+func TestTheEventOfASourceOnHoldSaysWhy(t *testing.T) {
+	held := changeOf(KindSecret, VerbObserved)
+	held.Hold = "the migration runs"
+	parsed, err := ParseChange(mustEvent(t, held.Event))
+	if err != nil || parsed.Hold != held.Hold {
+		t.Errorf("it says %q, %v", parsed.Hold, err)
+	}
+	testkit.Golden(t, "testdata/secret.onhold.golden", wire(t, mustEvent(t, held.Event), Subject(held.Cluster, held.Source)))
+}

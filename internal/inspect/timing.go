@@ -1,0 +1,20 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// writeTiming writes what its annotations say about when a workload is rolled, as far as that holds it now.
+func writeTiming(w *workload.Workload, out io.Writer) {
+	switch {
+	case w.RollsNow():
+		fmt.Fprintf(out, "It rolls for the next change whatever holds it: %s is set and has not been used.\n\n", workload.AnnotationRollNow)
+	case w.Hold != "":
+		fmt.Fprintf(out, "It is on hold: %s. Its changes roll it once %s is removed, or once %s has another value.\n\n",
+			w.Hold, events.AnnotationHold, workload.AnnotationRollNow)
+	}
+}

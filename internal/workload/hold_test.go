@@ -1,0 +1,110 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestTheAnnotationsSayWhetherAWorkloadIsOnHold(t *testing.T) {
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		hold        string
+		now         bool
+		problem     string
+	}{
+		{name: "they say nothing"},
+		{name: "it is on hold", annotations: map[string]string{events.AnnotationHold: "tofu\napply"}, hold: "tofu apply"},
+		{name: "the value is empty, as in a template", annotations: map[string]string{events.AnnotationHold: " "}},
+		{name: "it is to be rolled now", annotations: map[string]string{AnnotationRollNow: "1"}, now: true},
+		{name: "it was rolled so", annotations: map[string]string{AnnotationRollNow: "1", annotationRolledNow: "1"}},
+		{name: "it is to be rolled again", annotations: map[string]string{AnnotationRollNow: "2", annotationRolledNow: "1"}, now: true},
+		{name: "nobody asks any more", annotations: map[string]string{annotationRolledNow: "1"}},
+		{name: "nothing is asked", annotations: map[string]string{AnnotationRollNow: "", annotationRolledNow: "1"}},
+		{
+			name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)},
+			problem: "is longer than 128 bytes",
+		},
+		{
+			name: "both", annotations: map[string]string{events.AnnotationHold: "tofu apply", AnnotationRollNow: "1"}, hold: "tofu apply", now: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, _ := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}, Reading{})
+			if w.Hold != test.hold || w.RollsNow() != test.now {
+				t.Errorf("on hold %q, rolls now %t", w.Hold, w.RollsNow())
+			}
+			problem := ""
+			if len(w.Problems) > 0 {
+				problem = w.Problems[0].Error()
+			}
+			if (problem == "") != (test.problem == "") || !strings.Contains(problem, test.problem) {
+				t.Errorf("the problem is %q, want %q", problem, test.problem)
+			}
+		})
+	}
+}
+
+func TestARollRecordsThatItWasAskedFor(t *testing.T) {
+	meta := metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", Annotations: map[string]string{events.AnnotationHold: "tofu apply", AnnotationRollNow: "1"},
+	}
+	for _, kind := range BuiltIn() {
+		t.Run(kind.Name, func(t *testing.T) {
+			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
+			if err := f.send(f.patchOf(f.read(), "1", Write{})); err != nil {
+				t.Fatal(err)
+			}
+			if !f.read().RollsNow() {
+				t.Fatal("a patch that only records takes it for done")
+			}
+			earlier := f.patchOf(f.read(), "2", Write{Rolls: true})
+			if err := f.send(earlier); err != nil {
+				t.Fatal(err)
+			}
+			if f.read().RollsNow() {
+				t.Error("the same value has it rolled again")
+			}
+			if again := f.patchOf(f.read(), "3", Write{Rolls: true}); strings.Contains(string(again.Body), "rolled-now") {
+				t.Errorf("the next roll writes it again: %s", again.Body)
+			}
+			if err := f.send(earlier); err == nil {
+				t.Error("the patch is applied twice")
+			}
+		})
+	}
+}
+
+func TestARollIsRefusedOnceTheWorkloadIsOnHold(t *testing.T) {
+	hold := map[string]string{AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}
+	read := newFenced(t, deployments, webDeployment("50", rollOn("auto"))).read()
+	f := newFenced(t, deployments, webDeployment("50", hold))
+	if err := f.send(f.patchOf(read, "100", Write{Rolls: true})); err == nil || f.read().Revision != "" {
+		t.Errorf("it is rolled: %v", err)
+	}
+	if err := f.send(f.patchOf(read, "100", Write{})); err != nil {
+		t.Errorf("nothing is recorded on it: %v", err)
+	}
+	empty := newFenced(t, deployments, webDeployment("50", map[string]string{AnnotationRollOn: "auto", events.AnnotationHold: ""}))
+	if err := empty.send(empty.patchOf(empty.read(), "100", Write{Rolls: true})); err != nil {
+		t.Errorf("it is not rolled with an empty value: %v", err)
+	}
+}
+
+func TestWhatARolloutSaysOfTimeCountsForTheDeploymentThatItRuns(t *testing.T) {
+	runner := runnerOf(t, `{"keyturn.dev/hold":"tofu apply","keyturn.dev/roll-now":"1"}`, `{}`)
+	w := scaledDown(t, rollOn("auto")).RunBy(runner)
+	if w.Hold != "tofu apply" || !w.RollsNow() {
+		t.Errorf("on hold %q, rolls now %t", w.Hold, w.RollsNow())
+	}
+	if back := w.RunBy(); back.Hold != "" || back.RollsNow() {
+		t.Errorf("without the Rollout: on hold %q, rolls now %t", back.Hold, back.RollsNow())
+	}
+}

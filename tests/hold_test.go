@@ -1,0 +1,136 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+)
+
+// annotateDeployment sets an annotation of a Deployment. An empty value removes it.
+func (r *rig) annotateDeployment(name, annotation, value string) {
+	r.Helper()
+	text := "null"
+	if value != "" {
+		text = fmt.Sprintf("%q", value)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, annotation, text)
+	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(
+		r.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+	); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// removeAnnotation removes an annotation of a source.
+func (r *rig) removeAnnotation(kind events.Kind, name, annotation string) {
+	r.Helper()
+	r.patch(kind, name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: nil}}})
+}
+
+// isHeld waits until a workload is held for a reason, with a text.
+func (r *rig) isHeld(name, reason, text string) {
+	r.Helper()
+	r.eventually(name+" is held: "+reason, func(context.Context) bool {
+		for _, outcome := range r.told(events.VerbHeld) {
+			if outcome.Workload.Name == name && outcome.Reason == reason && strings.Contains(outcome.Message, text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.secret("cache", map[string]string{"password": "one"})
+	r.deploy(r.reading("held", "db", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
+	// The others of its source wait for it neither as a lower wave nor for its slot.
+	r.deploy(r.reading("later", "db", 1, map[string]string{"keyturn.dev/wave": "1"}))
+	r.deploy(r.reading("reader", "cache", 1, nil))
+	r.start()
+	before := r.tally()
+	rolled := func() tally { return r.tally().since(before) }
+	want := func(what string, want tally) {
+		t.Helper()
+		if diff := cmp.Diff(want, rolled()); diff != "" {
+			t.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
+		}
+	}
+
+	r.annotate(events.KindSecret, "cache", "keyturn.dev/hold", "migration until Monday")
+	r.eventually("the watcher tells of the hold", func(context.Context) bool {
+		return r.lastChange(events.Source{Kind: events.KindSecret, Name: "cache"}).Hold == "migration until Monday"
+	})
+	r.set(events.KindSecret, "db", "password", "two")
+	r.set(events.KindSecret, "cache", "password", "two")
+	r.isHeld("held", "on-hold", "tofu apply")
+	r.isHeld("reader", "source-on-hold", "secret/cache: migration until Monday")
+	r.outcomeOf("later", events.VerbCompleted)
+	want("on hold", once("deployment/later"))
+	if got := r.explain("deployment/held"); !strings.Contains(got, "It is on hold: tofu apply.") {
+		t.Errorf("explain says\n%s", got)
+	}
+	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold: somebody has put the source on hold: migration until Monday") {
+		t.Errorf("explain says\n%s", got)
+	}
+	r.eventually("Kubernetes Events say so", func(context.Context) bool {
+		return len(r.kubeEvents("held", "RolloutHeld")) == 1 && len(r.kubeEvents("reader", "RolloutHeld")) == 1
+	})
+
+	// What waits, waits on the stream: it is there after a restart of the actuator, and then changes once more.
+	r.stop(r.actuator)
+	r.startActuator()
+	r.set(events.KindSecret, "db", "password", "three")
+	r.set(events.KindSecret, "cache", "password", "three")
+	r.eventually("the other one is rolled for the last content", func(context.Context) bool { return rolled()["deployment/later"] == 2 })
+	r.annotateDeployment("held", "keyturn.dev/hold", "")
+	r.removeAnnotation(events.KindSecret, "cache", "keyturn.dev/hold")
+	for name, source := range map[string]string{"held": "db", "reader": "cache"} {
+		r.eventually(name+" is rolled", func(context.Context) bool { return rolled()["deployment/"+name] > 0 })
+		r.hasRolledForTheLast("deployment/"+name, events.Source{Kind: events.KindSecret, Name: source})
+	}
+	r.quiet()
+	want("when the holds are taken off", tally{"deployment/held": 1, "deployment/later": 2, "deployment/reader": 1})
+}
+
+func TestAWorkloadOnHoldIsRolledWhenSomebodyAsksForItAndOnceForEachRequest(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("web", "db", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
+	r.start()
+	before := r.tally()
+	rolled := func(times int64) func(context.Context) bool {
+		return func(context.Context) bool { return r.tally().since(before)["deployment/web"] == times }
+	}
+	r.set(events.KindSecret, "db", "password", "two")
+	r.isHeld("web", "on-hold", "tofu apply")
+	r.annotateDeployment("web", "keyturn.dev/roll-now", "1")
+	r.eventually("it is rolled", rolled(1))
+	if got := r.deployment("web").Annotations["keyturn.dev/rolled-now"]; got != "1" {
+		t.Errorf("what is recorded of it is %q", got)
+	}
+	r.outcomeOf("web", events.VerbCompleted)
+
+	r.set(events.KindSecret, "db", "password", "three")
+	r.eventually("the next change is held again", func(context.Context) bool { return len(r.told(events.VerbHeld)) == 2 })
+	r.annotateDeployment("web", "keyturn.dev/roll-now", "2")
+	r.eventually("it is rolled again", rolled(2))
+	r.quiet()
+	r.annotateDeployment("web", "keyturn.dev/roll-now", "3")
+	r.annotateDeployment("web", "keyturn.dev/roll-now", "4")
+	r.set(events.KindSecret, "db", "password", "four")
+	r.eventually("asked for before the change, it is rolled for that", rolled(3))
+	r.quiet()
+	if !rolled(3)(t.Context()) {
+		t.Errorf("it was rolled %d times, want 3", r.tally().since(before)["deployment/web"])
+	}
+}
