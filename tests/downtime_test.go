@@ -96,6 +96,9 @@ func (r *rig) eachToldOnce(fleet map[string]int64) {
 		told = make(map[said]int)
 		ends := 0
 		for _, outcome := range r.outcomes() {
+			if outcome.Verb == events.VerbHeld {
+				continue // That it waits is told for each content.
+			}
 			one := said{outcome.Workload.Name, outcome.Verb}
 			told[one]++
 			if outcome.Verb == events.VerbCompleted && told[one] == 1 {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/annotations"
@@ -32,6 +34,9 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Reading.Stores, err = workload.ReadStoreAccess(access); err != nil {
 				return err
 			}
+			if options.Reading.Window, err = a.Actuate.Windows(); err != nil {
+				return err
+			}
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
 				return err
 			}
@@ -49,6 +54,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 				return err
 			}
 			defer disconnect()
+			options.Now = time.Now()
 			options.Origins = events.Origins{Cluster: a.Process.Cluster, StoresFrom: a.Actuate.StoresFrom}
 			options.Clients.Typed, options.Clients.Dynamic, options.TraceURL = client, custom, r.traceURL
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())
@@ -61,6 +67,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
 	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")
+	flags.StringVar(&a.Actuate.Window, "window", "", "explain the decisions of an actuator with these `windows`")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,

@@ -24,6 +24,7 @@ type gauges struct {
 	workloads  metric.Int64ObservableGauge
 	pending    metric.Int64ObservableGauge
 	held       metric.Int64ObservableGauge
+	oldest     metric.Int64ObservableGauge
 	active     metric.Int64ObservableGauge
 	failing    metric.Int64ObservableGauge
 	reverted   metric.Int64ObservableGauge
@@ -48,6 +49,11 @@ func (g *gauges) instruments() []instrument.Instrument {
 		{
 			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
 			About: "Workloads that are to be rolled and are held.",
+		},
+		{
+			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
+			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
+				"A later change of the source replaces it.",
 		},
 		{
 			Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"},
@@ -77,6 +83,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 type snapshot struct {
 	pending int
 	held    map[plan.Reason]int
+	oldest  map[plan.Reason]time.Duration
 	// active, failing and reverted are by kind.
 	active, failing, reverted map[string]int
 }
@@ -96,7 +103,7 @@ type observed struct {
 // observe has the gauges observed, for as long as the program runs.
 func (g *gauges) observe(meter metric.Meter, o observed) error {
 	instruments := append([]metric.Observable{
-		g.leader, g.workloads, g.pending, g.held, g.active, g.failing, g.reverted, g.lag, g.ackPending,
+		g.leader, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,
 	}, o.reloader.gauges()...)
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		known := o.index.count()
@@ -124,7 +131,9 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	observer.ObserveInt64(g.pending, int64(s.pending))
 	for _, reason := range plan.Reasons() {
 		if reason.Action() == plan.Hold {
-			observer.ObserveInt64(g.held, int64(s.held[reason]), metric.WithAttributes(attribute.String("reason", reason.String())))
+			label := metric.WithAttributes(attribute.String("reason", reason.String()))
+			observer.ObserveInt64(g.held, int64(s.held[reason]), label)
+			observer.ObserveInt64(g.oldest, int64(s.oldest[reason].Seconds()), label)
 		}
 	}
 	for _, kind := range kinds {

@@ -18,9 +18,11 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(w, false)
 	l := newLoop(a.surroundings, unwritten(a))
-	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed} {
+	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed, "four": plan.OnHold} {
 		l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}
+	hourAgo := changeOf(func(c *events.Change) { c.Time = l.now().Add(-time.Hour) })
+	l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named("four", nil)), hourAgo), plan.OnHold)
 	l.gathering.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
 	l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}] = &rollout{}
 	l.rollouts.following.rollouts[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}] = &rollout{}
@@ -35,7 +37,10 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 		{"keyturn.leader", "", "", 1},
 		{"keyturn.workloads", "kind", "deployment", 1},
 		{"keyturn.workloads", "kind", "cronjob", 0},
-		{"keyturn.workloads.pending", "", "", 4},
+		{"keyturn.workloads.pending", "", "", 5},
+		{"keyturn.workloads.held", "reason", "on-hold", 1},
+		{"keyturn.workloads.held.oldest", "reason", "on-hold", 3600},
+		{"keyturn.workloads.held.oldest", "reason", "limit-reached", 0},
 		{"keyturn.workloads.held", "reason", "limit-reached", 2},
 		{"keyturn.workloads.held", "reason", "peer-failed", 1},
 		{"keyturn.workloads.held", "reason", "lower-wave", 0},

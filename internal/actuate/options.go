@@ -19,6 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/window"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -62,6 +63,8 @@ type Options struct {
 	RollOnCreate plan.Creation
 	// RollOnDelete has a deleted source roll the workloads whose pods can start without it. Default false.
 	RollOnDelete bool
+	// Window is when workloads may be rolled whose annotations do not say it: see window.Parse. Default: at any time.
+	Window string
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
@@ -156,6 +159,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
 		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
 	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
+	flags.StringVar(&o.Window, "window", o.Window, "`windows` in which workloads without "+workload.AnnotationWindow+
+		" are rolled, in the form "+window.Form+"; empty means at any time")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
@@ -205,9 +210,22 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 func (o *Options) reading() (workload.Reading, error) {
 	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
+	windows, windowErr := o.Windows()
 	return workload.Reading{
-		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys,
-	}, errors.Join(keysErr, storesErr)
+		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
+	}, errors.Join(keysErr, storesErr, windowErr)
+}
+
+// Windows returns when workloads may be rolled whose annotations do not say it.
+func (o *Options) Windows() (window.Windows, error) {
+	if o.Window == "" {
+		return window.Windows{}, nil
+	}
+	windows, err := window.Parse(o.Window)
+	if err != nil {
+		return windows, fmt.Errorf("--window: %w", err)
+	}
+	return windows, nil
 }
 
 // policy returns what the flags have the plan do.

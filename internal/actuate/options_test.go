@@ -58,6 +58,14 @@ func TestOptionsValidate(t *testing.T) {
 			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
 		},
 		{
+			"a window opens on some day", func(o *Options) { o.Window = "0 0 30 2 * for 1h" },
+			`--window: "0 0 30 2 * for 1h": it never opens: there is no such day`,
+		},
+		{
+			"and in some zone", func(o *Options) { o.Window = "0 1 * * * for 1h Europe/Atlantis" },
+			`--window: "0 1 * * * for 1h Europe/Atlantis": "Europe/Atlantis" is not the IANA name of a zone such as Europe/Berlin`,
+		},
+		{
 			"creations roll in a known way", func(o *Options) { o.RollOnCreate = "sometimes" },
 			`--roll-on-create: "sometimes", want one of ["auto" "always" "never"]`,
 		},
@@ -136,7 +144,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	err := flags.Parse([]string{
 		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
-		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f",
+		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +154,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
+		Window: "always",
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -137,6 +137,27 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
+// age returns how long ago the watcher saw the oldest of the changes.
+func (p *pending) age(now time.Time) time.Duration {
+	oldest := now
+	for _, c := range p.changes {
+		if at := c.change.Time; !at.IsZero() && at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return now.Sub(oldest)
+}
+
+// isRedelivered reports whether all of its events were delivered before, so that an earlier leader has told why it rests.
+func (p *pending) isRedelivered() bool {
+	for _, c := range p.changes {
+		if c.event.delivery.Deliveries < 2 {
+			return false
+		}
+	}
+	return true
+}
+
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 

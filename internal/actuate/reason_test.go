@@ -147,6 +147,11 @@ func reasonCases() []reasonCase {
 		}},
 		{reason: plan.OnHold, unexplained: true, workload: func(w *workload.Workload) { w.Hold = "tofu apply" }},
 		{reason: plan.SourceOnHold, change: func(c *events.Change) { c.Hold = "tofu apply" }},
+		{reason: plan.WindowClosed, unexplained: true, options: func(o *Options) { o.Window = "0 1 * * * for 1h" }, workload: func(w *workload.Workload) {
+			windowed, _ := workload.Read(deployments, webDeployment("1", rollOn("auto")), workload.Reading{Window: windowsOf("0 1 * * * for 1h")})
+			windowed.ID, windowed.Version, windowed.Refs, windowed.OptIn = w.ID, w.Version, w.Refs, w.OptIn
+			*w = *windowed
+		}},
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},

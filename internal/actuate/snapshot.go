@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -9,13 +11,14 @@ import (
 func newSnapshot(o *rollouts) *snapshot {
 	gathering := o.gathering
 	s := &snapshot{
-		pending: len(gathering.byKey), held: make(map[plan.Reason]int),
+		pending: len(gathering.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
 		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
 		reverted: o.index.reverted(),
 	}
 	for _, p := range gathering.byKey {
 		if p.isHeld() {
 			s.held[p.held]++
+			s.oldest[p.held] = max(s.oldest[p.held], p.age(o.now()))
 		}
 	}
 	return s

@@ -21,6 +21,11 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if w.Hold != "" {
 		return obstacle{reason: plan.OnHold, said: w.Hold}
 	}
+	if at, opens := w.Opening(t.now()); !opens {
+		return obstacle{reason: plan.WindowClosed, said: w.Windows()}
+	} else if at.After(t.now()) {
+		return obstacle{reason: plan.WindowClosed, end: at, said: w.Windows()}
+	}
 	if end, paused := w.Pause.End(t.now()); paused {
 		return obstacle{reason: plan.Pausing, end: end}
 	}

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/window"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -68,6 +70,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 	// Neither the stream nor the workload forgets with the leader.
 	_, stop = c.start(c.options())
 	defer stop()
+	c.eventually("it is held again", func() bool { return strings.Count(c.logged(), "reason=on-hold") == 2 })
 	c.publish(seq, content("2"))
 	c.wantPatched("other", "other")
 	c.annotated("held", map[string]string{events.AnnotationHold: ""})
@@ -79,6 +82,20 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 	c.wantPatched("other", "other", "held")
 	if got := recordOf(c.get("held").Annotations[annotationRolled])["secret/db"].Fingerprint; got != fp("2") {
 		t.Errorf("it is rolled for %s, want the last content", got)
+	}
+}
+
+func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Hold = "tofu apply" })
+	for deliveries, want := range map[int]int{1: 1, 2: 0} {
+		l := loopOf(t, testOptions(), w)
+		p := l.gathering.pend(w, changeOf(nil))
+		p.changes[db].event.delivery.Deliveries = deliveries
+		l.gathering.release(p, written)
+		l.dispatcher.dispatch(t.Context())
+		if got := len(l.outbox.waiting); got != want || p.held != plan.OnHold {
+			t.Errorf("delivered %d times it is told of %d times, want %d; held: %s", deliveries, got, want, p.held)
+		}
 	}
 }
 
@@ -157,7 +174,7 @@ func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 
 func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 	d := newDebounce(time.Second, time.Minute)
-	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.Pausing} {
+	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.Pausing} {
 		w := workloadOf(t, "auto", wholeDB, named(why.String(), nil))
 		d.add(w, eventOf(changeOf(nil)), nil, written)
 		p := d.pop(written.Add(time.Second), inAny)
@@ -175,5 +192,137 @@ func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 	}
 	if len(d.held)+len(d.resting) > 0 {
 		t.Errorf("left behind: %v, %v", d.held, d.resting)
+	}
+}
+
+// windowsOf are the windows of a text.
+func windowsOf(text string) window.Windows {
+	windows, err := window.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return windows
+}
+
+// finishPatches waits for the patches under way.
+func finishPatches(l *loop) {
+	for range l.patcher.drain() {
+		continue // Their results do not matter.
+	}
+}
+
+// TestAWorkloadWaitsForItsWindow has the clock go on over a night in which Berlin skips an hour.
+func TestAWorkloadWaitsForItsWindow(t *testing.T) {
+	const nightly = "30 2 * * * for 1h Europe/Berlin"
+	noon := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	opening := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name        string
+		flag        string
+		annotations map[string]string
+		want        time.Time // when it is rolled; noon at once, zero never
+		said        string
+	}{
+		{name: "at any time without one", want: noon},
+		{name: "of its annotation", annotations: map[string]string{workload.AnnotationWindow: nightly}, want: opening},
+		{name: "of the flag", flag: nightly, want: opening},
+		{name: "of the annotation rather than of the flag", flag: nightly, annotations: map[string]string{workload.AnnotationWindow: "always"}, want: noon},
+		{name: "an empty annotation is none", flag: nightly, annotations: map[string]string{workload.AnnotationWindow: " "}, want: opening},
+		{name: "one that is open", annotations: map[string]string{workload.AnnotationWindow: "0 11 * * * for 2h"}, want: noon},
+		{
+			name: "unless somebody asks", want: noon,
+			annotations: map[string]string{workload.AnnotationWindow: nightly, workload.AnnotationRollNow: "1"},
+		},
+		{
+			name: "for ever with a typo", said: "keyturn.dev/window is not valid",
+			annotations: map[string]string{workload.AnnotationWindow: "30 2 * * * Europe/Berlin for 1h"},
+		},
+		{
+			name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", said: "keyturn.dev/window is not valid",
+			annotations: map[string]string{workload.AnnotationWindow: "nightly"},
+		},
+		{
+			name: "but not with a typo if somebody asks", want: noon,
+			annotations: map[string]string{workload.AnnotationWindow: "nightly", workload.AnnotationRollNow: "1"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			now, options := noon, testOptions()
+			options.Now, options.Window = func() time.Time { return now }, tt.flag
+			a, err := New(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			annotations := map[string]string{workload.AnnotationRollOn: "auto"}
+			maps.Copy(annotations, tt.annotations)
+			w, _ := a.index.read(deployments, webDeployment("50", annotations))
+			a.index.observe(w, false)
+			l := newLoop(a.surroundings, unwritten(a))
+			defer finishPatches(l)
+			p := l.gathering.pend(w, changeOf(nil))
+			step := func() *pending {
+				l.dispatcher.dispatch(t.Context())
+				return l.gathering.byKey[w.Key()]
+			}
+			l.gathering.release(p, now)
+			p = step()
+			if tt.want.Equal(noon) {
+				if p != nil {
+					t.Errorf("it waits: %s until %s", p.held, p.due)
+				}
+				return
+			}
+			if p == nil || p.held != plan.WindowClosed {
+				t.Fatalf("it does not wait for a window: %+v", p)
+			}
+			told := l.outbox.waiting[len(l.outbox.waiting)-1].outcome
+			if tt.want.IsZero() {
+				if p.position >= 0 || !strings.Contains(told.Message, tt.said) {
+					t.Errorf("it is due at %s, and told of: %s", p.due, told.Message)
+				}
+				return
+			}
+			if until := p.due; until.Before(tt.want) || until.After(tt.want.Add(3*time.Minute)) || !strings.Contains(told.Message, until.Format(time.RFC3339)) {
+				t.Errorf("it waits until %s, want %s and a moment; told of: %s", until, tt.want, told.Message)
+			}
+			now = p.due.Add(-time.Second)
+			if step() == nil {
+				t.Error("it is rolled a second early")
+			}
+			now = p.due
+			if p := step(); p != nil {
+				t.Errorf("it still waits: %s", p.held)
+			}
+		})
+	}
+}
+
+func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T) {
+	now, options := time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC), testOptions()
+	options.Now, options.Window, options.MaxRollouts = func() time.Time { return now }, "0 1 * * * for 1h", 1
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := a.index.read(deployments, webDeployment("50", rollOn("auto")))
+	w.Progress.Pods = 1
+	a.index.observe(w, false)
+	l := newLoop(a.surroundings, unwritten(a))
+	other := workload.Key{Kind: "deployment", Namespace: "bank", Name: "other"}
+	a.index.observe(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), false)
+	l.rollouts.following.rollouts[other] = &rollout{}
+	p := l.gathering.pend(w, changeOf(nil))
+	l.gathering.release(p, now)
+	l.dispatcher.dispatch(t.Context())
+	if p.held != plan.Limit {
+		t.Fatalf("it waits for %s, want a slot", p.held)
+	}
+	now = now.Add(time.Hour)
+	delete(l.rollouts.following.rollouts, other)
+	l.dispatcher.dispatch(t.Context())
+	next := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)
+	if p.held != plan.WindowClosed || p.due.Before(next) || p.due.After(next.Add(3*time.Minute)) {
+		t.Errorf("it waits for %s until %s", p.held, p.due)
 	}
 }

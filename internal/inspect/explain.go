@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -26,6 +27,8 @@ type ExplainOptions struct {
 	Reading workload.Reading
 	// Policy is that of the actuator.
 	Policy plan.Policy
+	// Now is when that is asked, for the windows in which workloads are rolled.
+	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
 }
@@ -64,7 +67,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if w.IsPausedBySomeone() {
 		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
 	}
-	writeTiming(w, out)
+	writeTiming(w, options.Now, out)
 	writeAborted(w, runners, out)
 	switch {
 	case options.ignores(w.ID.Kind):

@@ -92,13 +92,17 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	old.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
 	onHold := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}
 	asked := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply", workload.AnnotationRollNow: "1"}
-	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
+	windowed := func(text string) map[string]string {
+		return map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: text}
+	}
+	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
+		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
 	paused := deploymentOf("paused", rollOn("auto"))
 	paused.Spec.Paused = true
 	if err := client.Tracker().Add(paused); err != nil {
 		t.Fatal(err)
 	}
-	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}}
+	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
 	tests := []struct {
 		name, workload string
 		want           []string
@@ -139,6 +143,19 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one that is on hold and to be rolled nevertheless", workload: "deployment/asked",
 			want: []string{"It rolls for the next change whatever holds it: keyturn.dev/roll-now is set and has not been used."},
+		},
+		{
+			name: "of one whose window is closed", workload: "deployment/nightly",
+			want: []string{
+				"No window is open (0 1 * * * for 3h Europe/Berlin): it is rolled from 2026-03-15T00:00:47Z on, or once keyturn.dev/roll-now has another value.",
+			},
+		},
+		{name: "of one whose window is open", workload: "deployment/open", want: []string{"It was never rolled.\n\nSOURCE"}},
+		{
+			name: "of one whose window is not valid", workload: "deployment/wrong",
+			want: []string{
+				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid. Mend that, or set keyturn.dev/roll-now.",
+			},
 		},
 		{
 			name: "of one that asks for nothing", workload: "deployment/silent",

@@ -75,6 +75,7 @@ const (
 	LowerWave
 	OnHold
 	SourceOnHold
+	WindowClosed
 	Pausing
 	ReloaderFirst
 	DryRun
@@ -149,6 +150,7 @@ var verdicts = map[Reason]verdict{
 	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
 	OnHold:       {"on-hold", Hold, people, "somebody has put the workload on hold"},
 	SourceOnHold: {"source-on-hold", Hold, people, "somebody has put the source on hold"},
+	WindowClosed: {"window-closed", Hold, people, "no window is open in which the workload may be rolled"},
 	Pausing:      {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// AnnotationRollNow is the annotation, on a workload, that has what is pending rolled whatever holds it by the choice of people. Each value does so
-	// once.
+	// AnnotationRollNow is the annotation, on a workload, that has what is pending rolled whatever holds it by the choice of people. Each value does
+	// so once.
 	AnnotationRollNow = "keyturn.dev/roll-now"
 	// annotationRolledNow is the value that it had at the last roll.
 	annotationRolledNow = "keyturn.dev/rolled-now"

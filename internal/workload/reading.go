@@ -1,6 +1,9 @@
 package workload
 
-import "github.com/keyturn/keyturn/internal/annotations"
+import (
+	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/window"
+)
 
 // Reading is what it depends on how a workload is read, beside the workload. It is the same for all workloads of an actuator.
 type Reading struct {
@@ -14,6 +17,8 @@ type Reading struct {
 	Stores StoreAccess
 	// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of.
 	Owners Owners
+	// Window is --window: when workloads may be rolled whose annotations do not say it.
+	Window window.Windows
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

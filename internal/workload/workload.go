@@ -80,8 +80,9 @@ type Workload struct {
 	pausedAtKey string
 
 	// Hold is why it is on hold, in one line. Empty: it is not.
-	Hold string
-	now  rollNow
+	Hold    string
+	now     rollNow
+	opening opening
 
 	stored   stored
 	template [sha256.Size]byte

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/window"
+)
+
+// AnnotationWindow is the annotation, on a workload, that says in which windows it may be rolled: see window.Parse.
+const AnnotationWindow = "keyturn.dev/window"
+
+// opening is when a workload may be rolled.
+type opening struct {
+	// windows are those of its own annotation, or of Reading.Window.
+	windows window.Windows
+	// own says that it has the annotation, and invalid what is wrong with that. Then no window opens: a typo must not restart a database at noon.
+	own     bool
+	invalid error
+}
+
+// readWindow reads in which windows a workload may be rolled.
+func (w *Workload) readWindow(on map[string]string, reading Reading) {
+	w.opening.windows = reading.Window
+	text := strings.TrimSpace(on[AnnotationWindow])
+	if text == "" {
+		return
+	}
+	w.opening.own = true
+	w.opening.windows, w.opening.invalid = window.Parse(text)
+	if err := w.opening.invalid; err != nil {
+		w.Problems = append(w.Problems, &itemError{
+			annotation: AnnotationWindow, problem: fmt.Sprintf("%v. It is not rolled until that is mended, or %s is set", err, AnnotationRollNow),
+		})
+	}
+}
+
+// Opening returns from when on the workload may be rolled, as far as its windows say: a time that is not after now if it may, or else the next. Each
+// workload has its own moment shortly after a window opens. It is false if no window opens.
+func (w *Workload) Opening(now time.Time) (time.Time, bool) {
+	if w.opening.invalid != nil {
+		return time.Time{}, false
+	}
+	return w.opening.windows.Opening(now, w.Key().share())
+}
+
+// Windows returns in which windows the workload may be rolled, as they were written. Empty: at any time.
+func (w *Workload) Windows() string {
+	if w.opening.invalid != nil {
+		return AnnotationWindow + " is not valid"
+	}
+	return w.opening.windows.String()
+}
+
+// or returns what counts for a workload that another one runs: its own annotation, or else that of the other.
+func (o opening) or(other opening) opening {
+	if o.own || !other.own {
+		return o
+	}
+	return other
+}
+
+// share returns a number from 0 to 1 that differs from workload to workload.
+func (k Key) share() float64 {
+	sum := sha256.Sum256([]byte(k.Kind + "/" + k.Namespace + "/" + k.Name))
+	const bits = 53 // of a float64
+	return float64(binary.BigEndian.Uint64(sum[:])>>(64-bits)) / (1 << bits)
+}
