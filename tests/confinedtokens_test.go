@@ -31,8 +31,9 @@ func allowed(try func(to target, patch forged)) {
 		try(to, forged{"records", recordOf})
 		try(to, forged{"rolls", recordOf + "," + onTemplate})
 		try(to, forged{
-			"rolls because somebody asked for it",
-			recordOf + `, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: x}, ` + onTemplate,
+			"rolls because somebody asked for it, with an interval",
+			recordOf + `, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: x}, ` +
+				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled-at, value: x}, ` + onTemplate,
 		})
 	}
 	try(cronJob, forged{"records that a Job was started", recordOf + "," + onObject})

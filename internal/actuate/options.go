@@ -65,6 +65,9 @@ type Options struct {
 	RollOnDelete bool
 	// Window is when workloads may be rolled whose annotations do not say it: see window.Parse. Default: at any time.
 	Window string
+	// MinInterval is how long after a roll the next one of a workload begins at the earliest, if its annotations do not say it. Zero: at once.
+	// Default 0.
+	MinInterval time.Duration
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
@@ -161,6 +164,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
 	flags.StringVar(&o.Window, "window", o.Window, "`windows` in which workloads without "+workload.AnnotationWindow+
 		" are rolled, in the form "+window.Form+"; empty means at any time")
+	flags.DurationVar(&o.MinInterval, "min-interval", o.MinInterval,
+		"how long after a roll the next one of a workload without "+workload.AnnotationMinInterval+" begins at the earliest; 0 means at once")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
@@ -213,6 +218,7 @@ func (o *Options) reading() (workload.Reading, error) {
 	windows, windowErr := o.Windows()
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
+		MinInterval: o.MinInterval,
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
@@ -233,7 +239,7 @@ func (o *Options) policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
 }
 
-// validateLimits returns what is wrong with the limits of rollouts.
+// validateLimits returns what is wrong with the limits of rollouts and of their times.
 func (o *Options) validateLimits() []error {
 	var problems []error
 	if o.MaxRollouts < 0 {
@@ -241,6 +247,9 @@ func (o *Options) validateLimits() []error {
 	}
 	if o.MaxRolloutsPerNamespace < 0 {
 		problems = append(problems, fmt.Errorf("--max-rollouts-per-namespace: %d, want 0 (no limit of its own) or more", o.MaxRolloutsPerNamespace))
+	}
+	if o.MinInterval < 0 || o.MinInterval > workload.MaxInterval {
+		problems = append(problems, fmt.Errorf("--min-interval: %s, want 0 (none) to %dh", o.MinInterval, int(workload.MaxInterval.Hours())))
 	}
 	return problems
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -56,6 +57,14 @@ func TestOptionsValidate(t *testing.T) {
 		{
 			"nor is that of a namespace", func(o *Options) { o.MaxRolloutsPerNamespace = -1 },
 			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
+		},
+		{
+			"an interval is not negative", func(o *Options) { o.MinInterval = -time.Minute },
+			"--min-interval: -1m0s, want 0 (none) to 168h",
+		},
+		{
+			"nor longer than a week", func(o *Options) { o.MinInterval = workload.MaxInterval + 1 },
+			"--min-interval: 168h0m0.000000001s, want 0 (none) to 168h",
 		},
 		{
 			"a window opens on some day", func(o *Options) { o.Window = "0 0 30 2 * for 1h" },
@@ -144,7 +153,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	err := flags.Parse([]string{
 		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
-		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always",
+		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always", "--min-interval=8m",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +163,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
-		Window: "always",
+		Window: "always", MinInterval: 8 * time.Minute,
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -152,6 +152,14 @@ func reasonCases() []reasonCase {
 			windowed.ID, windowed.Version, windowed.Refs, windowed.OptIn = w.ID, w.Version, w.Refs, w.OptIn
 			*w = *windowed
 		}},
+		{reason: plan.RolledRecently, unexplained: true, workload: func(w *workload.Workload) {
+			recently := webDeployment("1", map[string]string{
+				workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": written.Format(time.RFC3339),
+			})
+			rolled, _ := workload.Read(deployments, recently, workload.Reading{})
+			rolled.ID, rolled.Version, rolled.Refs, rolled.OptIn = w.ID, w.Version, w.Refs, w.OptIn
+			*w = *rolled
+		}},
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},

@@ -82,7 +82,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		}
 	}
 	slices.SortStableFunc(r.causes, older)
-	written := workload.Write{Rolled: r.content, Rolls: r.rolls, Cause: r.cause}
+	written := workload.Write{Rolled: r.content, Rolls: r.rolls, RolledAt: p.decided, Cause: r.cause}
 	if r.rolls && w.Pause.Period > 0 {
 		written.PausedAt = p.decided
 	}

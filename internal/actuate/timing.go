@@ -26,6 +26,9 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	} else if at.After(t.now()) {
 		return obstacle{reason: plan.WindowClosed, end: at, said: w.Windows()}
 	}
+	if end, waits := w.NextRoll(t.now()); waits {
+		return obstacle{reason: plan.RolledRecently, end: end}
+	}
 	if end, paused := w.Pause.End(t.now()); paused {
 		return obstacle{reason: plan.Pausing, end: end}
 	}

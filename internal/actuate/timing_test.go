@@ -174,7 +174,7 @@ func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 
 func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 	d := newDebounce(time.Second, time.Minute)
-	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.Pausing} {
+	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.Pausing} {
 		w := workloadOf(t, "auto", wholeDB, named(why.String(), nil))
 		d.add(w, eventOf(changeOf(nil)), nil, written)
 		p := d.pop(written.Add(time.Second), inAny)
@@ -324,5 +324,50 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	next := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)
 	if p.held != plan.WindowClosed || p.due.Before(next) || p.due.After(next.Add(3*time.Minute)) {
 		t.Errorf("it waits for %s until %s", p.held, p.due)
+	}
+}
+
+// TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval has it change every five seconds for ten minutes.
+func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
+	const every, during = 5 * time.Second, 10 * time.Minute
+	deployment := deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "2m"})
+	c := newCluster(t, deployment)
+	began := time.Now().Truncate(time.Second)
+	now, options := began, c.options()
+	options.Now = func() time.Time { return now }
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := a.index.read(deployments, c.get("web"))
+	a.index.observe(w, false)
+	l := newLoop(a.surroundings, unwritten(a))
+	settle := func() {
+		l.dispatcher.dispatch(t.Context())
+		for !l.patcher.idle() {
+			l.completion.finish(t.Context(), <-l.patcher.results)
+			l.dispatcher.dispatch(t.Context())
+		}
+	}
+	last := ""
+	for i := 1; now.Sub(began) < during; i++ {
+		version := c.next()
+		last = fp(string("0123456789abcdef"[i%16]))
+		e := eventOf(changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, last }))
+		e.delivery.Received, e.delivery.Seq, e.open = now, uint64(i), 1
+		l.intake.consider(t.Context(), e, a.index.get(w.Key()), nil)
+		settle()
+		now = now.Add(every)
+		settle()
+	}
+	inTime := len(c.patches())
+	if inTime < 5 || inTime > 6 {
+		t.Errorf("it is rolled %d times in ten minutes, want once in two", inTime)
+	}
+	now = now.Add(2 * time.Minute)
+	settle()
+	got, _ := a.index.read(deployments, c.get("web"))
+	if rolls := len(c.patches()); got.Rolled["secret/db"].Fingerprint != last || rolls > 6 {
+		t.Errorf("after %d rolls it has %s, want the last content, %s", rolls, got.Rolled["secret/db"].Fingerprint, last)
 	}
 }

@@ -95,7 +95,9 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	windowed := func(text string) map[string]string {
 		return map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: text}
 	}
-	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
+	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("recent", map[string]string{
+		workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": historyNow.Format(time.RFC3339),
+	}), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
 		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
 	paused := deploymentOf("paused", rollOn("auto"))
 	paused.Spec.Paused = true
@@ -148,6 +150,12 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			name: "of one whose window is closed", workload: "deployment/nightly",
 			want: []string{
 				"No window is open (0 1 * * * for 3h Europe/Berlin): it is rolled from 2026-03-15T00:00:47Z on, or once keyturn.dev/roll-now has another value.",
+			},
+		},
+		{
+			name: "of one that was rolled recently", workload: "deployment/recent",
+			want: []string{
+				"It was rolled recently: its next roll begins at 2026-03-14T15:19:26Z at the earliest, or once keyturn.dev/roll-now has another value.",
 			},
 		},
 		{name: "of one whose window is open", workload: "deployment/open", want: []string{"It was never rolled.\n\nSOURCE"}},

@@ -12,6 +12,7 @@ import (
 // writeTiming writes what its annotations say about when a workload is rolled, as far as that holds it now.
 func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
 	at, opens := w.Opening(now)
+	next, recently := w.NextRoll(now)
 	switch {
 	case w.RollsNow():
 		fmt.Fprintf(out, "It rolls for the next change whatever holds it: %s is set and has not been used.\n\n", workload.AnnotationRollNow)
@@ -23,5 +24,8 @@ func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
 	case at.After(now):
 		fmt.Fprintf(out, "No window is open (%s): it is rolled from %s on, or once %s has another value.\n\n",
 			w.Windows(), at.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
+	case recently:
+		fmt.Fprintf(out, "It was rolled recently: its next roll begins at %s at the earliest, or once %s has another value.\n\n",
+			next.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
 	}
 }

@@ -76,6 +76,7 @@ const (
 	OnHold
 	SourceOnHold
 	WindowClosed
+	RolledRecently
 	Pausing
 	ReloaderFirst
 	DryRun
@@ -145,13 +146,14 @@ var verdicts = map[Reason]verdict{
 		"namespace-limit-reached", Hold, history, "as many rollouts of its namespace are in progress as its share of max-rollouts, or " +
 			"max-rollouts-per-namespace, allows",
 	},
-	PeerFailed:   {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
-	CanaryFirst:  {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
-	LowerWave:    {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
-	OnHold:       {"on-hold", Hold, people, "somebody has put the workload on hold"},
-	SourceOnHold: {"source-on-hold", Hold, people, "somebody has put the source on hold"},
-	WindowClosed: {"window-closed", Hold, people, "no window is open in which the workload may be rolled"},
-	Pausing:      {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
+	PeerFailed:     {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
+	CanaryFirst:    {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
+	LowerWave:      {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
+	OnHold:         {"on-hold", Hold, people, "somebody has put the workload on hold"},
+	SourceOnHold:   {"source-on-hold", Hold, people, "somebody has put the source on hold"},
+	WindowClosed:   {"window-closed", Hold, people, "no window is open in which the workload may be rolled"},
+	RolledRecently: {"rolled-recently", Hold, history, "the min-interval after its last roll is not over"},
+	Pausing:        {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},

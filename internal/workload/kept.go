@@ -3,6 +3,7 @@ package workload
 import (
 	"cmp"
 	"maps"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -13,6 +14,8 @@ type kept struct {
 	revision, recordRevision string
 	// rolledNow is what it records of AnnotationRollNow.
 	rolledNow string
+	// rolledAt is when that was.
+	rolledAt time.Time
 	// instead is the record on the workload meanwhile. Once someone has written another one, that counts.
 	instead string
 }
@@ -20,7 +23,8 @@ type kept struct {
 // Keeping returns the workload with what a patch would have written on it, which later states of it keep.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.with(kept{
-		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision, rolledNow: patched.now.done,
+		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision,
+		rolledNow: patched.now.done, rolledAt: patched.interval.rolled,
 	})
 }
 
@@ -68,6 +72,9 @@ func (w *Workload) with(k kept) *Workload {
 	keeping := *w
 	keeping.kept, keeping.Rolled, keeping.Revision, keeping.recordRevision = &k, k.rolled, k.revision, k.recordRevision
 	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
+	if k.rolledAt.After(w.interval.rolled) {
+		keeping.interval.rolled = k.rolledAt
+	}
 	return &keeping
 }
 

@@ -26,6 +26,8 @@ type Write struct {
 	Version string
 	// PausedAt begins a pause with a roll, as of that time. Zero: it does not.
 	PausedAt time.Time
+	// RolledAt is when a roll was decided, which is recorded if an interval applies.
+	RolledAt time.Time
 	// EndsPause takes away what says that a pause has begun.
 	EndsPause bool
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
@@ -59,6 +61,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
 	}
 	operations = append(operations, w.mayRoll(write)...)
+	operations = append(operations, w.rolledAt(write)...)
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()

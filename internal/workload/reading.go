@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/window"
 )
@@ -19,6 +21,8 @@ type Reading struct {
 	Owners Owners
 	// Window is --window: when workloads may be rolled whose annotations do not say it.
 	Window window.Windows
+	// MinInterval is --min-interval: the time between two rolls of a workload whose annotations do not say it.
+	MinInterval time.Duration
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

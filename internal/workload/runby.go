@@ -33,6 +33,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Aborted = joined.Aborted || runner.Aborted
 		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
 		joined.opening = joined.opening.or(runner.opening)
+		joined.interval = joined.interval.or(runner.interval)
 		joined.now.asked = cmp.Or(joined.now.asked, runner.now.asked)
 		if joined.Wave == 0 {
 			joined.Wave = runner.Wave

@@ -80,9 +80,10 @@ type Workload struct {
 	pausedAtKey string
 
 	// Hold is why it is on hold, in one line. Empty: it is not.
-	Hold    string
-	now     rollNow
-	opening opening
+	Hold     string
+	now      rollNow
+	opening  opening
+	interval interval
 
 	stored   stored
 	template [sha256.Size]byte
