@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// target is a kind of custom resources that configuration has rolled. See docs/adr/0031-custom-resources-are-targets-by-configuration.md.
+// target is a kind of custom resources that configuration has rolled. See docs/adr/0030-custom-resources-are-targets-by-configuration.md.
 type target struct {
 	config             TargetConfig
 	name               string
