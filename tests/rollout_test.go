@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,21 +18,31 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // outcomes reads all outcomes from HISTORY, in their order.
 func (r *rig) outcomes() []events.Outcome {
 	r.Helper()
-	connection, err := nats.Connect(r.programs.NATSURL())
+	outcomes, err := r.readOutcomes(r.Context())
 	if err != nil {
 		r.Fatal(err)
+	}
+	return outcomes
+}
+
+// readOutcomes is outcomes for who asks again: the server that has the consumer may be killed meanwhile.
+func (r *rig) readOutcomes(ctx context.Context) (outcomes []events.Outcome, err error) {
+	connection, err := nats.Connect(r.programs.NATSURL())
+	if err != nil {
+		return nil, err
 	}
 	defer connection.Close()
 	js, err := jetstream.New(connection)
 	if err != nil {
-		r.Fatal(err)
+		return nil, err
 	}
-	consumer, err := js.CreateConsumer(r.Context(), events.StreamHistory, jetstream.ConsumerConfig{
+	consumer, err := js.CreateConsumer(ctx, events.StreamHistory, jetstream.ConsumerConfig{
 		FilterSubject: "keyturn.history.v1.demo.rollout.>", AckPolicy: jetstream.AckNonePolicy,
 		// It is deleted below. A test that waits for the CPU must not lose it before it reads.
 		InactiveThreshold: time.Minute,
@@ -39,47 +50,46 @@ func (r *rig) outcomes() []events.Outcome {
 		MemoryStorage: true,
 	})
 	if err != nil {
-		r.Fatal(err)
+		return nil, err
 	}
 	defer func() {
 		// An error is that the server deletes it a minute later.
-		_ = js.DeleteConsumer(r.Context(), events.StreamHistory, consumer.CachedInfo().Name)
+		_ = js.DeleteConsumer(ctx, events.StreamHistory, consumer.CachedInfo().Name)
 	}()
 	batch, err := consumer.FetchNoWait(int(consumer.CachedInfo().NumPending) + 1)
 	if err != nil {
-		r.Fatal(err)
+		return nil, err
 	}
-	var outcomes []events.Outcome
 	for msg := range batch.Messages() {
 		event, err := events.FromMsg(msg.Subject(), msg.Headers(), msg.Data())
 		if err != nil {
-			r.Fatal(err)
+			return nil, err
 		}
 		outcome, err := events.ParseOutcome(event)
 		if err != nil {
-			r.Fatal(err)
+			return nil, err
 		}
 		outcomes = append(outcomes, outcome)
 	}
-	if err := batch.Error(); err != nil {
-		r.Fatal(err)
-	}
-	return outcomes
+	return outcomes, batch.Error()
 }
 
 // outcomeOf waits for an outcome at a Deployment.
 func (r *rig) outcomeOf(name string, verb events.Verb) events.Outcome {
 	r.Helper()
 	var found events.Outcome
-	r.eventually("there is an outcome "+string(verb)+" of "+name, func(context.Context) bool {
-		for _, outcome := range r.outcomes() {
+	var failed error
+	testkit.Await(r.T, "there is an outcome "+string(verb)+" of "+name, func(ctx context.Context) bool {
+		var outcomes []events.Outcome
+		outcomes, failed = r.readOutcomes(ctx)
+		for _, outcome := range outcomes {
 			if outcome.Workload.Name == name && outcome.Verb == verb {
 				found = outcome
 				return true
 			}
 		}
 		return false
-	})
+	}, func() string { return fmt.Sprintf("the last reading: %v", failed) })
 	return found
 }
 
