@@ -80,13 +80,15 @@ func overlays(t *testing.T) map[string]string {
 		if err != nil {
 			return err
 		}
-		field := "components"
+		field, before := "components", ""
 		switch {
 		case name == "namespace":
 			field = "namespace: test\ntransformers"
 		case !strings.Contains(string(content), "kind: Component"):
 			overlays[name] = filepath.Dir(path)
 			return nil
+		case strings.HasPrefix(name, "targets/"):
+			before = "../deploy/components/targets, " // a recipe adds to its file
 		}
 		base := "base"
 		if strings.HasPrefix(name, "flux") {
@@ -97,7 +99,7 @@ func overlays(t *testing.T) map[string]string {
 		if err := os.Mkdir(overlay, 0o750); err != nil {
 			return err
 		}
-		content = fmt.Appendf(nil, "resources: [../deploy/%s]\n%s: [../deploy/%s]\n", base, field, name)
+		content = fmt.Appendf(nil, "resources: [../deploy/%s]\n%s: [%s../deploy/%s]\n", base, field, before, name)
 		return os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), content, 0o600)
 	})
 	if err != nil {
