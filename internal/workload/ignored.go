@@ -14,7 +14,9 @@ var neverRolled = []string{"job", "jobs"}
 func (t Kinds) Without(names []string) (Kinds, error) {
 	ignored := make(map[string]bool)
 	for _, name := range names {
-		i := slices.IndexFunc(t, func(k Kind) bool { return name == k.Name || name == k.Name+"s" || name == k.plural })
+		i := slices.IndexFunc(t, func(k Kind) bool {
+			return name == k.Name || name == k.Name+"s" || k.plural != "" && name == k.plural
+		})
 		switch {
 		case i >= 0:
 			ignored[t[i].Name] = true

@@ -10,9 +10,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// movedOverlay is the overlay of docs/install.md for another namespace.
+// movedOverlay is the overlay of docs/install.md for another namespace, with an admission policy of somebody else.
 const movedOverlay = `
-resources: [BASE]
+resources: [BASE, other.yaml]
 namespace: tools
 transformers: [NAMESPACE]
 components: [COMPONENTS]
@@ -22,6 +22,13 @@ configMapGenerator:
     behavior: merge
     literals:
       - KEYTURN_NATS_URL=nats://keyturn-nats.tools.svc:4222
+`
+
+const otherPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: other}
+spec: {matchConditions: [{name: is-a-pod, expression: "request.resource.resource == 'pods'"}]}
 `
 
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
@@ -52,6 +59,9 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
 					t.Fatal(err)
 				}
+				if err := os.WriteFile(filepath.Join(dir, "other.yaml"), []byte(otherPolicy), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
 				if err != nil {
 					t.Fatal(err)
@@ -73,7 +83,7 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				}
 				for name, policy := range all {
 					account := fmt.Sprint(policy.at("spec", "matchConditions"))
-					if strings.HasPrefix(name, "ValidatingAdmissionPolicy ") && !strings.Contains(account, "'system:serviceaccount:tools:keyturn-") {
+					if strings.HasPrefix(name, "ValidatingAdmissionPolicy ") && !strings.HasSuffix(name, "/other") && !strings.Contains(account, "'system:serviceaccount:tools:keyturn-") {
 						t.Errorf("%s is for %s, want that of the overlay", name, account)
 					}
 				}
