@@ -160,6 +160,7 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 		{"done", nil, ready("True"), Progress{State: Complete, Done: 2}},
 		{"failed", nil, also(ready("True"), "phase", "Failed"), Progress{State: Failed, Message: `status.phase is "Failed"`, Done: 2}},
 		{"paused", map[string]any{"paused": true}, ready("False"), Progress{State: Waiting, Message: `spec.paused is "true"`, Done: 1}},
+		{"suspended, so that nothing is observed", map[string]any{"paused": true}, nil, Progress{State: Waiting, Message: `spec.paused is "true"`}},
 		{
 			"what it is to remove is there",
 			map[string]any{"roll": "now"},

@@ -64,22 +64,24 @@ func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
 // progress returns how far the rollout of an object with so many pods is.
 func (s targetStatus) progress(object map[string]any, generation int64, pods int32) Progress {
 	p := Progress{Pods: pods}
-	if !s.isObserved(object, generation) {
-		return p.unobserved()
-	}
+	observed := s.isObserved(object, generation)
 	for _, t := range s.done {
-		if t.holds(object) {
+		if observed && t.holds(object) {
 			p.Done++
 		}
+	}
+	// A controller that is suspended observes nothing.
+	for _, t := range s.waiting {
+		if t.holds(object) {
+			return p.is(Waiting, t.String())
+		}
+	}
+	if !observed {
+		return p.unobserved()
 	}
 	for _, t := range s.failed {
 		if t.holds(object) {
 			return p.is(Failed, t.String())
-		}
-	}
-	for _, t := range s.waiting {
-		if t.holds(object) {
-			return p.is(Waiting, t.String())
 		}
 	}
 	for _, t := range s.done {

@@ -3,6 +3,7 @@ package workload
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -115,7 +116,9 @@ func (t targetTrigger) revision(p parts) string {
 			return ""
 		}
 	case valueTime:
-		if !isRestarted(p.meta.Annotations[annotationTriggeredAt], held) {
+		// Any other text has pods replaced, too: some write the seconds since 1970.
+		_, err := time.Parse(time.RFC3339, held)
+		if !isRestarted(p.meta.Annotations[annotationTriggeredAt], held) && (held == "" || err == nil) {
 			return ""
 		}
 	}
