@@ -9,10 +9,10 @@ import (
 // AnnotationHold is the annotation, on a workload or a source, that has nothing rolled while it is there. Its value says why, for people.
 const AnnotationHold = "keyturn.dev/hold"
 
-// MaxHold is how many bytes of the value are told.
+// MaxHold is how many bytes of the value are reported.
 const MaxHold = 200
 
-// HoldText returns what AnnotationHold says as it is told to people: in one line, without control characters, of at most MaxHold bytes. Empty
+// HoldText returns a value of AnnotationHold for people: one line of at most MaxHold bytes, without control characters. Empty
 // means that it holds nothing, so that a template may leave the value empty.
 func HoldText(value string) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(value, "?")), " ")

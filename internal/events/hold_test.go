@@ -40,7 +40,7 @@ func FuzzHoldText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		text := HoldText(value)
 		if len(text) > MaxHold || strings.ContainsAny(text, "\n\r\x00\x1b") || HoldText(text) != text {
-			t.Errorf("%q is told as %q", value, text)
+			t.Errorf("%q is reported as %q", value, text)
 		}
 		c := change()
 		c.Hold = text
