@@ -31,9 +31,10 @@ func allowed(try func(to target, patch forged)) {
 		try(to, forged{"records", recordOf})
 		try(to, forged{"rolls", recordOf + "," + onTemplate})
 		try(to, forged{
-			"rolls because somebody asked for it, with an interval",
+			"rolls because somebody asked for it, with an interval and a limit",
 			recordOf + `, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: x}, ` +
-				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled-at, value: x}, ` + onTemplate,
+				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled-at, value: x}, ` +
+				`{op: add, path: /metadata/annotations/keyturn.dev~1rolls, value: x}, ` + onTemplate,
 		})
 	}
 	try(cronJob, forged{"records that a Job was started", recordOf + "," + onObject})

@@ -215,7 +215,7 @@ func (r *rig) replica(i int) *programs.Program {
 
 func TestNoChangeIsLostWhileEachActuatorLosesItsVolumeInTurn(t *testing.T) {
 	const size = 36
-	r := newRig(t, programs.Options{Actuators: 3, ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
+	r := newRig(t, programs.Options{Actuators: 3, ActuatorArgs: []string{"--settle", "50ms", "--leader-elect", "--max-rolls-per-hour", "0"}})
 	r.fleet(size, ownSecret)
 	began := time.Now()
 	actuators := []*programs.Program{r.replica(0), r.replica(1), r.replica(2)}

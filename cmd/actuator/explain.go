@@ -37,7 +37,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Reading.Window, err = a.Actuate.Windows(); err != nil {
 				return err
 			}
-			options.Reading.MinInterval = a.Actuate.MinInterval
+			options.Reading.MinInterval, options.Reading.MaxRollsPerHour = a.Actuate.MinInterval, a.Actuate.MaxRollsPerHour
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
 				return err
 			}
@@ -70,6 +70,8 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")
 	flags.StringVar(&a.Actuate.Window, "window", "", "explain the decisions of an actuator with these `windows`")
 	flags.DurationVar(&a.Actuate.MinInterval, "min-interval", 0, "explain the decisions of an actuator with --min-interval")
+	flags.IntVar(&a.Actuate.MaxRollsPerHour, "max-rolls-per-hour", a.Actuate.MaxRollsPerHour,
+		"explain the decisions of an actuator with this `number`")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,

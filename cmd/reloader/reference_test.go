@@ -12,8 +12,8 @@ func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
 	var doc bytes.Buffer
 	doc.WriteString("# The flags of reloader\n\nThis page is made from the code by `make generate`.\n\n" +
 		"The names and defaults are those of Stakater's Reloader 1.4, but for the flags that it does not have: `--cluster`,\n" +
-		"`--fingerprint-key-file`, `--kubeconfig`, `--metrics-addr`, `--notify-config`, `--settle` and `--state-dir`. See\n" +
-		"[one process](reloader.md#one-process).\n\n")
+		"`--fingerprint-key-file`, `--kubeconfig`, `--max-rolls-per-hour`, `--metrics-addr`, `--notify-config`, `--settle` and\n" +
+		"`--state-dir`. See [one process](reloader.md#one-process).\n\n")
 	if err := process.Reference(&doc, "Commands", newCommand(0)); err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,9 @@ type Options struct {
 	// MinInterval is how long after a roll the next one of a workload begins at the earliest, if its annotations do not say it. Zero: at once.
 	// Default 0.
 	MinInterval time.Duration
+	// MaxRollsPerHour is how often a workload is rolled within an hour at most, if its annotations do not say it. Zero: any number of times.
+	// Default 30.
+	MaxRollsPerHour int
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
@@ -133,7 +136,7 @@ const (
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		PatchWorkers: 16, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
+		MaxRollsPerHour: 30, PatchWorkers: 16, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
 		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
@@ -166,6 +169,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		" are rolled, in the form "+window.Form+"; empty means at any time")
 	flags.DurationVar(&o.MinInterval, "min-interval", o.MinInterval,
 		"how long after a roll the next one of a workload without "+workload.AnnotationMinInterval+" begins at the earliest; 0 means at once")
+	flags.IntVar(&o.MaxRollsPerHour, "max-rolls-per-hour", o.MaxRollsPerHour,
+		"maximum `number` of rolls within an hour of a workload without "+workload.AnnotationMaxRollsPerHour+"; 0 means no limit")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
@@ -218,7 +223,7 @@ func (o *Options) reading() (workload.Reading, error) {
 	windows, windowErr := o.Windows()
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
-		MinInterval: o.MinInterval,
+		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour,
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
@@ -247,6 +252,9 @@ func (o *Options) validateLimits() []error {
 	}
 	if o.MaxRolloutsPerNamespace < 0 {
 		problems = append(problems, fmt.Errorf("--max-rollouts-per-namespace: %d, want 0 (no limit of its own) or more", o.MaxRolloutsPerNamespace))
+	}
+	if o.MaxRollsPerHour < 0 {
+		problems = append(problems, fmt.Errorf("--max-rolls-per-hour: %d, want 0 (no limit) or more", o.MaxRollsPerHour))
 	}
 	if o.MinInterval < 0 || o.MinInterval > workload.MaxInterval {
 		problems = append(problems, fmt.Errorf("--min-interval: %s, want 0 (none) to %dh", o.MinInterval, int(workload.MaxInterval.Hours())))

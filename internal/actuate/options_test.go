@@ -59,6 +59,10 @@ func TestOptionsValidate(t *testing.T) {
 			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
 		},
 		{
+			"nor is a limit of rolls", func(o *Options) { o.MaxRollsPerHour = -1 },
+			"--max-rolls-per-hour: -1, want 0 (no limit) or more",
+		},
+		{
 			"an interval is not negative", func(o *Options) { o.MinInterval = -time.Minute },
 			"--min-interval: -1m0s, want 0 (none) to 168h",
 		},
@@ -154,6 +158,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml", "--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always", "--min-interval=8m",
+		"--max-rolls-per-hour=9",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +168,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
-		Window: "always", MinInterval: 8 * time.Minute,
+		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9,
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

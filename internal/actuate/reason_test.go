@@ -160,6 +160,14 @@ func reasonCases() []reasonCase {
 			rolled.ID, rolled.Version, rolled.Refs, rolled.OptIn = w.ID, w.Version, w.Refs, w.OptIn
 			*w = *rolled
 		}},
+		{reason: plan.RolledTooOften, unexplained: true, workload: func(w *workload.Workload) {
+			often := webDeployment("1", map[string]string{
+				workload.AnnotationRollOn: "auto", workload.AnnotationMaxRollsPerHour: "3", "keyturn.dev/rolls": "3 since " + written.Format(time.RFC3339),
+			})
+			rolled, _ := workload.Read(deployments, often, workload.Reading{})
+			rolled.ID, rolled.Version, rolled.Refs, rolled.OptIn = w.ID, w.Version, w.Refs, w.OptIn
+			*w = *rolled
+		}},
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},

@@ -28,7 +28,7 @@ func (h heldPending) remove(p *pending) {
 // it, and it waits for nobody else: there may be thousands, for days, and nothing that others do has them looked at.
 func rests(why plan.Reason) bool {
 	switch why {
-	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.Pausing:
+	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing:
 		return true
 	default:
 		return false

@@ -47,6 +47,7 @@ func newReadBed(t *testing.T, reading workload.Reading, annotations map[string]s
 	})
 	options := testOptions()
 	options.Client, options.Now, options.Reloader = client, func() time.Time { return b.now }, reading.Reloader
+	options.MaxRollsPerHour = reading.MaxRollsPerHour
 	b.loop = loopOf(t, options, b.read())
 	return b
 }

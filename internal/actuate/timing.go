@@ -29,6 +29,9 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if end, waits := w.NextRoll(t.now()); waits {
 		return obstacle{reason: plan.RolledRecently, end: end}
 	}
+	if end, rolls, too := w.TooOften(t.now()); too {
+		return obstacle{reason: plan.RolledTooOften, end: end, said: rolls}
+	}
 	if end, paused := w.Pause.End(t.now()); paused {
 		return obstacle{reason: plan.Pausing, end: end}
 	}

@@ -174,7 +174,7 @@ func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 
 func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 	d := newDebounce(time.Second, time.Minute)
-	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.Pausing} {
+	for _, why := range []plan.Reason{plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing} {
 		w := workloadOf(t, "auto", wholeDB, named(why.String(), nil))
 		d.add(w, eventOf(changeOf(nil)), nil, written)
 		p := d.pop(written.Add(time.Second), inAny)

@@ -97,6 +97,8 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	}
 	client := fake.NewClientset(deploymentOf("held", onHold), deploymentOf("asked", asked), deploymentOf("recent", map[string]string{
 		workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": historyNow.Format(time.RFC3339),
+	}), deploymentOf("often", map[string]string{
+		workload.AnnotationRollOn: "auto", workload.AnnotationMaxRollsPerHour: "5", "keyturn.dev/rolls": "5 since " + historyNow.Format(time.RFC3339),
 	}), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
 		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
 	paused := deploymentOf("paused", rollOn("auto"))
@@ -156,6 +158,13 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			name: "of one that was rolled recently", workload: "deployment/recent",
 			want: []string{
 				"It was rolled recently: its next roll begins at 2026-03-14T15:19:26Z at the earliest, or once keyturn.dev/roll-now has another value.",
+			},
+		},
+		{
+			name: "of one that was rolled too often", workload: "deployment/often",
+			want: []string{
+				"It was rolled too often (5 since 2026-03-14T15:09:26Z): its next roll begins at 2026-03-14T16:09:26Z at the earliest, or once " +
+					"keyturn.dev/roll-now has another value. Find what changes its sources or undoes its rollouts each time.",
 			},
 		},
 		{name: "of one whose window is open", workload: "deployment/open", want: []string{"It was never rolled.\n\nSOURCE"}},

@@ -13,6 +13,7 @@ import (
 func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
 	at, opens := w.Opening(now)
 	next, recently := w.NextRoll(now)
+	end, rolls, tooOften := w.TooOften(now)
 	switch {
 	case w.RollsNow():
 		fmt.Fprintf(out, "It rolls for the next change whatever holds it: %s is set and has not been used.\n\n", workload.AnnotationRollNow)
@@ -27,5 +28,8 @@ func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
 	case recently:
 		fmt.Fprintf(out, "It was rolled recently: its next roll begins at %s at the earliest, or once %s has another value.\n\n",
 			next.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
+	case tooOften:
+		fmt.Fprintf(out, "It was rolled too often (%s): its next roll begins at %s at the earliest, or once %s has another value. "+
+			"Find what changes its sources or undoes its rollouts each time.\n\n", rolls, end.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
 	}
 }

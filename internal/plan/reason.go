@@ -77,6 +77,7 @@ const (
 	SourceOnHold
 	WindowClosed
 	RolledRecently
+	RolledTooOften
 	Pausing
 	ReloaderFirst
 	DryRun
@@ -153,7 +154,11 @@ var verdicts = map[Reason]verdict{
 	SourceOnHold:   {"source-on-hold", Hold, people, "somebody has put the source on hold"},
 	WindowClosed:   {"window-closed", Hold, people, "no window is open in which the workload may be rolled"},
 	RolledRecently: {"rolled-recently", Hold, history, "the min-interval after its last roll is not over"},
-	Pausing:        {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
+	RolledTooOften: {
+		"rolled-too-often", Hold, people, "it was rolled as often as max-rolls-per-hour allows; find what changes its sources or undoes its " +
+			"rollouts each time, or set keyturn.dev/roll-now to roll it once more",
+	},
+	Pausing: {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},

@@ -37,6 +37,8 @@ type Flags struct {
 	NotifyConfig string
 	// Settle is the debounce, which Reloader has none of. Zero rolls at once.
 	Settle time.Duration
+	// MaxRollsPerHour is how often a workload is rolled within an hour at most. Reloader has no limit. Zero is none.
+	MaxRollsPerHour int
 }
 
 // annotationFlags are the flags that change the keys of annotations, with their defaults.
@@ -59,7 +61,7 @@ func NewFlags() *Flags {
 		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
 		PprofAddr: ":6060", Annotations: map[string]*string{},
 		Cluster: "default", MetricsAddr: ":9090",
-		Settle: time.Second,
+		Settle: time.Second, MaxRollsPerHour: 30,
 	}
 	for _, a := range annotationFlags {
 		f.Annotations[a.name] = new(string)
@@ -122,4 +124,6 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
 	flags.DurationVar(&f.Settle, "settle", f.Settle,
 		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
+	flags.IntVar(&f.MaxRollsPerHour, "max-rolls-per-hour", f.MaxRollsPerHour,
+		"maximum `number` of rolls within an hour of a workload without keyturn.dev/max-rolls-per-hour; 0 means no limit, as Reloader has none")
 }

@@ -27,7 +27,7 @@ func TestTheFlagsAreThoseOfReloader(t *testing.T) {
 	got := map[string]string{}
 	own := map[string]bool{
 		"cluster": true, "kubeconfig": true, "state-dir": true, "fingerprint-key-file": true, "metrics-addr": true, "notify-config": true,
-		"settle": true,
+		"settle": true, "max-rolls-per-hour": true,
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if !own[flag.Name] {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -163,7 +164,10 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	if f.Settle < 0 {
 		p.refuse("--settle", f.Settle.String(), "0 or more")
 	}
-	actuate.Settle, actuate.SettleMax = f.Settle, max(f.Settle, actuate.SettleMax)
+	if f.MaxRollsPerHour < 0 {
+		p.refuse("--max-rolls-per-hour", strconv.Itoa(f.MaxRollsPerHour), "0 or more")
+	}
+	actuate.Settle, actuate.SettleMax, actuate.MaxRollsPerHour = f.Settle, max(f.Settle, actuate.SettleMax), f.MaxRollsPerHour
 	actuate.ArgoRollouts = isOn(r, "--is-Argo-Rollouts", f.IsArgoRollouts)
 	actuate.RollOnCreate, actuate.RollOnDelete = plan.CreateNever, isOn(r, "--reload-on-delete", f.ReloadOnDelete)
 	if isOn(r, "--reload-on-create", f.ReloadOnCreate) {

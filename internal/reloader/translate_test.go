@@ -52,6 +52,7 @@ type settings struct {
 	State, Key, Notify, Kube    string
 	Notes                       []string
 	Settle, SettleMax           time.Duration
+	MaxRollsPerHour             int
 }
 
 func settingsOf(r *program.Reloader) settings {
@@ -67,6 +68,7 @@ func settingsOf(r *program.Reloader) settings {
 		Strategy: r.Actuator.Actuate.ReloaderStrategy,
 		State:    r.StateDir, Key: r.Watcher.Sources.KeyFile, Notify: r.Actuator.Notify.ConfigFile, Kube: r.Watcher.Process.Kube.Kubeconfig,
 		Settle: r.Actuator.Actuate.Settle, SettleMax: r.Actuator.Actuate.SettleMax,
+		MaxRollsPerHour: r.Actuator.Actuate.MaxRollsPerHour,
 	}
 	if s.Replica = r.Actuator.Actuate.LeaderElect; s.Replica {
 		s.Lease = r.Actuator.Actuate.LeaseNamespace + "/" + r.Actuator.Actuate.LeaseName
@@ -241,6 +243,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			[]string{"--reload-strategy=env-vars"},
 			func(s *settings) { s.Strategy = "env-vars" },
 		},
+		{"--max-rolls-per-hour", Environment{}, []string{"--max-rolls-per-hour=0"}, func(s *settings) { s.MaxRollsPerHour = 0 }},
 		{"--settle 0", Environment{}, []string{"--settle=0"}, func(s *settings) { s.Settle = 0 }},
 		{
 			"--settle longer than it is by default at most",
@@ -267,7 +270,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			}
 			want := settings{
 				Create: plan.CreateNever, Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
-				Strategy: "annotations", Starts: true, Recreates: true, Settle: time.Second, SettleMax: 10 * time.Second,
+				Strategy: "annotations", Starts: true, Recreates: true, Settle: time.Second, SettleMax: 10 * time.Second, MaxRollsPerHour: 30,
 			}
 			tt.want(&want)
 			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {

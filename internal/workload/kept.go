@@ -16,6 +16,8 @@ type kept struct {
 	rolledNow string
 	// rolledAt is when that was.
 	rolledAt time.Time
+	// rolls are those that it counts.
+	rolls rolls
 	// instead is the record on the workload meanwhile. Once someone has written another one, that counts.
 	instead string
 }
@@ -24,7 +26,7 @@ type kept struct {
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.with(kept{
 		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision,
-		rolledNow: patched.now.done, rolledAt: patched.interval.rolled,
+		rolledNow: patched.now.done, rolledAt: patched.interval.rolled, rolls: patched.breaker.rolls,
 	})
 }
 
@@ -74,6 +76,9 @@ func (w *Workload) with(k kept) *Workload {
 	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
 	if k.rolledAt.After(w.interval.rolled) {
 		keeping.interval.rolled = k.rolledAt
+	}
+	if k.rolls.isLater(w.breaker.rolls) {
+		keeping.breaker.rolls = k.rolls
 	}
 	return &keeping
 }

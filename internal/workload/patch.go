@@ -26,7 +26,7 @@ type Write struct {
 	Version string
 	// PausedAt begins a pause with a roll, as of that time. Zero: it does not.
 	PausedAt time.Time
-	// RolledAt is when a roll was decided, which is recorded if an interval applies.
+	// RolledAt is when a roll was decided, which is recorded if an interval applies, and for which it is counted.
 	RolledAt time.Time
 	// EndsPause takes away what says that a pause has begun.
 	EndsPause bool
@@ -62,6 +62,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	}
 	operations = append(operations, w.mayRoll(write)...)
 	operations = append(operations, w.rolledAt(write)...)
+	operations = append(operations, w.rollsAfter(write)...)
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()

@@ -76,6 +76,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	w.readHold(meta.Annotations)
 	w.readWindow(meta.Annotations, reading)
 	w.readInterval(meta.Annotations, reading)
+	w.readBreaker(meta.Annotations, reading)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {

@@ -23,6 +23,8 @@ type Reading struct {
 	Window window.Windows
 	// MinInterval is --min-interval: the time between two rolls of a workload whose annotations do not say it.
 	MinInterval time.Duration
+	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload may be rolled whose annotations do not say it. Zero: any number of times.
+	MaxRollsPerHour int
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

@@ -34,6 +34,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
 		joined.opening = joined.opening.or(runner.opening)
 		joined.interval = joined.interval.or(runner.interval)
+		joined.breaker = joined.breaker.or(runner.breaker)
 		joined.now.asked = cmp.Or(joined.now.asked, runner.now.asked)
 		if joined.Wave == 0 {
 			joined.Wave = runner.Wave

@@ -31,6 +31,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	}
 	w.recallKept(earlier)
 	w.recallReverted(earlier)
+	w.recallRolls(earlier)
 	w.templates = earlier.templates
 	// A template that only says how pods are to be started replaces none.
 	if earlier.template == w.template || w.starts {

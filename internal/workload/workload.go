@@ -84,6 +84,7 @@ type Workload struct {
 	now      rollNow
 	opening  opening
 	interval interval
+	breaker  breaker
 
 	stored   stored
 	template [sha256.Size]byte

@@ -137,7 +137,7 @@ func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*key
 		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
 		// The floor's Secrets are not for the watcher: they change while it is not running.
 		WatcherArgs:  []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
-		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s"},
+		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0"},
 	})
 	if err != nil {
 		return nil, err

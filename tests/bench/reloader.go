@@ -58,7 +58,7 @@ func (c *command) processes() []*process.Process { return []*process.Process{c.p
 func (c *command) start(ctx context.Context) error {
 	var err error
 	c.program, err = c.reloader.Start(c.dir, []string{
-		"--cluster", c.cluster, "--state-dir", c.dir, "--log-level", "info", "--settle", "0s",
+		"--cluster", c.cluster, "--state-dir", c.dir, "--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0",
 		"--resource-label-selector", contenderLabel + "!=" + contenderFloor,
 	}, nil)
 	if err != nil {

@@ -151,7 +151,7 @@ func (b *bench) file(name, content string) string {
 func (b *bench) run() {
 	b.Helper()
 	b.start(actuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded", "--nats-listen", b.nats,
-		"--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--lease-namespace", b.home)
+		"--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--max-rolls-per-hour", "0", "--lease-namespace", b.home)
 	b.start(watcherAccount, binaries.Watcher, "--nats-url", "nats://"+b.nats,
 		"--fingerprint-key-file", b.file("keys", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"))
 	var err error

@@ -51,6 +51,8 @@ func newInstallation(ctx context.Context, cp *testbed.ControlPlane, s settings) 
 	p, err := programs.New(ctx, cp, programs.Options{
 		Cluster: cluster, Dir: dir, RBAC: filepath.Join(s.root, "deploy/base/rbac.yaml"), Binaries: s.binaries,
 		Env: []string{"GORACE=atexit_sleep_ms=0"}, WatcherArgs: []string{"--namespaces", namespace},
+		// The hour has more changes of each workload than anybody makes.
+		ActuatorArgs: []string{"--max-rolls-per-hour", "0"},
 	})
 	if err != nil {
 		return i, err

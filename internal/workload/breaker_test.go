@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAWorkloadIsRolledTooOftenWithinAnHour(t *testing.T) {
+	const first = "2026-03-14T15:09:26Z"
+	rolled := func(count string, others ...string) map[string]string {
+		on := map[string]string{annotationRolls: count + " since " + first}
+		if len(others) > 0 {
+			on[AnnotationMaxRollsPerHour] = others[0]
+		}
+		return on
+	}
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		flag        int
+		now         time.Duration // after the first roll
+		want        bool
+		problem     bool
+	}{
+		{name: "without a limit", annotations: rolled("900")},
+		{name: "never rolled", flag: 3},
+		{name: "less often", annotations: rolled("2"), flag: 3},
+		{name: "as often", annotations: rolled("3"), flag: 3, want: true},
+		{name: "more often, as with roll-now", annotations: rolled("4"), flag: 3, want: true},
+		{name: "the hour is about to end", annotations: rolled("3"), flag: 3, now: time.Hour - 1, want: true},
+		{name: "the hour is over", annotations: rolled("3"), flag: 3, now: time.Hour},
+		{name: "of its annotation rather than of the flag", annotations: rolled("3", "5"), flag: 3},
+		{name: "of its annotation without the flag", annotations: rolled("5", "5"), want: true},
+		{name: "any number, whatever the flag says", annotations: rolled("900", "0"), flag: 3},
+		{name: "with a typo that of the flag counts", annotations: rolled("3", "ten"), flag: 3, want: true, problem: true},
+		{name: "a negative one is refused", annotations: rolled("3", "-1"), flag: 3, want: true, problem: true},
+		{name: "who rolled it has a clock that is a little ahead", annotations: rolled("3"), flag: 3, now: -pauseTolerance, want: true},
+		{name: "it was rolled in the future", annotations: rolled("3"), flag: 3, now: -pauseTolerance - 1},
+		{name: "the count is no count", annotations: map[string]string{annotationRolls: "many since " + first}, flag: 3},
+		{name: "nor is one of no time", annotations: map[string]string{annotationRolls: "3 since then"}, flag: 3},
+	}
+	since, _ := time.Parse(time.RFC3339, first)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, _ := Read(deployments, webDeployment("50", test.annotations), Reading{MaxRollsPerHour: test.flag})
+			end, said, is := w.TooOften(since.Add(test.now))
+			if is != test.want || is && (!end.Equal(since.Add(time.Hour)) || !strings.HasSuffix(said, " since "+first)) {
+				t.Errorf("it was rolled too often: %t, until %s: %s", is, end, said)
+			}
+			if got := len(w.Problems) > 0; got != test.problem {
+				t.Errorf("the problems are %v", w.Problems)
+			}
+		})
+	}
+}
+
+func TestARollIsCountedUntilTheHourOfTheFirstIsOver(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", Annotations: map[string]string{AnnotationMaxRollsPerHour: "3"}}
+	began := time.Date(2026, 3, 14, 15, 9, 25, 1, time.UTC)
+	for _, kind := range BuiltIn() {
+		t.Run(kind.Name, func(t *testing.T) {
+			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
+			send := func(version string, write Write) {
+				t.Helper()
+				if err := f.send(f.patchOf(f.read(), version, write)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			send("1", Write{RolledAt: began})
+			send("2", Write{Rolls: true, RolledAt: began})
+			send("3", Write{Rolls: true, RolledAt: began.Add(time.Minute)})
+			if got := f.read().stored.record[annotationRolls]; got != "2 since 2026-03-14T15:09:26Z" {
+				t.Errorf("after two rolls it says %q", got)
+			}
+			send("4", Write{Rolls: true, RolledAt: began.Add(time.Hour + time.Second)})
+			if got := f.read().stored.record[annotationRolls]; got != "1 since 2026-03-14T16:09:27Z" {
+				t.Errorf("after one in the next hour it says %q", got)
+			}
+		})
+	}
+	w, _ := Read(deployments, webDeployment("50", nil), Reading{})
+	p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: began})
+	if err != nil || strings.Contains(string(p.Body), annotationRolls[len("keyturn.dev/"):]+`"`) {
+		t.Errorf("without a limit it is counted: %s, %v", p.Body, err)
+	}
+}
+
+func TestRollsAreCountedAlthoughSomeoneTakesTheCountAway(t *testing.T) {
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	at := func(version, text string) *Workload {
+		on := map[string]string{}
+		if text != "" {
+			on[annotationRolls] = text
+		}
+		w, _ := Read(deployments, webDeployment(version, on), Reading{MaxRollsPerHour: 3})
+		return w
+	}
+	const three, two, next = "3 since 2026-03-14T15:09:26Z", "2 since 2026-03-14T15:09:26Z", "1 since 2026-03-14T16:09:26Z"
+	for text, want := range map[string]string{"": three, two: three, "x": three, "9 since 2026-03-14T14:00:00Z": three, next: next} {
+		w := at("51", text).After(at("50", three), true)
+		if got := w.breaker.rolls.String(); got != want {
+			t.Errorf("with %q it has %s, want %s", text, got, want)
+		}
+		p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: now.Add(time.Minute)})
+		if want == three && (err != nil || !strings.Contains(string(p.Body), "4 since")) {
+			t.Errorf("with %q the patch is %s, %v", text, p.Body, err)
+		}
+	}
+	other := at("51", "")
+	other.ID.UID = "another"
+	if _, _, is := other.After(at("50", three), true).TooOften(now); is {
+		t.Error("another workload of the name has its rolls")
+	}
+}
