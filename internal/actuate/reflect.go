@@ -86,7 +86,7 @@ func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace str
 		installed, remove := context.WithCancel(ctx)
 		r.keep(installed, k, store, remove)
 		remove()
-		if ctx.Err() == nil {
+		if !r.isBack(ctx, k, namespace) {
 			store.clear()
 		}
 	}

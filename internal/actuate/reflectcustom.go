@@ -14,6 +14,10 @@ import (
 // installInterval is how often to look whether the CRD of a kind is installed, while it is not.
 const installInterval = 10 * time.Second
 
+// goneAfter is how long the API server must not have served a kind before its workloads are forgotten. Until then an answer that it knows no such
+// kind may be that of one of several API servers that has not heard of it yet, and changes wait.
+const goneAfter = time.Minute
+
 // manifestOf is what grants the permissions on a kind.
 func manifestOf(k workload.Kind) string {
 	switch {
@@ -33,6 +37,19 @@ func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namesp
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
 		r.listed(where)
 	})
+}
+
+// isBack waits until the API server serves a kind again that it has served. It returns false if that takes longer than goneAfter, and true if the
+// context ended first.
+func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace string) bool {
+	patience, end := context.WithTimeout(ctx, goneAfter)
+	defer end()
+	where := place(k, namespace)
+	back := kube.AwaitInstalled(patience, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
+		r.log.WarnContext(ctx, "kind of workloads not served any more; forgetting its workloads if it stays so", "resource", where,
+			"retry_in", installInterval, "forgotten_in", goneAfter)
+	})
+	return back || ctx.Err() != nil
 }
 
 // customLister lists objects to see whether that is possible, and keeps none.

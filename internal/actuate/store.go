@@ -91,9 +91,10 @@ func (s *kindStore) Replace(list []any, version string) error {
 	return nil
 }
 
-// clear is called when the API server no longer serves the kind.
+// clear is called when the API server no longer serves the kind. How far it was seen stays known: what has changed since was not decided for
+// workloads that come back with the kind.
 func (s *kindStore) clear() {
-	_ = s.Replace(nil, "") // It never fails.
+	_ = s.Replace(nil, s.seen) // It never fails.
 }
 
 // Resync does nothing: the index keeps nothing that would have to be repeated.

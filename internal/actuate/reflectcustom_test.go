@@ -1,0 +1,146 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// widgetServer is an API server with the widget web, whose kind it may not serve for a time.
+type widgetServer struct {
+	mu      sync.Mutex
+	absent  bool
+	version int
+	watches []*watch.FakeWatcher
+}
+
+var widgetResource = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
+
+// serve has the API server serve the kind from now on, or not.
+func (s *widgetServer) serve(served bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.absent = !served
+	s.version++
+	for _, w := range s.watches {
+		w.Stop()
+	}
+	s.watches = nil
+}
+
+func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{widgetResource: "WidgetList"})
+	client.PrependReactor("list", "widgets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.absent {
+			return true, nil, apierrors.NewNotFound(widgetResource.GroupResource(), "")
+		}
+		widget := unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"secret": "db"}}}
+		widget.SetName("web")
+		widget.SetNamespace("shop")
+		widget.SetUID("uid-web")
+		widget.SetResourceVersion("10")
+		widget.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto"})
+		list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{widget}}
+		list.SetAPIVersion("example.org/v1")
+		list.SetKind("WidgetList")
+		list.SetResourceVersion(strconv.Itoa(100 + s.version))
+		return true, list, nil
+	})
+	client.PrependWatchReactor("widgets", func(k8stesting.Action) (bool, watch.Interface, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.absent {
+			return true, nil, apierrors.NewNotFound(widgetResource.GroupResource(), "")
+		}
+		events := watch.NewFake()
+		s.watches = append(s.watches, events)
+		return true, events, nil
+	})
+	return client
+}
+
+// reflectWidgets reflects them into an index until the test ends. Linked is called as that of the index.
+func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []events.Source)) *index {
+	t.Helper()
+	kinds, reading := targetsOf(t)
+	options := testOptions()
+	options.Dynamic, options.Now = s.client(), time.Now
+	x := newIndex(reading, func(workload.Key) {}, linked)
+	widget, _ := kinds.Named("widget")
+	r := newReflectors(options, workload.Kinds{widget}, x, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	synctest.Wait()
+	return x
+}
+
+// pass has so much time pass, and waits for what happens then.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestAKindThatIsNotServedForAMomentLosesNoWorkload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &widgetServer{}
+		x := reflectWidgets(t, s, unlinked)
+		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
+		wantDependents(t, x, "at first", key)
+		s.serve(false)
+		pass(goneAfter / 2)
+		wantDependents(t, x, "while the API server answers that it does not know the kind", key)
+		s.serve(true)
+		pass(goneAfter)
+		wantDependents(t, x, "when it is back", key)
+	})
+}
+
+func TestAKindThatIsServedAgainIsAskedForWhatHasChangedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &widgetServer{}
+		var mu sync.Mutex
+		var fresh []events.Source
+		x := reflectWidgets(t, s, func(_ workload.Key, sources []events.Source) {
+			mu.Lock()
+			defer mu.Unlock()
+			fresh = append(fresh, sources...)
+		})
+		s.serve(false)
+		pass(goneAfter + 3*installInterval)
+		wantDependents(t, x, "when it was gone for long")
+		s.serve(true)
+		pass(3 * installInterval)
+		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
+		wantDependents(t, x, "when it is back", key)
+		mu.Lock()
+		defer mu.Unlock()
+		if link, linked := x.get(key).Link(db); !linked || link.Version != "100" || len(fresh) != 1 {
+			t.Errorf("secret/db: got %v, %t, and asked about %v, want what has changed since version 100", link, linked, fresh)
+		}
+	})
+}
