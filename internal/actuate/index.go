@@ -22,7 +22,8 @@ type index struct {
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
 	bySource  map[events.Source]map[workload.Key]struct{}
-	// runners are the workloads that run the pods of another's template, by the key of that one.
+	// runners are the workloads that run the pods of another's template, or whose controller is another, by the key of that one, which need not
+	// be there.
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
@@ -168,7 +169,7 @@ func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 // replace makes w the state of a workload, and unlocks.
 func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
-	w = x.joined(x.acyclic(w)).After(earlier, exact)
+	w = x.joined(x.settled(w)).After(earlier, exact)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
 	x.mu.Unlock()
@@ -179,7 +180,10 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	x.rejoin(earlier, w, since)
 }
 
-func (x *index) forget(key workload.Key, uid string) {
+func (x *index) forget(key workload.Key, uid string) { x.forgetSince(key, uid, "") }
+
+// forgetSince is forget for a workload of which it is known that it was there until a resourceVersion or later.
+func (x *index) forgetSince(key workload.Key, uid, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
 	if earlier == nil || earlier.ID.UID != uid {
@@ -189,17 +193,17 @@ func (x *index) forget(key workload.Key, uid string) {
 	x.remove(earlier)
 	x.mu.Unlock()
 	x.changed(key)
-	x.rejoin(earlier, nil, "")
+	x.rejoin(earlier, nil, since)
 }
 
 func (x *index) add(w *workload.Workload) {
 	key := w.Key()
 	x.workloads[key] = w
-	if w.Runs != (workload.Key{}) {
-		if x.runners[w.Runs] == nil {
-			x.runners[w.Runs] = make(map[workload.Key]struct{})
+	if through := w.Through(); through != (workload.Key{}) {
+		if x.runners[through] == nil {
+			x.runners[through] = make(map[workload.Key]struct{})
 		}
-		x.runners[w.Runs][key] = struct{}{}
+		x.runners[through][key] = struct{}{}
 	}
 	if w.Wave != 0 {
 		x.waves[key.Namespace]++
@@ -231,9 +235,9 @@ func (x *index) remove(w *workload.Workload) {
 	}
 	key := w.Key()
 	delete(x.workloads, key)
-	delete(x.runners[w.Runs], key)
-	if len(x.runners[w.Runs]) == 0 {
-		delete(x.runners, w.Runs)
+	delete(x.runners[w.Through()], key)
+	if len(x.runners[w.Through()]) == 0 {
+		delete(x.runners, w.Through())
 	}
 	if w.Wave != 0 {
 		if x.waves[key.Namespace]--; x.waves[key.Namespace] == 0 {

@@ -1,15 +1,19 @@
 package actuate
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -81,10 +85,10 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 		t.Fatal("it cannot be read")
 	}
 	x.observe(owned, true)
-	wantDependents(t, x, "before its controller is known")
+	wantDependents(t, x, "before its controller is known", owned.Key())
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "11", "Widget", "all")
 	x.observe(gadget, true)
-	wantDependents(t, x, "before the outermost one is known")
+	wantDependents(t, x, "before the outermost one is known", gadget.Key())
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "12", "", "")
 	x.observe(widget, true)
 	wantDependents(t, x, "when all are known", widget.Key())
@@ -99,7 +103,49 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 	}
 	x.forget(gadget.Key(), "uid-1")
 	x.forget(widget.Key(), "uid-1")
-	wantDependents(t, x, "when the owners are gone, and the garbage collector is about to come")
+	wantDependents(t, x, "when the owners are gone", owned.Key())
+	x.observe(gadget, true)
+	wantDependents(t, x, "when its controller is back", gadget.Key())
+}
+
+func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
+	kinds, reading := targetsOf(t)
+	var fresh []workload.Key
+	x := newIndex(reading, func(workload.Key) {}, func(key workload.Key, _ []events.Source) { fresh = append(fresh, key) })
+	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all")
+	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
+	x.observe(gadget, false)
+	x.observe(widget, false)
+	wantDependents(t, x, "at first", widget.Key())
+	k, _ := kinds.Named("widget")
+	store := &kindStore{index: x, kind: k, synced: func() {}, seen: "20"}
+	store.clear()
+	wantDependents(t, x, "when the kind of the owner is not served any more", gadget.Key())
+	if link, linked := x.get(gadget.Key()).Link(db); !linked || link.Version != "20" || len(fresh) != 1 || fresh[0] != gadget.Key() {
+		t.Errorf("secret/db: got %v, %t, asked for %v, want that it is asked about what has changed since version 20", link, linked, fresh)
+	}
+}
+
+func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
+	kinds, reading := targetsOf(t)
+	var log bytes.Buffer
+	x := newIndex(reading, func(workload.Key) {}, unlinked)
+	reported := newProblems(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	said := func(what string, want int) {
+		t.Helper()
+		reported.report(t.Context(), x.get(workload.Key{Kind: "gadget", Namespace: "shop", Name: "web"}))
+		if got := strings.Count(log.String(), "workload=gadget/web namespace=shop controller=widget/all"); got != want {
+			t.Errorf("%s: said %d times, want %d:\n%s", what, got, want, &log)
+		}
+	}
+	x.observe(ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all"), true)
+	said("without its controller", 1)
+	said("again", 1)
+	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
+	x.observe(widget, true)
+	said("when it is there", 1)
+	x.forget(widget.Key(), widget.ID.UID)
+	said("when it has gone", 2)
 }
 
 func TestOwnersInACircleEndNowhere(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *kindStore) see(version string) {
 // Delete is called with an object that was deleted, by a watch.
 func (s *kindStore) Delete(obj any) error {
 	if w, ok := s.workload(obj); ok {
-		s.forget(w.Key(), w.ID.UID)
+		s.forgetSince(w.Key(), w.ID.UID, w.Version)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (s *kindStore) Replace(list []any, version string) error {
 			continue
 		}
 		if _, ok := listed[key]; !ok {
-			s.forget(key, w.ID.UID)
+			s.forgetSince(key, w.ID.UID, s.seen)
 		}
 	}
 	s.seen = version

@@ -89,8 +89,8 @@ func (o *ExplainOptions) ignores(kind string) bool {
 	return len(o.Kinds) > 0 && !rolled
 }
 
-// readWorkload reads the workload from the API server.
-func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
+// readNamed reads a workload from the API server.
+func readNamed(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	for _, rolled := range options.Kinds {
 		if _, known := kinds.Named(rolled.Name); known {
@@ -106,7 +106,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	}
 	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no %s in namespace %s", name, namespace)
+		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s in namespace %s: %w", name, namespace, err)
@@ -115,11 +115,7 @@ func readWorkload(ctx context.Context, options ExplainOptions, name, namespace s
 	if !ok {
 		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
 	}
-	if w.Runs == (workload.Key{}) || options.ignores(kindName) {
-		return w, nil
-	}
-	// What it runs the pods of is rolled instead, or its controller.
-	return readWorkload(ctx, options, w.Runs.Kind+"/"+w.Runs.Name, namespace)
+	return w, nil
 }
 
 // writeSources writes a line for each source that the workload depends on.

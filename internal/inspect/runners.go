@@ -16,7 +16,7 @@ import (
 // a custom resource is the controller of. A kind that is not installed, or not rolled by the actuator, has none. Without permission to list a kind,
 // the workload gets a problem that says so.
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
-	var runners []*workload.Workload
+	var read []*workload.Workload
 	for _, kind := range runnerKinds(options, w) {
 		list, err := kind.Objects(options.Clients, w.ID.Namespace).List(ctx, metav1.ListOptions{})
 		switch {
@@ -33,12 +33,28 @@ func readRunners(ctx context.Context, options ExplainOptions, w *workload.Worklo
 			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
 		}
 		for _, object := range objects {
-			if runner, ok := workload.Read(kind, object, options.Reading); ok && runner.Runs == w.Key() {
-				runners = append(runners, runner)
+			if runner, ok := workload.Read(kind, object, options.Reading); ok && runner.Key() != w.Key() {
+				read = append(read, runner)
 			}
 		}
 	}
-	return runners, nil
+	return runnersOf(w, read), nil
+}
+
+// runnersOf returns which of the workloads run the pods of one, or are what it is the controller of, with those of their own. The one is none of
+// them, so this ends also where owners own each other.
+func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Workload {
+	var runners []*workload.Workload
+	for _, runner := range read {
+		if runner.Runs != w.Key() {
+			continue
+		}
+		if own := runnersOf(runner, read); len(own) > 0 {
+			runner = runner.RunBy(own...)
+		}
+		runners = append(runners, runner)
+	}
+	return runners
 }
 
 // runnerKinds returns the kinds of which some may run the pods of a workload.

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -39,12 +41,40 @@ func (w *Workload) lend(from *Workload) {
 	}
 }
 
-// Unowned returns the workload as it would be if it had no controller that is rolled instead.
-func (w *Workload) Unowned() *Workload {
-	if !w.owned {
+// MaxOwners is how many owners are looked for on the way to the outermost one. With more, as where they own each other, a workload is rolled itself.
+const MaxOwners = 8
+
+// Owned returns the workload, which has an Owner, as it is while that one is rolled instead.
+func (w *Workload) Owned() *Workload {
+	owned := *w.byItself()
+	if owned.Owner == (Key{}) || owned.owned {
 		return w
 	}
-	unowned := *w
-	unowned.Runs, unowned.owned, unowned.OptIn, unowned.lent = Key{}, false, w.lent, OptIn{}
+	owned.Runs, owned.owned, owned.lent, owned.OptIn = owned.Owner, true, owned.OptIn, OptIn{}
+	owned.Reverted = maps.Clone(owned.Reverted)
+	return &owned
+}
+
+// Unowned returns the workload as it is while it is rolled itself although it has an Owner, which is not there, or which it owns.
+func (w *Workload) Unowned() *Workload {
+	unowned := *w.byItself()
+	if !unowned.owned {
+		return w
+	}
+	unowned.Runs, unowned.owned, unowned.lent, unowned.OptIn = Key{}, false, OptIn{}, unowned.lent
+	unowned.Reverted = maps.Clone(unowned.Reverted)
 	return &unowned
+}
+
+// IsOrphan reports whether the workload may be rolled itself although it has an Owner.
+func (w *Workload) IsOrphan() bool {
+	return w.Owner != (Key{}) && w.Runs == (Key{}) && !w.OptIn.Empty()
+}
+
+// Through returns the workload that is rolled instead of this one, or would be if it were there.
+func (w *Workload) Through() Key {
+	if w.Owner != (Key{}) {
+		return w.Owner
+	}
+	return w.Runs
 }

@@ -62,7 +62,8 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.readTarget(parts.target)
 	}
 	if owner, ok := reading.ownerOf(meta); ok && !parts.borrows {
-		w.Runs, w.owned, w.lent, w.OptIn = owner, true, w.OptIn, OptIn{}
+		w.Owner = owner
+		w = w.Owned()
 	}
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}

@@ -10,10 +10,7 @@ import (
 // the controller of others whose rolls are its own. Its progress is that of all of them, and its own if it has pods, too; and the annotations of
 // all count. No runners: no other does. It does not change w.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
-	alone := w
-	if w.alone != nil {
-		alone = w.alone
-	}
+	alone := w.byItself()
 	joined := *alone
 	joined.Reverted = maps.Clone(alone.Reverted)
 	if len(runners) == 0 {
@@ -71,6 +68,14 @@ func sinceAll(versions []string) string {
 		}
 	}
 	return newest
+}
+
+// byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of none.
+func (w *Workload) byItself() *Workload {
+	if w.alone != nil {
+		return w.alone
+	}
+	return w
 }
 
 // IsRun reports whether another workload runs the pods of the template.

@@ -52,8 +52,10 @@ type Workload struct {
 	StandsFor Key
 
 	// Runs is the workload that is rolled instead of this one: the one of whose pod template it, which has none, runs the pods, or its
-	// controller. Zero: it is rolled itself.
+	// Owner. Zero: it is rolled itself.
 	Runs Key
+	// Owner is its controller, if that is of a kind that is rolled instead. Zero: it is not.
+	Owner Key
 
 	// owned says that it Runs another because that is its controller: what its own pods read counts for that one, too.
 	owned bool

@@ -1,0 +1,92 @@
+package inspect
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// targetsFile has two kinds of custom resources, of which one may own the other.
+const targetsFile = `targets:
+- {apiVersion: example.org/v1, kind: Widget, resource: widgets, trigger: {annotations: spec.annotations}}
+- {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, trigger: {annotations: spec.annotations}}
+`
+
+// controlledBy has the objects that a kind of the group example.org is the controller of.
+func controlledBy(kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: name, Controller: new(true)}}
+}
+
+func customOf(kind, name string, owners []metav1.OwnerReference) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": kind}}
+	object.SetName(name)
+	object.SetNamespace("shop")
+	object.SetUID("uid-1")
+	object.SetResourceVersion("50")
+	object.SetOwnerReferences(owners)
+	return object
+}
+
+func TestExplainIsAboutTheOutermostController(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	file := filepath.Join(t.TempDir(), "targets.yaml")
+	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	targets, err := workload.ReadTargets(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned, orphan := deploymentOf("web", rollOn("auto")), deploymentOf("orphan", rollOn("auto"))
+	owned.OwnerReferences, orphan.OwnerReferences = controlledBy("Gadget", "inner"), controlledBy("Gadget", "gone")
+	options := ExplainOptions{
+		Origins: events.Origins{Cluster: "demo"}, Kinds: append(workload.BuiltIn(), targets...), Reading: workload.Reading{Owners: targets.Owners()},
+		Clients: workload.Clients{
+			Typed: fake.NewClientset(owned, orphan),
+			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+				{Group: "example.org", Version: "v1", Resource: "widgets"}: "WidgetList",
+				{Group: "example.org", Version: "v1", Resource: "gadgets"}: "GadgetList",
+			},
+				customOf("Gadget", "inner", controlledBy("Widget", "outer")), customOf("Widget", "outer", nil),
+				customOf("Gadget", "round", controlledBy("Widget", "round")), customOf("Widget", "round", controlledBy("Gadget", "round")),
+				customOf("Widget", "self", controlledBy("Widget", "self")),
+			),
+		},
+	}
+	const reads = "secret/db "
+	for _, tt := range []struct {
+		workload string
+		want     []string
+	}{
+		{"deployment/web", []string{"widget/outer in namespace", reads}},
+		{"widget/outer", []string{"widget/outer in namespace", reads}},
+		{"deployment/orphan", []string{"deployment/orphan in namespace", "! deployment/orphan is rolled itself: its controller gadget/gone is not there", reads}},
+		{"gadget/round", []string{"gadget/round in namespace", "! gadget/round and its controllers own each other"}},
+		{"widget/self", []string{"widget/self in namespace", "! widget/self and its controllers own each other"}},
+	} {
+		t.Run(tt.workload, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Explain(t.Context(), options, &bus.Reader, tt.workload, "shop", &out); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("it does not say %q:\n%s", want, &out)
+				}
+			}
+		})
+	}
+}
