@@ -96,6 +96,9 @@ func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	rolled := readTarget(t, widget, patched(t, object, p))
+	if got := rolled.RunBy(); got.Progress.State != Progressing || got.ServingSince != "" {
+		t.Errorf("before anything that it owns is known: got %+v, want that it goes on", got.Progress)
+	}
 	if got := rolled.RunBy(owned); got.Progress.State != Progressing || got.Progress.Done != nothingDone || got.ServingSince != "" {
 		t.Errorf("before the operator has copied the annotations: got %+v, want that it goes on", got.Progress)
 	}

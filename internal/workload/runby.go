@@ -19,7 +19,10 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	joined.alone, joined.asked = alone, time.Time{}
 	joined.Progress = Progress{State: Complete}
 	serving := make([]string, 0, len(runners)+1)
-	if alone.Progress.Pods > 0 || alone.target != nil {
+	switch {
+	case alone.target != nil:
+		joined.Progress = alone.target.said
+	case alone.Progress.Pods > 0:
 		joined.Progress = alone.Progress
 	}
 	if alone.Progress.Pods > 0 && (alone.target == nil || !alone.target.owned) {

@@ -36,8 +36,9 @@ type targetParts struct {
 	trigger any
 	missing []string
 	traced  bool
-	// owned is TargetStatusConfig.Owned.
+	// owned is TargetStatusConfig.Owned, and said is what its status says, whatever it owns.
 	owned bool
+	said  Progress
 }
 
 // targetManifest is what says how the permissions on a target are granted.
@@ -150,6 +151,10 @@ func (w *Workload) readTarget(of *targetParts) {
 	w.target, w.Refs = of, of.refs
 	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
 	w.Problems = append(w.Problems, of.problems...)
+	of.said = w.Progress
+	if of.owned && w.Revision != "" && w.Progress.State == Complete {
+		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")
+	}
 	// Reloader rolls none of them, and nobody looks for what it writes.
 	w.stored.containers = nil
 }
