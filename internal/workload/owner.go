@@ -31,6 +31,7 @@ func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 // say none, nothing else counts; and what the other says none of, does not.
 func (w *Workload) lend(from *Workload) {
 	switch {
+	case w.owned && w.lent.none: // Its own controller gets nothing of it, and nothing through it.
 	case w.owned:
 		w.lent = w.lent.and(from.lent)
 	case !from.owned || !w.OptIn.none:

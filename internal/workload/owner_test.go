@@ -1,11 +1,13 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -112,5 +114,35 @@ func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
 	owned, _ = Read(statefulSets, set, reading)
 	if got := rolled.RunBy(owned); got.Progress.State != Complete || got.ServingSince == "" {
 		t.Errorf("with new pods: got %+v, want complete", got.Progress)
+	}
+}
+
+func TestAnOwnerInTheMiddleThatAsksForNothingPassesNothingOn(t *testing.T) {
+	file := widgets(annotates) + strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(strings.TrimPrefix(widgets("  reads: [{kind: secret, path: 'spec.secrets[*]'}]\n"+annotates), "targets:\n"))
+	kinds, err := parseTargets([]byte(file), "file", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := Reading{Owners: kinds.Owners()}
+	controlled := func(object *unstructured.Unstructured, kind, name, rollOn string) {
+		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: name, Controller: new(true)}})
+		object.SetAnnotations(map[string]string{AnnotationRollOn: rollOn})
+	}
+	for rollOn, want := range map[string][2]bool{"auto": {true, true}, "none": {false, false}, "secret/other": {true, true}} {
+		middle := widgetOf("web", map[string]any{"secrets": []any{"own"}}, nil)
+		middle.SetKind("Gadget")
+		controlled(middle, "Widget", "all", rollOn)
+		inner, _ := Read(kinds[1], middle, reading)
+		set := ownedSet("pods", map[string]string{AnnotationRollOn: "auto"})
+		set.OwnerReferences[0].Kind = "Gadget"
+		owned, _ := Read(statefulSets, set, reading)
+		outer, _ := Read(kinds[0], widgetOf("all", nil, nil), reading)
+		joined := outer.RunBy(inner.RunBy(owned))
+		for i, name := range []string{"own", "pods"} {
+			got := joined.wants(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name})
+			if got.Wanted() != want[i] {
+				t.Errorf("roll-on: %s in the middle: a change of secret/%s: got %s, want %t", rollOn, name, got.Reason, want[i])
+			}
+		}
 	}
 }
