@@ -2,15 +2,18 @@ package workload
 
 import (
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ownerOf returns the controller of an object, if that is rolled instead.
-func (r Reading) ownerOf(meta *metav1.ObjectMeta) (Key, bool) {
+// ownerOf returns the controller of an object, if that is rolled instead. What a Job of a target reads, or is still to do, is nothing of the
+// target's pods.
+func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	controller := metav1.GetControllerOfNoCopy(meta)
-	if controller == nil || len(r.Owners) == 0 {
+	isOfPods := slices.Contains([]string{deployments.Name, statefulSets.Name, daemonSets.Name}, k.Name) || k.plural != ""
+	if controller == nil || len(r.Owners) == 0 || !isOfPods {
 		return Key{}, false
 	}
 	name, known := r.Owners[schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind()]

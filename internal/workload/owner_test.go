@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -143,6 +145,33 @@ func TestAnOwnerInTheMiddleThatAsksForNothingPassesNothingOn(t *testing.T) {
 			if got.Wanted() != want[i] {
 				t.Errorf("roll-on: %s in the middle: a change of secret/%s: got %s, want %t", rollOn, name, got.Reason, want[i])
 			}
+		}
+	}
+}
+
+func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
+	reading := Reading{Owners: Kinds{targetKind(t, annotates)}.Owners()}
+	meta := ownedSet("db", nil).ObjectMeta
+	for _, object := range []struct {
+		kind Kind
+		of   runtime.Object
+	}{
+		{jobs, &batchv1.Job{ObjectMeta: meta}},
+		{cronJobs, &batchv1.CronJob{ObjectMeta: meta}},
+	} {
+		if w, ok := Read(object.kind, object.of, reading); !ok || w.Owner != (Key{}) || w.Runs != (Key{}) {
+			t.Errorf("a %s whose controller is a target: got that it is rolled through %v", object.kind.Name, w.Runs)
+		}
+	}
+	for _, object := range []struct {
+		kind Kind
+		of   runtime.Object
+	}{
+		{deployments, &appsv1.Deployment{ObjectMeta: meta}},
+		{daemonSets, &appsv1.DaemonSet{ObjectMeta: meta}},
+	} {
+		if w, ok := Read(object.kind, object.of, reading); !ok || w.Runs == (Key{}) {
+			t.Errorf("a %s whose controller is a target: got that it is rolled itself", object.kind.Name)
 		}
 	}
 }

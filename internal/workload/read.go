@@ -61,7 +61,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	if parts.target != nil {
 		w.readTarget(parts.target)
 	}
-	if owner, ok := reading.ownerOf(meta); ok && !parts.borrows {
+	if owner, ok := reading.ownerOf(k, meta); ok && !parts.borrows {
 		w.Owner = owner
 		w = w.Owned()
 	}
