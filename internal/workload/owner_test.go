@@ -119,6 +119,28 @@ func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
 	}
 }
 
+func TestATargetThatWaitsForPeopleDoesSoWithWhatItOwns(t *testing.T) {
+	widget := targetKind(t, annotates+"  status: {owned: true, waiting: [{path: spec.paused, equals: 'true'}]}\n")
+	reading := Reading{Owners: Kinds{widget}.Owners()}
+	object := widgetOf("web", map[string]any{"paused": true}, nil)
+	p, err := widget.Patch(readTarget(t, widget, object), roll("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused := readTarget(t, widget, patched(t, object, p))
+	set := ownedSet("db", nil)
+	owned, _ := Read(statefulSets, set, reading)
+	if got := paused.RunBy(owned).Progress; got.State != Waiting || got.Message != `spec.paused is "true"` {
+		t.Errorf("a target that is paused, of a StatefulSet without the change: got %+v, want that it waits", got)
+	}
+	set.Spec.Template.Annotations = map[string]string{annotationRevision: p.Revision}
+	owned, _ = Read(statefulSets, set, reading)
+	owned.Progress.State = Failed
+	if got := paused.RunBy(owned).Progress; got.State != Failed {
+		t.Errorf("a target that is paused, of a StatefulSet that has failed: got %+v, want that it has failed", got)
+	}
+}
+
 func TestAnOwnerInTheMiddleThatAsksForNothingPassesNothingOn(t *testing.T) {
 	file := widgets(annotates) + strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(strings.TrimPrefix(widgets("  reads: [{kind: secret, path: 'spec.secrets[*]'}]\n"+annotates), "targets:\n"))
 	kinds, err := parseTargets([]byte(file), "file", nil)

@@ -55,6 +55,10 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Progress = joined.Progress.with(progress)
 		serving = append(serving, since)
 	}
+	if joined.Progress.State == Progressing && alone.target != nil && alone.target.said.State == Waiting {
+		// Its controller does nothing with what it owns until people have it go on.
+		joined.Progress = joined.Progress.is(Waiting, alone.target.said.Message)
+	}
 	joined.ServingSince = sinceAll(serving)
 	return &joined
 }
