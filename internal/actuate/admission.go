@@ -26,6 +26,8 @@ type obstacle struct {
 	peer *workload.Workload
 	// end is when it has waited long enough. Zero: that depends on others.
 	end time.Time
+	// soon says that the end is a moment of its own in a window that is open, so that others may wait for it.
+	soon bool
 	// said is what somebody has said about it, empty if nothing.
 	said string
 }

@@ -242,10 +242,16 @@ func (d *debounce) releaseAll(now time.Time) {
 	}
 }
 
+// isHeldFor reports whether a workload is held for a reason.
+func (d *debounce) isHeldFor(key workload.Key, why plan.Reason) bool {
+	p := d.byKey[key]
+	return p != nil && p.held == why
+}
+
 // releaseFrom makes a workload due if it is held for a reason.
 func (d *debounce) releaseFrom(key workload.Key, why plan.Reason, now time.Time) {
-	if p := d.byKey[key]; p != nil && p.held == why {
-		d.release(p, now)
+	if d.isHeldFor(key, why) {
+		d.release(d.byKey[key], now)
 	}
 }
 

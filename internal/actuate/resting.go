@@ -24,8 +24,8 @@ func (h heldPending) remove(p *pending) {
 	}
 }
 
-// rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. Nobody else waits for
-// it, and it waits for nobody else: there may be thousands, for days, and nothing that others do has them looked at.
+// rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. It waits for nobody
+// else: there may be thousands, for days, and nothing that others do has them looked at. Nobody waits for it but for a moment: see obstacle.soon.
 func rests(why plan.Reason) bool {
 	switch why {
 	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing:
@@ -34,9 +34,6 @@ func rests(why plan.Reason) bool {
 		return false
 	}
 }
-
-// rests reports whether a workload rests.
-func (d *debounce) rests(key workload.Key) bool { return d.resting[key.Namespace][key] != nil }
 
 // wake makes a workload due if it rests, after it has changed.
 func (d *debounce) wake(key workload.Key, now time.Time) {

@@ -21,10 +21,13 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if w.Hold != "" {
 		return obstacle{reason: plan.OnHold, said: w.Hold}
 	}
-	if at, opens := w.Opening(t.now()); !opens {
+	at, opens := w.Opening(t.now())
+	if !opens {
 		return obstacle{reason: plan.WindowClosed, said: w.Windows()}
-	} else if at.After(t.now()) {
-		return obstacle{reason: plan.WindowClosed, end: at, said: w.Windows()}
+	}
+	opening := obstacle{reason: plan.WindowClosed, end: at, said: w.Windows()}
+	if !w.IsOpen(t.now()) {
+		return opening
 	}
 	if end, waits := w.NextRoll(t.now()); waits {
 		return obstacle{reason: plan.RolledRecently, end: end}
@@ -35,11 +38,19 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if end, paused := w.Pause.End(t.now()); paused {
 		return obstacle{reason: plan.Pausing, end: end}
 	}
+	if at.After(t.now()) {
+		opening.soon = true
+		return opening
+	}
 	return obstacle{}
 }
 
-// stops reports whether a workload may not be rolled now.
+// stops reports whether a workload may not be rolled now, nor in a moment.
 func (t *timing) stops(key workload.Key) bool {
 	w := t.index.get(key)
-	return w != nil && t.stop(w).reason != plan.None
+	if w == nil {
+		return false
+	}
+	why := t.stop(w)
+	return why.reason != plan.None && !why.soon
 }

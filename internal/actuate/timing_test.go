@@ -185,7 +185,7 @@ func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 			t.Errorf("%s: others have released it", why)
 		}
 		d.wake(w.Key(), written)
-		if got := d.pop(written, inAny); got != p || d.rests(w.Key()) {
+		if got := d.pop(written, inAny); got != p || d.resting["shop"][w.Key()] != nil {
 			t.Errorf("%s: it is not due when it has changed", why)
 		}
 		d.drop(p)

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -33,7 +34,8 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
-// begun. One that rests, or whose rollout was aborted, waits for people, who may take for ever.
+// begun. One that is on hold, or whose rollout was aborted, waits for people, who may take for ever; one whose windows are closed, or that was rolled
+// recently, for longer than others should, and for a source that changes all the time again and again.
 func unfinished(
 	gathering *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
 ) func(workload.Key, events.Source) bool {
@@ -41,7 +43,7 @@ func unfinished(
 		if begun(key, source) {
 			return true
 		}
-		return gathering.has(key, source) && !gathering.rests(key) && !timing.stops(key) && !following.isAborted(key)
+		return gathering.has(key, source) && !gathering.isHeldFor(key, plan.SourceOnHold) && !timing.stops(key) && !following.isAborted(key)
 	}
 }
 

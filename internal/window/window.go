@@ -52,6 +52,15 @@ func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
+// IsOpen reports whether one of the windows is open, or there are none.
+func (w Windows) IsOpen(now time.Time) bool {
+	if w.IsZero() {
+		return true
+	}
+	_, _, open := w.began(now)
+	return open
+}
+
 // began returns when the windows opened that are open at a time without having been closed since, and the one that opened first. It looks back no
 // further than to find that nobody waits for a share any more.
 func (w Windows) began(now time.Time) (began time.Time, first *window, open bool) {

@@ -76,6 +76,9 @@ func TestAWindowOpensByTheWallClock(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			now := at(t, tt.now)
 			got, ok := mustParse(t, tt.windows).Opening(now, 0)
+			if open := mustParse(t, tt.windows).IsOpen(now); open != (tt.want == "now") {
+				t.Errorf("it is open: %t", open)
+			}
 			if tt.want == "now" {
 				if !ok || got.After(now) {
 					t.Errorf("it opens at %s, want that it is open", got)

@@ -47,6 +47,11 @@ func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	return w.opening.windows.Opening(now, w.Key().share())
 }
 
+// IsOpen reports whether one of its windows is open. Its own moment may be to come: see Opening.
+func (w *Workload) IsOpen(now time.Time) bool {
+	return w.opening.invalid == nil && w.opening.windows.IsOpen(now)
+}
+
 // Windows returns in which windows the workload may be rolled, as they were written. Empty: at any time.
 func (w *Workload) Windows() string {
 	if w.opening.invalid != nil {
