@@ -73,6 +73,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		open: make(map[workload.Key]openPause),
 	}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
+	owing := &owing{
+		policy: o.policy(), kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		retries: make(map[workload.Key]time.Time),
+	}
 	shadows := &shadows{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,
 		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
@@ -92,7 +96,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		reloads: reloads, concluder: concluder, syncer: syncer,
+		owing: owing, reloads: reloads, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
@@ -105,8 +109,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		},
 		completion: &completion{
 			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-			concluder: concluder,
-			teller:    teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
+			owing: owing, concluder: concluder,
+			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ import (
 type cluster struct {
 	*testing.T
 	client *fake.Clientset
+	js     jetstream.JetStream
 	bus    *events.Bus
 
 	mu      sync.Mutex
@@ -40,7 +42,12 @@ type cluster struct {
 // newCluster makes a cluster in which all pods of the Deployments are ready.
 func newCluster(t *testing.T, deployments ...*appsv1.Deployment) *cluster {
 	t.Helper()
-	c := &cluster{T: t, client: fake.NewClientset(), bus: busOf(t), version: 10}
+	nc, js := streamsOf(t)
+	bus, err := events.Open(t.Context(), nc, "demo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, client: fake.NewClientset(), js: js, bus: bus, version: 10}
 	c.client.PrependReactor("patch", "deployments", c.patch)
 	c.client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 	for _, deployment := range deployments {

@@ -20,6 +20,7 @@ type completion struct {
 	recorder  *recorder
 	pauses    *pauses
 	shadows   *shadows
+	owing     *owing
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -46,6 +47,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.shadows.finish(ctx, result)
 	case r.endsPause:
 		c.pauses.finish(ctx, result)
+	case r.owes:
+		c.owing.finish(ctx, result)
 	case r.completes:
 		c.recorder.finish(ctx, result)
 	case result.err == nil:

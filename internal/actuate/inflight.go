@@ -16,6 +16,8 @@ type inFlightEvent struct {
 	delivery *events.Delivery
 	// span is that of its processing.
 	span trace.Span
+	// recalled says that it was read again: no consumer waits for it, and the stream delivers it to nobody else.
+	recalled bool
 	// open counts what holds it: pending changes of workloads, and syncs of ExternalSecrets.
 	open int
 	// err is why one of them failed for good. The event is then dead-lettered instead of acked.
@@ -96,7 +98,13 @@ func (f *inFlightEvents) sources(upTo uint64) int {
 	return count
 }
 
-// begin takes an event that was read again, for which no consumer waits. The caller finishes or holds it.
+// recall takes an event that was read again. The caller finishes or holds it.
+func (f *inFlightEvents) recall(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
+	e := f.begin(ctx, delivery)
+	e.recalled = true
+	return e
+}
+
 func (f *inFlightEvents) begin(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := &inFlightEvent{delivery: delivery, span: startProcess(context.WithoutCancel(ctx), f.tracer, f.consumer, delivery)}
 	f.open[e] = struct{}{}

@@ -67,18 +67,33 @@ func (i *intake) resume(ask func(question)) {
 
 // recall takes the last event of a source to the one workload that it was read again for.
 func (i *intake) recall(ctx context.Context, recalled answer) {
-	key, change := recalled.workload, recalled.delivery.Change
+	key, delivery := recalled.workload, recalled.delivery
 	w := i.index.get(key)
+	if w != nil && delivery == nil {
+		delivery = i.forgotten(w, recalled.source)
+	}
 	// A pending change, or a patch under way, is for this event or a later one.
-	if w == nil || i.gathering.has(key, change.Source) || i.patcher.patching(key).covers(recalled.delivery) ||
-		recalled.linked && !i.isMissed(w, change) {
+	if w == nil || delivery == nil || i.gathering.has(key, delivery.Change.Source) || i.patcher.patching(key).covers(delivery) ||
+		recalled.linked && !i.isMissed(w, delivery.Change) {
 		return
 	}
-	e := i.inFlight.begin(ctx, recalled.delivery)
+	e := i.inFlight.recall(ctx, delivery)
 	i.consider(e.context(ctx), e, w, nil)
 	if e.open == 0 {
 		i.inFlight.finish(ctx, e, nil)
 	}
+}
+
+// forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. Nil: there was none.
+func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.Delivery {
+	owed := w.Rolled[source.String()]
+	if !owed.OwesDeletion() || !i.policy.Delete {
+		return nil
+	}
+	return &events.Delivery{Received: i.now(), Deliveries: 1, Change: events.Change{
+		Source: source, Verb: events.VerbDeleted, UID: owed.UID, ResourceVersion: owed.Version, Fingerprint: owed.Fingerprint,
+		Time: w.Patched, // It was noted then, if not later: see owing.
+	}}
 }
 
 // isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does

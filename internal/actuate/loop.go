@@ -43,6 +43,7 @@ type loop struct {
 	pauses     *pauses
 	reloads    *reloads
 	shadows    *shadows
+	owing      *owing
 	starts     *starts
 	concluder  *concluder
 	syncer     *forcesync.Syncer
@@ -59,6 +60,7 @@ func (l *loop) run(ctx context.Context) {
 	l.starts.resume(ctx)
 	l.rollouts.resume(ctx, l.stream)
 	l.intake.resume(l.recaller.ask)
+	l.owing.resume(l.recaller.ask)
 	l.recorder.resume()
 	l.pauses.resume()
 	l.reloads.resume()
@@ -110,6 +112,7 @@ func (l *loop) work(ctx context.Context) {
 		case <-overdue.C:
 			// In this order: the review releases what is held, and only the dispatch after it holds it again.
 			l.takeSnapshot()
+			l.owing.advance(ctx)
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
 			l.pauses.advance(ctx)
@@ -205,6 +208,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.dater.running.Wait()
 	l.recorder.running.Wait()
 	ctx = context.WithoutCancel(ctx)
+	l.owing.advance(ctx)
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)
 	}

@@ -26,6 +26,8 @@ type question struct {
 	source   events.Source
 	// linked says that the workload has come to want the source: its last event matters if its change is newer than that.
 	linked bool
+	// owed says that the record says that the workload waits to be rolled for the source: an answer comes also if the source has no event.
+	owed bool
 	// again says that it is asked a second time, and seen is the id of the event that was the first answer, empty if there was none.
 	again bool
 	seen  string
@@ -37,8 +39,8 @@ type recaller struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
 	log  *slog.Logger
-	// answers has an event for each question, in no order. A question about a source without an event has none, nor has one that is asked again if
-	// the answer is the same.
+	// answers has an event for each question, in no order. A question about a source without an event has none, unless something is owed for it; nor
+	// has one that is asked again if the answer is the same.
 	answers chan answer
 
 	mu     sync.Mutex
@@ -46,7 +48,7 @@ type recaller struct {
 	signal chan struct{}
 }
 
-// answer is the last event of a source, for one workload.
+// answer is the last event of a source, for one workload. Nil: there is none.
 type answer struct {
 	question
 	delivery *events.Delivery
@@ -118,15 +120,15 @@ func (r *recaller) answer(ctx context.Context, q question) string {
 	for {
 		delivery, err := r.read(ctx, q.source)
 		switch {
+		case errors.Is(err, events.ErrNotFound) && !q.owed:
+			return ""
 		case errors.Is(err, events.ErrNotFound):
+			r.give(ctx, answer{question: q})
 			return ""
 		case err == nil && q.again && delivery.Change.ID() == q.seen:
 			return q.seen
 		case err == nil:
-			select {
-			case r.answers <- answer{question: q, delivery: delivery}:
-			case <-ctx.Done():
-			}
+			r.give(ctx, answer{question: q, delivery: delivery})
 			return delivery.Change.ID()
 		}
 		if reject, ok := errors.AsType[*events.RejectError](err); ok {
@@ -141,6 +143,14 @@ func (r *recaller) answer(ctx context.Context, q question) string {
 			return ""
 		case <-time.After(delay):
 		}
+	}
+}
+
+// give waits until the loop takes an answer.
+func (r *recaller) give(ctx context.Context, a answer) {
+	select {
+	case r.answers <- a:
+	case <-ctx.Done():
 	}
 }
 

@@ -40,6 +40,8 @@ type roll struct {
 	endsPause bool
 	// restores says that the patch creates the workload that its own one stands for.
 	restores bool
+	// owes says that the patch only notes what the workload waits to be rolled for.
+	owes bool
 	// completes says that the patch completes the record, and is for no change.
 	completes bool
 	// pending has the changes that are released when the patch is finished.

@@ -27,6 +27,10 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
 		e.rolled = "resourceVersion " + last.Version
 	}
+	if errors.Is(err, events.ErrNotFound) && policy.Delete && w.Rolled[source.String()].OwesDeletion() {
+		e.now = plan.Roll.String() + ": " + plan.Deleted.Sentence() // The stream has forgotten it meanwhile.
+		return e, nil
+	}
 	if errors.Is(err, events.ErrNotFound) {
 		e.now = "skip: " + plan.Unknown.Sentence()
 		return e, nil
