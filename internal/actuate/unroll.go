@@ -25,7 +25,8 @@ func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload)
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, errStripped)
 	patch, err := r.kind.Patch(after, workload.Write{
-		Rolled: after.Unrolled(r.content, r.workload.Rolled), EndsPause: r.workload.Pause.Period > 0, // The roll would have begun it.
+		Rolled: after.Unrolled(r.content, r.workload.Rolled), Before: r.workload,
+		EndsPause: r.workload.Pause.Period > 0, // The roll would have begun it.
 	})
 	if err != nil {
 		return errors.Join(stripped, err)

@@ -62,6 +62,20 @@ func (i interval) or(other interval) interval {
 	return i
 }
 
+// asBefore returns what puts back what a roll that was none has recorded: that it was asked for, and when it was.
+func (w *Workload) asBefore(before *Workload) []operation {
+	if before == nil {
+		return nil
+	}
+	var operations []operation
+	for _, name := range []string{annotationRolledNow, annotationRolledAt} {
+		if text := before.stored.record[name]; text != w.stored.record[name] {
+			operations = append(operations, w.stored.write(name, text)...)
+		}
+	}
+	return operations
+}
+
 // rolledAt returns what records when a workload is rolled, nothing if no interval applies. It is rounded up, so that nobody ends it too early.
 func (w *Workload) rolledAt(write Write) []operation {
 	if !write.Rolls || w.interval.least == 0 || write.RolledAt.IsZero() {

@@ -37,7 +37,7 @@ func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
 		return nil, false
 	}
-	return w.keepingLater(ChangesOf(last), last.Revision)
+	return w.keepingLater(kept{rolled: ChangesOf(last), revision: last.Revision, rolledAt: last.StartedAt})
 }
 
 // NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
@@ -51,14 +51,14 @@ func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	if !w.NeedsStarts() {
 		return nil, false
 	}
-	return w.keepingLater(s.rolled, s.revision)
+	return w.keepingLater(kept{rolled: s.rolled, revision: s.revision, rolledNow: s.rolledNow, rolledAt: s.created.Time})
 }
 
-// keepingLater returns the workload with what a roll to a revision was for, and false if its record has all of that, or what came after it.
-func (w *Workload) keepingLater(changes map[string]RolledFor, revision string) (*Workload, bool) {
-	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(changes)), false
+// keepingLater returns the workload with what is known of a roll, and false if its record has all that this was for, or what came after it.
+func (w *Workload) keepingLater(k kept) (*Workload, bool) {
+	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(k.rolled)), false
 	maps.Copy(rolled, w.Rolled)
-	for source, change := range changes {
+	for source, change := range k.rolled {
 		if last, recorded := rolled[source]; !recorded || Newer(change.Version, last.Version) {
 			rolled[source], later = change, true
 		}
@@ -66,7 +66,8 @@ func (w *Workload) keepingLater(changes map[string]RolledFor, revision string) (
 	if !later {
 		return nil, false
 	}
-	return w.with(kept{rolled: rolled, revision: revision, recordRevision: revision}), true
+	k.rolled, k.recordRevision = rolled, k.revision
+	return w.with(k), true
 }
 
 func (w *Workload) with(k kept) *Workload {

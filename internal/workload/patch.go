@@ -28,6 +28,8 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided, which is recorded if an interval applies, and for which it is counted.
 	RolledAt time.Time
+	// Before is the state before a roll that was none: what that has recorded of AnnotationRollNow and of its time is as it was then. Nil: it stays.
+	Before *Workload
 	// EndsPause takes away what says that a pause has begun.
 	EndsPause bool
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
@@ -63,6 +65,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	operations = append(operations, w.mayRoll(write)...)
 	operations = append(operations, w.rolledAt(write)...)
 	operations = append(operations, w.rollsAfter(write)...)
+	operations = append(operations, w.asBefore(write.Before)...)
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()

@@ -75,7 +75,11 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	job := jobOf(cronJob, p.subject)
 	if unrecorded {
 		// Another leader, with a stream of its own, finds it there.
-		metav1.SetMetaDataAnnotation(&job.ObjectMeta, annotationRolled, cronJob.Annotations[annotationRolled])
+		for _, name := range []string{annotationRolled, annotationRolledNow} {
+			if text, ok := cronJob.Annotations[name]; ok {
+				metav1.SetMetaDataAnnotation(&job.ObjectMeta, name, text)
+			}
+		}
 	}
 	if startErr := o.start(ctx, job, cronJob); startErr != nil {
 		return nil, startErr

@@ -14,9 +14,10 @@ const startsPage = 500
 // Starts is what Jobs of one CronJob were started for, as far as those say that are still there. They do where nothing may be written on the CronJob.
 type Starts struct {
 	rolled map[string]RolledFor
-	// revision is that of the newest of them, which was created at that time.
-	revision string
-	created  metav1.Time
+	// revision is that of the newest of them, which was created at that time, and rolledNow what that says of AnnotationRollNow.
+	revision  string
+	rolledNow string
+	created   metav1.Time
 }
 
 // ReadStarts returns what the Jobs in a namespace, or in all of them, were started for, by the UID of the CronJob.
@@ -54,6 +55,7 @@ func addStart(found map[string]Starts, job *batchv1.Job) {
 	}
 	if !job.CreationTimestamp.Before(&starts.created) {
 		starts.revision, starts.created = job.Annotations[annotationRevision], job.CreationTimestamp
+		starts.rolledNow = job.Annotations[annotationRolledNow]
 	}
 	found[string(owner.UID)] = starts
 }
