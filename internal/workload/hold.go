@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -14,13 +16,44 @@ const (
 	annotationRolledNow = "keyturn.dev/rolled-now"
 	// maxRollNow is how many bytes the value may have. A patch repeats it.
 	maxRollNow = 128
+	// maxAsked is how many values count, of a workload and of those that run its pods.
+	maxAsked = 16
 )
 
 // rollNow is what AnnotationRollNow says, and what was last recorded of it. The zero value asks for nothing.
-type rollNow struct{ asked, done string }
+type rollNow struct {
+	// asked are the values, of the workload itself and of those that run its pods.
+	asked []string
+	// done is what was recorded at the last roll: the value, or several as JSON.
+	done string
+}
+
+// ask adds a value, if it is none and not there.
+func (n rollNow) ask(value string) rollNow {
+	if value != "" && len(n.asked) < maxAsked && !slices.Contains(n.asked, value) {
+		n.asked = append(slices.Clip(n.asked), value)
+	}
+	return n
+}
+
+// text returns what a roll records.
+func (n rollNow) text() string {
+	if len(n.asked) == 1 {
+		return n.asked[0]
+	}
+	text, _ := json.Marshal(n.asked) // Texts can always be encoded.
+	return string(text)
+}
+
+// isDone reports whether all was recorded that is asked.
+func (n rollNow) isDone() bool {
+	var several []string
+	_ = json.Unmarshal([]byte(n.done), &several) // It is one value, then.
+	return !slices.ContainsFunc(n.asked, func(value string) bool { return value != n.done && !slices.Contains(several, value) })
+}
 
 // RollsNow reports whether somebody has asked that the workload be rolled for what is pending, and it was not since.
-func (w *Workload) RollsNow() bool { return w.now.asked != "" && w.now.asked != w.now.done }
+func (w *Workload) RollsNow() bool { return !w.now.isDone() }
 
 // readHold reads when the workload may be rolled.
 func (w *Workload) readHold(on map[string]string) {
@@ -40,7 +73,7 @@ func (w *Workload) readHold(on map[string]string) {
 		})
 		return
 	}
-	w.now.asked = asked
+	w.now = w.now.ask(asked)
 }
 
 // mayRoll returns what has a patch that rolls be refused if the workload was put on hold since. If somebody has asked for the roll, it records that
@@ -50,7 +83,7 @@ func (w *Workload) mayRoll(write Write) []operation {
 	case !write.Rolls:
 		return nil
 	case w.RollsNow():
-		return w.stored.write(annotationRolledNow, w.now.asked)
+		return w.stored.write(annotationRolledNow, w.now.text())
 	}
 	return []operation{w.stored.unchanged(events.AnnotationHold)}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,6 +96,43 @@ func TestARollIsRefusedOnceTheWorkloadIsOnHold(t *testing.T) {
 	empty := newFenced(t, deployments, webDeployment("50", map[string]string{AnnotationRollOn: "auto", events.AnnotationHold: ""}))
 	if err := empty.send(empty.patchOf(empty.read(), "100", Write{Rolls: true})); err != nil {
 		t.Errorf("it is not rolled with an empty value: %v", err)
+	}
+}
+
+// Each of them is annotated by someone else, at another time.
+func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
+	none := ""
+	tests := []struct {
+		name                string
+		deployment, rollout string
+		done                string
+		want                bool
+		record              string
+	}{
+		{"neither asks", none, none, none, false, none},
+		{"the Rollout asks", none, "2", none, true, "2"},
+		{"the Rollout asks beside a used one of the Deployment", "1", "2", "1", true, `["1","2"]`},
+		{"both were used", "1", "2", `["1","2"]`, false, none},
+		{"the used one of the Deployment is taken off", none, "2", `["1","2"]`, false, none},
+		{"the used one of the Rollout is taken off", "1", none, `["1","2"]`, false, none},
+		{"the Rollout asks again", "1", "3", `["1","2"]`, true, `["1","3"]`},
+		{"both ask the same", "1", "1", none, true, "1"},
+		{"one value that looks like several", `["1"]`, none, `["1"]`, false, none},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			runner := runnerOf(t, fmt.Sprintf(`{"keyturn.dev/roll-now":%q}`, test.rollout), `{}`)
+			w := scaledDown(t, map[string]string{AnnotationRollNow: test.deployment, annotationRolledNow: test.done}).RunBy(runner)
+			if w.RollsNow() != test.want {
+				t.Fatalf("it rolls now: %t, want %t", w.RollsNow(), test.want)
+			}
+			if test.want && w.now.text() != test.record {
+				t.Errorf("it records %s, want %s", w.now.text(), test.record)
+			}
+			if again := w.RunBy(runner); again.RollsNow() != test.want || len(again.now.asked) != len(w.now.asked) {
+				t.Errorf("read once more, it asks for %v, want %v", again.now.asked, w.now.asked)
+			}
+		})
 	}
 }
 

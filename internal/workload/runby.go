@@ -35,7 +35,9 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.opening = joined.opening.or(runner.opening)
 		joined.interval = joined.interval.or(runner.interval)
 		joined.breaker = joined.breaker.or(runner.breaker)
-		joined.now.asked = cmp.Or(joined.now.asked, runner.now.asked)
+		for _, asked := range runner.now.asked {
+			joined.now = joined.now.ask(asked)
+		}
 		if joined.Wave == 0 {
 			joined.Wave = runner.Wave
 		}
