@@ -49,7 +49,11 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 
 func (cp *ControlPlane) startFluxController(ctx context.Context, name, health string, args ...string) error {
 	// They have no flag for the kubeconfig.
-	env := []string{"KUBECONFIG=" + cp.kubeconfig(FluxUser), "RUNTIME_NAMESPACE=" + FluxNamespace}
+	env := []string{
+		"KUBECONFIG=" + cp.kubeconfig(FluxUser), "RUNTIME_NAMESPACE=" + FluxNamespace,
+		// When it starts, kustomize-controller removes the folders there that look like its own, also those of another control plane's.
+		"TMPDIR=" + filepath.Join(cp.dir, "flux"),
+	}
 	common := []string{"--metrics-addr=0", "--events-addr=", "--watch-all-namespaces", "--log-encoding=json"}
 	p, err := cp.startOperator(ctx, env, name, append(common, args...)...)
 	if err != nil {

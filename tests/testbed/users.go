@@ -19,12 +19,14 @@ const (
 	controllersUser = "system:kube-controller-manager"
 	schedulerUser   = "system:kube-scheduler"
 
-	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are those of the operators, and FluxUser that of Flux's controllers.
+	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are those of the operators, FluxUser that of Flux's controllers,
+	// and ArgoCDUser that of Argo CD.
 	externalSecretsUser = "testbed-external-secrets"
 	certManagerUser     = "testbed-cert-manager"
 	argoRolloutsUser    = "testbed-argo-rollouts"
 	prometheusUser      = "testbed-prometheus-operator"
 	FluxUser            = "testbed-flux"
+	ArgoCDUser          = "testbed-argo-cd"
 )
 
 // mastersGroup may do everything.
@@ -38,7 +40,7 @@ func (cp *ControlPlane) makeUsers() error {
 	for user, group := range map[string]string{
 		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
 		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, argoRolloutsUser: mastersGroup,
-		prometheusUser: mastersGroup, FluxUser: mastersGroup,
+		prometheusUser: mastersGroup, FluxUser: mastersGroup, ArgoCDUser: mastersGroup,
 	} {
 		token := rand.Text()
 		cp.tokens[user] = token

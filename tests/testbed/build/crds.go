@@ -28,3 +28,22 @@ func extractCRDs(folder string) func(moduleDir, dir string) error {
 
 // CRDsPath returns the folder of an operator's custom resource definitions in the folder of its binary.
 func CRDsPath(dir string) string { return filepath.Join(dir, "crds") }
+
+// extractArgoCD copies Argo CD's custom resource definitions, its configuration as upstream installs it, and the script that its repository
+// server looks for in PATH.
+func extractArgoCD(moduleDir, dir string) error {
+	if err := extractCRDs("manifests/crds")(moduleDir, dir); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{
+		"manifests/base/config/argocd-cm.yaml": ArgoCDConfigPath(dir), "hack/git-verify-wrapper.sh": filepath.Join(dir, "git-verify-wrapper.sh"),
+	} {
+		if err := copyFile(filepath.Join(moduleDir, filepath.FromSlash(from)), to); err != nil {
+			return fmt.Errorf("copy %s: %w", from, err)
+		}
+	}
+	return nil
+}
+
+// ArgoCDConfigPath returns the path of Argo CD's configuration, a ConfigMap without a namespace, in the folder of its binary.
+func ArgoCDConfigPath(dir string) string { return filepath.Join(dir, "argocd-cm.yaml") }

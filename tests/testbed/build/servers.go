@@ -18,6 +18,7 @@ const (
 	ExternalSecrets    = "external-secrets"
 	CertManager        = "cert-manager"
 	ArgoRollouts       = "argo-rollouts"
+	ArgoCD             = "argo-cd"
 	SecretsStore       = "secrets-store-csi-driver"
 	PrometheusOperator = "prometheus-operator"
 	JaegerServer       = "jaeger"
@@ -41,6 +42,7 @@ const (
 	externalSecretsVersion    = "v0.20.4"
 	certManagerVersion        = "v1.21.2"
 	argoRolloutsVersion       = "v1.10.1"
+	argoCDVersion             = "v3.5.7"
 	secretsStoreVersion       = "v1.5.5"
 	prometheusOperatorVersion = "v0.93.1"
 	jaegerVersion             = "v1.76.0"
@@ -125,6 +127,10 @@ func servers() map[string]server {
 		ArgoRollouts: {
 			version: argoRolloutsVersion, tools: "argo-rollouts", module: "github.com/argoproj/argo-rollouts",
 			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", estimate: "2 minutes", extract: extractCRDs("manifests/crds"),
+		},
+		ArgoCD: {
+			version: argoCDVersion, revision: "-1", tools: "argo-cd", module: "github.com/argoproj/argo-cd/v3", pkg: ".",
+			estimate: "3 minutes", extract: extractArgoCD,
 		},
 		PrometheusOperator: {
 			version: prometheusOperatorVersion, tools: "prometheus-operator", module: "github.com/prometheus-operator/prometheus-operator",

@@ -1,0 +1,263 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// gitopsChart makes a folder a chart for Helm, whose templates are manifests as they are.
+const gitopsChart = "apiVersion: v2\nname: app\nversion: 0.1.0\n"
+
+// gitopsManifests are an application of a name: a Deployment that reads the Secret db, which is in no repository, and a ConfigMap of the
+// application, and another ConfigMap that nobody reads.
+const gitopsManifests = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, namespace: NAMESPACE}
+data: {level: 'CONFIG'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME-notes, namespace: NAMESPACE}
+data: {text: 'NOTES'}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, namespace: NAMESPACE, annotations: {example.com/team: shopANNOTATIONS}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec:
+      containers:
+        - name: main
+          image: example.com/app:IMAGE
+          envFrom: [{secretRef: {name: db}}, {configMapRef: {name: NAME}}]
+`
+
+// gitopsTool applies applications.
+type gitopsTool interface {
+	// install tells the tool where the application is.
+	install(r *gitopsRig, app gitopsApp)
+	// sync has it apply the application as it is at a commit, and look whether all is as it was applied.
+	sync(r *gitopsRig, app gitopsApp, commit string)
+	// await waits until it has, and says that all is well.
+	await(r *gitopsRig, app gitopsApp, commit string)
+}
+
+// gitopsApp is an application in the way in which a tool applies it.
+type gitopsApp struct {
+	// way is what the tool does, as a sentence.
+	way  string
+	name string
+	tool gitopsTool
+	// annotations of the Deployment begin with a comma.
+	annotations string
+	// heals means that it takes back what somebody else edits.
+	heals bool
+	// again is how often the pod template is written by a sync that has nothing to write, and other by one that writes something else of the
+	// application: what replaces the Deployment takes back what rolled it, and so replaces its pods.
+	again, other int64
+}
+
+func (a gitopsApp) workload() string { return "deployment/" + a.name }
+
+// gitopsRig is a rig with a repository of applications.
+type gitopsRig struct {
+	*rig
+	apps       []gitopsApp
+	repository *testbed.Repository
+	// image, config and notes are what the manifests say now.
+	image, config, notes int
+	// last is the last commit, and changes counts those of the Secret.
+	last    string
+	changes int
+	// requests counts those to Flux, and requested is the last of each application.
+	requests  int
+	requested map[string]string
+}
+
+func newGitopsRig(t *testing.T, apps []gitopsApp) *gitopsRig {
+	t.Helper()
+	server, err := testbed.ServeGit(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	r := &gitopsRig{rig: newRig(t, programs.Options{}), apps: apps, requested: map[string]string{}}
+	if r.repository, err = server.Repository(t.Context(), "apps"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// commit commits the manifests of all applications as they are to be now.
+func (r *gitopsRig) commit(message string) string {
+	r.Helper()
+	for _, app := range r.apps {
+		manifests := strings.NewReplacer(
+			"NAMESPACE", r.namespace, "NAME", app.name, "IMAGE", strconv.Itoa(r.image), "CONFIG", strconv.Itoa(r.config),
+			"NOTES", strconv.Itoa(r.notes), "ANNOTATIONS", app.annotations,
+		).Replace(gitopsManifests)
+		for path, content := range map[string]string{"Chart.yaml": gitopsChart, "templates/app.yaml": manifests} {
+			path = filepath.Join(r.repository.Dir, app.name, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+				r.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				r.Fatal(err)
+			}
+		}
+	}
+	commit, err := r.repository.Commit(r.Context(), message)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return commit
+}
+
+// install has every tool apply the applications for the first time.
+func (r *gitopsRig) install() {
+	r.Helper()
+	r.last = r.commit("begin")
+	for _, app := range r.apps {
+		app.tool.install(r, app)
+	}
+	r.awaitAll()
+}
+
+// release commits the manifests, has every tool apply them, and waits until all have.
+func (r *gitopsRig) release(message string) {
+	r.Helper()
+	r.last = r.commit(message)
+	for _, app := range r.apps {
+		app.tool.sync(r, app, r.last)
+	}
+	r.awaitAll()
+}
+
+// awaitAll waits until all tools say that all is as in the last commit.
+func (r *gitopsRig) awaitAll() {
+	r.Helper()
+	for _, app := range r.apps {
+		app.tool.await(r, app, r.last)
+	}
+}
+
+// change changes the Secret that all applications read.
+func (r *gitopsRig) change() {
+	r.Helper()
+	r.changes++
+	r.secret("db", map[string]string{"password": strconv.Itoa(r.changes)})
+}
+
+// edit puts another image into every Deployment, and waits until it is taken back where the tool does that. Elsewhere it leaves them alone.
+func (r *gitopsRig) edit() {
+	r.Helper()
+	for _, app := range r.apps {
+		if !app.heals {
+			continue
+		}
+		before := r.tally()[app.workload()]
+		edited := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/edited:1"}]}}}}`)
+		deployments := r.client.AppsV1().Deployments(r.namespace)
+		if _, err := deployments.Patch(r.Context(), app.name, types.StrategicMergePatchType, edited, metav1.PatchOptions{}); err != nil {
+			r.Fatal(err)
+		}
+		r.eventually(app.name+" is healed", func(context.Context) bool { return r.tally()[app.workload()] >= before+2 })
+	}
+	r.awaitAll()
+}
+
+// restart stops both programs and starts them again.
+func (r *gitopsRig) restart() {
+	r.Helper()
+	r.stop(r.watcher)
+	r.stop(r.actuator)
+	r.startActuator("--roll-all")
+	r.startWatcher()
+}
+
+// countRolls checks that Keyturn has rolled each application so often, that no roll has failed, and that the pods were newer than so many changes.
+func (r *gitopsRig) countRolls(rolls, newer int) {
+	r.Helper()
+	outcomes := r.outcomes()
+	for _, app := range r.apps {
+		got := map[string]int{}
+		for _, outcome := range outcomes {
+			switch {
+			case outcome.Workload.Name != app.name || outcome.Verb == events.VerbHeld: // One that waits for its turn.
+			case outcome.Verb == events.VerbSkipped:
+				got[outcome.Reason]++
+			default:
+				got[string(outcome.Verb)]++
+			}
+		}
+		want := map[string]int{string(events.VerbStarted): rolls, string(events.VerbCompleted): rolls, "pods-newer": newer}
+		if diff := cmp.Diff(want, got); diff != "" {
+			r.Errorf("%s: outcomes (-want +got):\n%s", app.way, diff)
+		}
+	}
+}
+
+func (r *gitopsRig) auditEnd() int64 {
+	r.Helper()
+	end, err := plane.AuditEnd()
+	if err != nil {
+		r.Fatal(err)
+	}
+	return end
+}
+
+// writesOfTools returns the requests in which Argo CD and Flux have written a workload since an offset of the audit log.
+func (r *gitopsRig) writesOfTools(begin int64) []string {
+	r.Helper()
+	entries, _, err := plane.AuditSince(begin)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var writes []string
+	for _, entry := range entries {
+		reads := slices.Contains([]string{"get", "list", "watch"}, entry.Verb)
+		if entry.User != testbed.ArgoCDUser && entry.User != testbed.FluxUser || entry.Namespace != r.namespace || entry.Resource != "deployments" ||
+			reads || strings.Contains(entry.URI, "dryRun=All") {
+			continue
+		}
+		writes = append(writes, entry.User+" "+entry.Verb+" "+entry.Name)
+	}
+	return writes
+}
+
+// awaitPods waits until the pods of an application are those of its Deployment as it is.
+func (r *gitopsRig) awaitPods(app gitopsApp) {
+	r.Helper()
+	r.eventually("the pods of "+app.name+" are available", func(context.Context) bool {
+		d := r.deployment(app.name)
+		s := d.Status
+		return s.ObservedGeneration == d.Generation && s.Replicas == 1 && s.UpdatedReplicas == 1 && s.AvailableReplicas == 1
+	})
+}
+
+// run runs a program as the cluster's admin, without anything of the user's configuration.
+func (r *gitopsRig) run(binary string, args ...string) {
+	r.Helper()
+	cmd := exec.CommandContext(r.Context(), binary, append(args, "--namespace", r.namespace)...)
+	cmd.Env = []string{"HOME=" + r.TempDir(), "KUBECONFIG=" + plane.Kubeconfig()}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.Fatalf("%s %s: %v\n%s", filepath.Base(binary), strings.Join(args, " "), err, out)
+	}
+}
