@@ -82,7 +82,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
 	for _, cause := range r.causes {
-		c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(cause.change.Time))
+		c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(r.pending.waitedSince(cause)))
 	}
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)

@@ -160,6 +160,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 			why.reason = p.slot // It is looked at for another reason than that its turn has come.
 		}
 	}
+	p.rest(rests(why.reason), d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
 		// A held workload is decided whenever something moves. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)

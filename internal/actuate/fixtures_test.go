@@ -157,7 +157,7 @@ func eventOf(change events.Change) *inFlightEvent {
 func pendingChangeOf(change events.Change) *pendingChange {
 	e := eventOf(change)
 	e.open, e.delivery.Received = 2, written
-	return &pendingChange{change: change, event: e, received: written}
+	return &pendingChange{change: change, event: e, received: written, since: change.Time}
 }
 
 // pendingOf is a workload with pending changes.

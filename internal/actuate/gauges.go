@@ -53,7 +53,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		{
 			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
 			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
-				"A later change of the source replaces it.",
+				"After a restart of the actuator, a later change of the source has replaced it.",
 		},
 		{
 			Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"},

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -92,7 +93,7 @@ func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.D
 	}
 	return &events.Delivery{Received: i.now(), Deliveries: 1, Change: events.Change{
 		Source: source, Verb: events.VerbDeleted, UID: owed.UID, ResourceVersion: owed.Version, Fingerprint: owed.Fingerprint,
-		Time: w.Patched, // It was noted then, if not later: see owing.
+		Time: cmp.Or(w.Patched, i.now()), // It was noted then, or earlier: see owing.
 	}}
 }
 

@@ -61,11 +61,12 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change until a workload was patched for it.",
+			About: "Time from when the watcher saw a change, or from the end of a hold or a closed window, until a workload was patched for it.",
 		},
 		{
 			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change until all pods of a workload were ready with it.",
+			About: "Time from when the watcher saw a change, or from the end of a hold or a closed window, until all pods of a workload were ready " +
+				"with it.",
 		},
 		{
 			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,

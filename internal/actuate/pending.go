@@ -26,8 +26,8 @@ type pendingChange struct {
 	// event is the one of the change, which holds it. It has taken the place of earlier ones of the source: the stream has no more than the last,
 	// either, so that only these would keep what is written again and again in memory.
 	event *inFlightEvent
-	// received is when the first of them came.
-	received time.Time
+	// received is when the first of them came, and since when the watcher saw that.
+	received, since time.Time
 	// earlier are their spans, the newest last.
 	earlier []trace.SpanContext
 }
@@ -77,6 +77,9 @@ type pending struct {
 	slot plan.Reason
 	// reported is the last reason for waiting that an outcome was published for. If that was a slot, the others of that kind before it are kept, too.
 	reported []plan.Reason
+	// rested says that it rests, or did when it was last looked at, and woke is when it was first found not to rest any more.
+	rested bool
+	woke   time.Time
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
 	gathered time.Time
 	// position is the index in the heap of the debounce window, -1 while it is not there.
@@ -95,7 +98,7 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	change := e.delivery.Change
 	c := p.changes[change.Source]
 	if c == nil {
-		c = &pendingChange{from: from, received: e.delivery.Received}
+		c = &pendingChange{from: from, received: e.delivery.Received, since: change.Time}
 		p.changes[change.Source] = c
 	}
 	before := c.event
@@ -137,15 +140,24 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
-// age returns how long ago the watcher saw the oldest of the changes.
+// age returns how long ago the watcher saw the oldest of the changes, as far as this leader knows: of those that later ones have superseded, the next
+// one knows nothing.
 func (p *pending) age(now time.Time) time.Duration {
 	oldest := now
 	for _, c := range p.changes {
-		if at := c.change.Time; !at.IsZero() && at.Before(oldest) {
-			oldest = at
+		if !c.since.IsZero() && c.since.Before(oldest) {
+			oldest = c.since
 		}
 	}
 	return now.Sub(oldest)
+}
+
+// waitedSince returns since when a change has waited for what nobody has chosen: since the watcher saw it, or since the workload last rested.
+func (p *pending) waitedSince(c *pendingChange) time.Time {
+	if p.woke.After(c.change.Time) {
+		return p.woke
+	}
+	return c.change.Time
 }
 
 // isRedelivered reports whether all of its events were delivered before, so that an earlier leader has told why it rests.
@@ -202,7 +214,7 @@ func (p *pending) merge(older *pending) []replaced {
 	var given []replaced
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.doubted, c.received = c.doubted || old.doubted, old.received
+			c.doubted, c.received, c.since = c.doubted || old.doubted, old.received, old.since
 			given = append(given, c.follow(old.event)...)
 		} else {
 			p.changes[source] = old
@@ -210,6 +222,9 @@ func (p *pending) merge(older *pending) []replaced {
 	}
 	if older.gathered.After(p.gathered) {
 		p.gathered = older.gathered
+	}
+	if older.woke.After(p.woke) {
+		p.woke = older.woke
 	}
 	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
 	p.denied, p.denials = older.denied, older.denials

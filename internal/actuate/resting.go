@@ -35,6 +35,14 @@ func rests(why plan.Reason) bool {
 	}
 }
 
+// rest takes note of whether a workload that is looked at rests.
+func (p *pending) rest(rests bool, now time.Time) {
+	if p.rested && !rests {
+		p.woke = now
+	}
+	p.rested = rests
+}
+
 // wake makes a workload due if it rests, after it has changed.
 func (d *debounce) wake(key workload.Key, now time.Time) {
 	if p := d.resting[key.Namespace][key]; p != nil {

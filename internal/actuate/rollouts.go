@@ -39,7 +39,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	r := o.following.begin(ctx, result.started)
 	r.rolled, r.before = result.after, result.roll.workload.Rolled
 	for _, c := range result.roll.causes {
-		r.changed = append(r.changed, c.change.Time)
+		r.changed = append(r.changed, result.roll.pending.waitedSince(c))
 	}
 	id := result.after.ID
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
