@@ -153,6 +153,9 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.gathering.hold(p, plan.Unknown)
 		return
 	}
+	if isLong(v.waits.reason) {
+		d.recordBeside(ctx, p, w, &v)
+	}
 	why := v.waits
 	if v.rolls {
 		why = d.admission.obstacle(w, v.doing, p.first)
@@ -185,6 +188,29 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}
+}
+
+// recordBeside records at once what rolls nothing of a workload that waits for long for the rest.
+func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.Workload, v *verdict) {
+	var records, rest []plan.Decision
+	beside := newPending(p.key, p.first)
+	beside.seen = p.seen
+	for _, decision := range v.doing {
+		if decision.Reason.Action() != plan.Record {
+			rest = append(rest, decision)
+			continue
+		}
+		records = append(records, decision)
+		beside.changes[decision.Source] = p.changes[decision.Source]
+		delete(p.changes, decision.Source)
+	}
+	if len(records) == 0 {
+		return
+	}
+	v.doing = rest
+	span := startPlan(ctx, d.tracer, beside, w)
+	defer span.End()
+	d.start(ctx, span, beside, w, records)
 }
 
 // leave releases the changes that need no patch.

@@ -7,9 +7,11 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // TestAHoldForDaysIsNotedAsLongAndNotAsLate has a source change each day while the workload is on hold.
@@ -56,5 +58,41 @@ func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	}
 	if changed := l.rollouts.following.rollouts[w.Key()].changed; len(changed) != 1 || now.Sub(changed[0]) != 3*time.Second {
 		t.Errorf("its pods are taken for late since %v", changed)
+	}
+}
+
+func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
+	b := newReadBed(t, workload.Reading{}, rollOn("secret/db, configmap/app"))
+	// The template is newer than the change of the ConfigMap.
+	b.deployment.ResourceVersion = "104"
+	b.write("kubectl", func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.Containers[0].EnvFrom = append(d.Spec.Template.Spec.Containers[0].EnvFrom, corev1.EnvFromSource{
+			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "app"}},
+		})
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation + 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	})
+	b.intake.index.observe(b.read(), true)
+	w := b.intake.index.get(b.read().Key())
+	for source, version := range map[events.Source]string{db: "110", app: "104"} {
+		e := eventOf(changeOf(func(c *events.Change) {
+			c.Source, c.ResourceVersion, c.ChangedAt = source, version, version
+			c.Keys = nil
+			if source == db {
+				c.Hold = "migration"
+			}
+		}))
+		e.open = 1
+		b.intake.consider(t.Context(), e, w, nil)
+	}
+	b.act()
+	if record := recordOf(b.deployment.Annotations[annotationRolled]); len(record) != 1 || record["configmap/app"].Version != "104" {
+		t.Errorf("the record is %v, want what the pods have of configmap/app", record)
+	}
+	p := b.gathering.byKey[w.Key()]
+	if p == nil || len(p.changes) != 1 || p.changes[db] == nil || p.held != plan.SourceOnHold {
+		t.Errorf("what is left is %+v, want the change of the source that is on hold", p)
+	}
+	if got := b.outcomes(); len(got) != 2 {
+		t.Errorf("got %+v, want that one is held and one recorded", got)
 	}
 }
