@@ -272,11 +272,12 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	if p.isReported(why.reason) {
 		return
 	}
+	told := rests(why.reason) && p.isTold()
 	p.report(why.reason)
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
-	if !why.reason.Silent() && (!rests(why.reason) || !p.isRedelivered()) {
+	if !why.reason.Silent() && !told {
 		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
 	}
 }

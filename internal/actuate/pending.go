@@ -160,8 +160,12 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return c.change.Time
 }
 
-// isRedelivered reports whether all of its events were delivered before, so that an earlier leader has told why it rests.
-func (p *pending) isRedelivered() bool {
+// isTold reports whether an earlier leader has probably told why it rests: all of its events were delivered before, and this leader has found no
+// other reason since.
+func (p *pending) isTold() bool {
+	if len(p.reported) > 0 {
+		return false
+	}
 	for _, c := range p.changes {
 		if c.event.delivery.Deliveries < 2 {
 			return false

@@ -327,6 +327,32 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	}
 }
 
+// It was delivered to an earlier leader, which has told of another reason, if of any.
+func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	options := testOptions()
+	options.MaxRollouts = 1
+	w.Progress.Pods = 1
+	other := workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.Progress.Pods = 1 }))
+	l := loopOf(t, options, w, other)
+	l.rollouts.following.rollouts[other.Key()] = &rollout{}
+	p := l.gathering.pend(w, changeOf(nil))
+	p.changes[db].event.delivery.Deliveries = 2
+	l.gathering.release(p, written)
+	l.dispatcher.dispatch(t.Context())
+	if !isSlot(p.held) {
+		t.Fatalf("it waits for %s, want a slot", p.held)
+	}
+	held := *w
+	held.Version, held.Hold = "51", "tofu apply"
+	l.intake.index.observe(&held, false)
+	l.gathering.release(p, written)
+	l.dispatcher.dispatch(t.Context())
+	if got := l.outbox.waiting; p.held != plan.OnHold || len(got) != 2 || got[1].outcome.Reason != plan.OnHold.String() {
+		t.Errorf("it waits for %s, and is told of %+v", p.held, got)
+	}
+}
+
 // TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval has it change every five seconds for ten minutes.
 func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
 	const every, during = 5 * time.Second, 10 * time.Minute
