@@ -96,8 +96,6 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 		{"a key has an illegal name", func(c *Change) { c.Keys["a b"] = Key{} }},
 		{"a changed key has an illegal name", func(c *Change) { c.Changed = []string{""} }},
 		{"it changed at no version", func(c *Change) { c.ChangedAt = "-1" }},
-		{"the reason of a hold has two lines", func(c *Change) { c.Hold = "the migration\nruns" }},
-		{"the reason of a hold is too long", func(c *Change) { c.Hold = strings.Repeat("x", MaxHold+1) }},
 		{"the time is missing", func(c *Change) { c.Time = time.Time{} }},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -43,9 +45,13 @@ func FuzzHoldText(f *testing.F) {
 			t.Errorf("%q is reported as %q", value, text)
 		}
 		c := change()
-		c.Hold = text
-		if _, err := c.Event(); err != nil {
-			t.Errorf("%q cannot be published: %v", text, err)
+		c.Hold = value
+		e, err := c.Event()
+		if err != nil {
+			t.Fatalf("%q cannot be published: %v", value, err)
+		}
+		if parsed, err := ParseChange(e); err != nil || parsed.Hold != text {
+			t.Errorf("%q is read as %q: %v", value, parsed.Hold, err)
 		}
 	})
 }
@@ -58,4 +64,23 @@ func TestTheEventOfASourceOnHoldSaysWhy(t *testing.T) {
 		t.Errorf("it says %q, %v", parsed.Hold, err)
 	}
 	testkit.Golden(t, "testdata/secret.onhold.golden", wire(t, mustEvent(t, held.Event), Subject(held.Cluster, held.Source)))
+}
+
+// A watcher of another version may know other letters, and think otherwise of what is short.
+func TestAHoldOfAnotherVersionLosesNoChange(t *testing.T) {
+	for _, text := range []string{"the migration\nruns", strings.Repeat("x", MaxHold+1), "\u202e"} {
+		held := changeOf(KindSecret, VerbObserved)
+		held.Hold = "the migration runs"
+		e := mustEvent(t, held.Event)
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.SetData("application/json", bytes.Replace(e.Data(), []byte(`"the migration runs"`), quoted, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if parsed, err := ParseChange(e); err != nil || parsed.Hold != HoldText(text) {
+			t.Errorf("%q is read as %q: %v", text, parsed.Hold, err)
+		}
+	}
 }
