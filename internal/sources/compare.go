@@ -81,6 +81,11 @@ func holds(before *lastEvent, now *object) (events.Change, bool) {
 	return describe(now, events.VerbObserved, before), true
 }
 
+// isOfHold reports whether an event says nothing but what holds a source: its content has not changed, and it was there before.
+func isOfHold(before *lastEvent, change events.Change) bool {
+	return before.isReadable() && change.Verb == events.VerbObserved && change.Previous == ""
+}
+
 // isAheadOf reports whether the event is about a later state of the object.
 func (l *lastEvent) isAheadOf(now *object) bool {
 	return l.uid == string(now.UID) && compareVersions(l.version, now.ResourceVersion) > 0

@@ -34,6 +34,9 @@ var secretSource = sourceKind{
 		change, ok := assessContent(v, before, now, created)
 		if ok && now != nil {
 			writer, asked := writerOf(v.cached, now, before.usedRequest())
+			if isOfHold(before, change) {
+				asked = request{} // What was requested is still to be written.
+			}
 			setCause(&change, writer, asked, before.usedRequest())
 		}
 		return change, ok

@@ -42,6 +42,29 @@ func TestOfSeveralWritersTheOneThatWasAskedIsTheCause(t *testing.T) {
 	}
 }
 
+// Somebody puts the Secret on hold before the operator writes what was requested.
+func TestAHoldIsNotTheEffectOfARequest(t *testing.T) {
+	var before *lastEvent
+	causedBy(t, viewOf(t, epoch), &before, writtenBy(secretOf("shop", "db", "u", "1", "one")))
+	v := viewOf(t, epoch, reducedOf(t, externalSecretSource, externalSecretOf(t, "db", 2, "True", "1-a", askedFor(rotation))))
+	for _, step := range []struct {
+		name, version, value, hold string
+		want                       events.Cause
+	}{
+		{"it is on hold", "2", "one", "migration", events.Cause{Source: "externalsecret/db"}},
+		{"what was requested is written", "3", "two", "migration", events.Cause{Source: "externalsecret/db", Event: rotation}},
+		{"the hold is taken off", "4", "two", "", events.Cause{Source: "externalsecret/db", Earlier: rotation}},
+		{"nobody asks for the next change", "5", "three", "", events.Cause{Source: "externalsecret/db", Earlier: rotation}},
+	} {
+		secret := onHold(reducedOf(t, secretSource, writtenBy(secretOf("shop", "db", "u", step.version, step.value))), step.hold)
+		change, ok := secretSource.assess(v.view, before, secret, false)
+		if !ok || change.Cause == nil || *change.Cause != step.want {
+			t.Fatalf("%s: the cause is %+v (%t), want %+v", step.name, change.Cause, ok, step.want)
+		}
+		before = mustLast(t, change)
+	}
+}
+
 func TestTheWriterIsKnownWithoutWatchingExternalSecrets(t *testing.T) {
 	v := viewOf(t, epoch)
 	var db, mine *lastEvent
