@@ -1,10 +1,7 @@
 package tests
 
 import (
-	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -163,34 +160,4 @@ func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	r.eventually("it is rolled", func(context.Context) bool {
 		return r.field("main", "spec", "podMetadata", "annotations", "keyturn.dev/revision") != ""
 	})
-}
-
-func TestWhatATargetOfAVersionThatIsNotServedOwnsIsRolledItself(t *testing.T) {
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(recipeFile(prometheusRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "targets.yaml")
-	content = bytes.ReplaceAll(content, []byte("monitoring.coreos.com/v1\n"), []byte("monitoring.coreos.com/v1beta7\n"))
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{ActuatorArgs: []string{"--targets-config", file}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.create(prometheusForm, "main", "{}")
-	owned := r.reading("owned", "db", 1, nil)
-	owned.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Name: "main", UID: r.object("main").GetUID(), Controller: new(true),
-	}}
-	r.deploy(owned)
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("owned", events.VerbCompleted)
-	const why = "! deployment/owned is rolled itself: its controller prometheus/main is not there"
-	if said := r.ask("explain", "deployment/owned", "-n", r.namespace, "--targets-config", file); !strings.Contains(said, why) {
-		t.Errorf("explain does not say %q:\n%s", why, said)
-	}
 }

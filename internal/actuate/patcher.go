@@ -156,8 +156,10 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	if !ok {
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
 	}
-	if r.rolls && after.Revision != r.patch.Revision {
-		return patchResult{roll: r, err: p.unroll(callCtx, r, after)}
+	if r.rolls {
+		if err := r.kind.Accepted(after, r.patch); err != nil {
+			return patchResult{roll: r, err: p.unroll(callCtx, r, after, err)}
+		}
 	}
 	if result.unrecorded != nil {
 		p.index.keep(after)

@@ -10,20 +10,22 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// errStripped means that a patch was accepted without the change of the pod template, so that it replaces no pods. Only admission can do that.
-var errStripped = errors.New("the pod template in the response lacks the new annotations: an admission webhook removes them")
-
 // isDenied reports whether the API server denies a patch, in what it answers or in what it does, or the Job that it is to start; or whether a
 // Job of someone else is in its way.
 func isDenied(err error) bool {
-	return errors.Is(err, errStripped) || errors.Is(err, workload.ErrUnstarted) || errors.Is(err, workload.ErrNameTaken) || kube.IsDenied(err)
+	for _, denial := range []error{workload.ErrStripped, workload.ErrUnstarted, workload.ErrNameTaken} {
+		if errors.Is(err, denial) {
+			return true
+		}
+	}
+	return kube.IsDenied(err)
 }
 
 // unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, someone else has written it, or the
-// context is done, and returns the error of the patch. The state is that in the response.
-func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload) error {
+// context is done, and returns the error of the patch. The state is that in the response, and the error is what is wrong with it.
+func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload, err error) error {
 	id := r.workload.ID
-	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, errStripped)
+	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
 	patch, err := r.kind.Patch(after, workload.Write{
 		Rolled: after.Unrolled(r.content, r.workload.Rolled), Before: r.workload,
 		EndsPause: r.workload.Pause.Period > 0, // The roll would have begun it.

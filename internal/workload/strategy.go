@@ -1,6 +1,9 @@
 package workload
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // strategy is how the pods of a kind are replaced.
 type strategy struct {
@@ -8,6 +11,21 @@ type strategy struct {
 	change func(w *Workload, template string, m mark) []operation
 	// revision returns the revision that the last such change wrote, empty if there was none.
 	revision func(parts) string
+	// wrote reports whether a workload has what such a change has just written, besides the revision. Nil: that is all.
+	wrote func(*Workload) bool
+	// where names the field that is written, if it is one that an API server may not know. Empty: it is on the pod template.
+	where string
+}
+
+// Accepted returns an error if the answer of the API server to a patch that rolls lacks what has pods replaced.
+func (k Kind) Accepted(after *Workload, p Patch) error {
+	switch s := k.strategy; {
+	case after.Revision == p.Revision && (s.wrote == nil || s.wrote(after)):
+		return nil
+	case s.where != "":
+		return fmt.Errorf("%w: the schema of the kind has no field %s, or an admission webhook removes it", ErrStripped, s.where)
+	}
+	return fmt.Errorf("%w: an admission webhook removes the new annotations of the pod template", ErrStripped)
 }
 
 // mark is what a change of the pod template says about itself.

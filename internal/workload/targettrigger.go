@@ -73,9 +73,15 @@ func (t targetTrigger) strategy() strategy {
 				return append(t.begin(w), annotate(t.pointer(len(t.names)), w.target.traced, m)...)
 			},
 			revision: annotating.revision,
+			where:    strings.Join(t.names, "."),
 		}
 	}
-	return strategy{change: t.set, revision: t.revision}
+	return strategy{change: t.set, revision: t.revision, wrote: t.wrote, where: strings.Join(t.names, ".")}
+}
+
+// wrote reports whether a fixed text is there, of which no revision tells.
+func (t targetTrigger) wrote(after *Workload) bool {
+	return t.value != "" || after.target.trigger == any(t.text)
 }
 
 // begin returns what adds the objects that are missing on the way.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -209,5 +210,30 @@ func TestAFixedTextThatIsStillThereIsNotWrittenAgain(t *testing.T) {
 	}
 	if _, err := operations.Apply(body); err == nil {
 		t.Error("it was rolled again before the controller has acted: got no error")
+	}
+}
+
+func TestATriggerThatTheAPIServerDropsIsNotTakenForARoll(t *testing.T) {
+	for trigger, dropped := range map[string]string{
+		"{field: spec.restart, text: now}":        "spec.restart",
+		"{field: spec.restart, value: revision}":  "spec.restart",
+		"{field: spec.restart.at, value: time}":   "spec.restart.at",
+		"{annotations: spec.restart.annotations}": "spec.restart.annotations",
+	} {
+		k := targetKind(t, "  trigger: "+trigger+"\n")
+		object := widgetOf("web", map[string]any{}, nil)
+		p, err := k.Patch(readTarget(t, k, object), roll("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := patched(t, object, p)
+		if err := k.Accepted(readTarget(t, k, after), p); err != nil {
+			t.Errorf("%s: an answer that has it: %v", trigger, err)
+		}
+		unstructured.RemoveNestedField(after.Object, "spec", "restart")
+		err = k.Accepted(readTarget(t, k, after), p)
+		if !errors.Is(err, ErrStripped) || !strings.Contains(err.Error(), "has no field "+dropped+",") {
+			t.Errorf("%s: an answer without it: got %v, want an error that names %s", trigger, err, dropped)
+		}
 	}
 }
