@@ -31,8 +31,8 @@ type targetParts struct {
 	// exclude are the sources that the configuration leaves out.
 	exclude  []rule
 	problems []error
-	// trigger is the value that the trigger has. Nil: it has none. Missing are the JSON pointers of the objects that are missing on the way to it,
-	// the outermost first, and traced says that it has a trace context of an earlier roll.
+	// trigger is the value that the trigger has, if that is a field. Nil: it has none. Missing are the JSON pointers of the objects that are missing
+	// on the way to it, the outermost first, and traced says that it has a trace context of an earlier roll.
 	trigger any
 	missing []string
 	traced  bool

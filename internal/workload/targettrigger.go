@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
@@ -46,7 +47,6 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 			of.missing = append(of.missing, t.pointer(i+1))
 		}
 	}
-	of.trigger = at
 	if t.ofMap {
 		annotations := make(map[string]string)
 		entries, _ := at.(map[string]any)
@@ -57,6 +57,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 		_, of.traced = annotations[AnnotationTraceparent]
 		return
 	}
+	of.trigger = runtime.DeepCopyJSONValue(at)
 	if text, ok := at.(string); ok {
 		if template.Annotations == nil {
 			template.Annotations = make(map[string]string)

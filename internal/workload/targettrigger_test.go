@@ -237,3 +237,20 @@ func TestATriggerThatTheAPIServerDropsIsNotTakenForARoll(t *testing.T) {
 		}
 	}
 }
+
+func TestAnObjectOfATargetIsNotKept(t *testing.T) {
+	for _, trigger := range []string{"{annotations: spec.annotations}", "{field: spec.annotations, value: revision}"} {
+		held := map[string]any{"theirs": "a"}
+		k := targetKind(t, "  trigger: "+trigger+"\n")
+		w := readTarget(t, k, widgetOf("web", map[string]any{"annotations": held}, nil))
+		before, err := k.Patch(w, roll("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held["theirs"] = "b"
+		after, err := k.Patch(w, roll("1"))
+		if err != nil || string(after.Body) != string(before.Body) {
+			t.Errorf("%s: the patch of an earlier state changes with the object: got %s, %v, want %s", trigger, after.Body, err, before.Body)
+		}
+	}
+}
