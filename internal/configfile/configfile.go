@@ -11,9 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decode decodes YAML into a struct. An unknown or duplicate field is an error. The error names the field or the line, and
-// quotes no value.
+// Decode decodes YAML into a struct. An unknown or duplicate field is an error, and so is a second document. The error names the field or the line,
+// and quotes no value.
 func Decode(content []byte, into any) error {
+	if err := single(content); err != nil {
+		return err
+	}
 	if err := yaml.UnmarshalStrict(content, into); err != nil {
 		return unreadable(err)
 	}

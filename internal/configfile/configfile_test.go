@@ -16,6 +16,10 @@ func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
 		{"a field twice", "token: " + secret + "\ntoken: b", "line 2: invalid YAML, or a duplicate field"},
 		{"what is not YAML", "token: [" + secret, "line 1: invalid YAML, or a duplicate field"},
 		{"a value of another type", "count: " + secret, "count: is of type string, want int"},
+		{"a second document", "token: a\n--- # more\n\ncount: 1", "line 4: a second YAML document, want one in a file"},
+		{"a second document on the line of its marker", "token: a\n--- " + secret, "line 2: a second YAML document, want one in a file"},
+		{"a document after an empty one", "---\n---\ntoken: a", "line 3: a second YAML document, want one in a file"},
+		{"a document after the end of one", "token: a\n...\ntoken: b", "line 3: a second YAML document, want one in a file"},
 		{"a value under a wrong tag", "count: !!int " + secret, "invalid YAML, or an unknown field"},
 	}
 	for _, tt := range tests {
@@ -36,7 +40,9 @@ func TestDecodeReadsYAML(t *testing.T) {
 	var into struct {
 		Token string `json:"token"`
 	}
-	if err := Decode([]byte("# where it is\ntoken: a\n"), &into); err != nil || into.Token != "a" {
-		t.Errorf("got %q, %v", into.Token, err)
+	for _, content := range []string{"# where it is\ntoken: a\n", "# where it is\n---\ntoken: a\n---\n# no more\n", "token: a\n...\n", "%YAML 1.1\n---\ntoken: a\n", "token: |-\n  a\n"} {
+		if err := Decode([]byte(content), &into); err != nil || into.Token != "a" {
+			t.Errorf("%q: got %q, %v", content, into.Token, err)
+		}
 	}
 }

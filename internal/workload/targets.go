@@ -17,7 +17,7 @@ import (
 const targetsFlag = "--targets-config"
 
 // ReadTargets reads the kinds of custom resources that configuration has rolled: from a YAML file, or from all files of a folder whose names end in
-// .yaml, in the order of their names. Without a name there are none. The error has a line for each problem.
+// .yaml or .yml, in the order of their names. Without a name there are none. The error has a line for each problem.
 func ReadTargets(name string) (Kinds, error) {
 	if name == "" {
 		return nil, nil
@@ -53,9 +53,12 @@ func targetFiles(name string) ([]string, error) {
 	}
 	var files []string
 	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) == ".yaml" && !strings.HasPrefix(entry.Name(), ".") {
+		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(entry.Name())) && !strings.HasPrefix(entry.Name(), ".") {
 			files = append(files, filepath.Join(name, entry.Name()))
 		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("the folder has no file whose name ends in .yaml or .yml")
 	}
 	return files, nil
 }

@@ -143,7 +143,9 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 		}
 	}
 	gadgets := strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(widgets(readsSecrets + annotates))
-	write("b.yaml", widgets(readsSecrets+annotates))
+	_, err := ReadTargets(dir)
+	testkit.WantError(t, err, "--targets-config: the folder has no file whose name ends in .yaml or .yml")
+	write("b.yml", widgets(readsSecrets+annotates))
 	write("a.yaml", gadgets)
 	write("README.md", "no targets")
 	if err := os.Mkdir(filepath.Join(dir, "..2026_11_23.yaml"), 0o700); err != nil {
@@ -160,6 +162,9 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 	_, err = ReadTargets(dir)
 	testkit.WantError(t, err,
 		`--targets-config: c.yaml: targets[0].name: "gadget" is the name of gadgets.example.org, too, want another one for one of them`)
+	write("c.yaml", "targets: []\n---\n"+gadgets)
+	_, err = ReadTargets(dir)
+	testkit.WantError(t, err, "--targets-config: c.yaml: line 3: a second YAML document, want one in a file")
 	none, err := ReadTargets("")
 	if len(none) != 0 || err != nil {
 		t.Errorf("without a name: got %d kinds, %v", len(none), err)
