@@ -20,3 +20,42 @@ func TestAGroupThatTheActuatorRefusesIsRefused(t *testing.T) {
 		rendered(t, fmt.Sprintf(form, version))
 	}
 }
+
+// The policies are made by replacing parts of a text. What a target is called may look like such a part.
+func TestThePolicyOfATargetHasItsValuesAsTheyAre(t *testing.T) {
+	const (
+		targets = "targets: [{apiVersion: keyturn-system.example.org/v1, kind: ACCOUNT, name: account, resource: widgets, " +
+			"trigger: {field: \"metadata.annotations['keyturn-system/PROTECTED']\", value: revision}}]"
+		about = "object.involvedObject.kind in ['ACCOUNT'] && object.involvedObject.?apiVersion.orValue('').startsWith('keyturn-system.example.org/')"
+	)
+	for _, namespace := range []string{systemNamespace, "keyturn-system-tools"} {
+		out, err := helm(t, targets, "template", "keyturn", folder, "--namespace", namespace)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		all := objects(t, out)
+		policy, known := all["ValidatingAdmissionPolicy <nil>/"+namespace+"-target-account"]
+		if !known {
+			t.Fatalf("in %s: there is no policy of the target", namespace)
+		}
+		if binding := all["ValidatingAdmissionPolicyBinding <nil>/"+namespace+"-target-account"]; binding.at("spec", "policyName") != policy.at("metadata", "name") {
+			t.Errorf("in %s: the policy %v is not bound", namespace, policy.at("metadata", "name"))
+		}
+		conditions, _ := policy.at("spec", "matchConditions").([]any)
+		rules, _ := policy.at("spec", "matchConstraints", "resourceRules").([]any)
+		variables, _ := policy.at("spec", "variables").([]any)
+		others, _ := all["ValidatingAdmissionPolicy <nil>/"+namespace+"-actuator"].at("spec", "matchConditions").([]any)
+		for what, held := range map[string]struct{ in, want string }{
+			"the account":               {fmt.Sprint(conditions[0]), "'system:serviceaccount:" + namespace + ":keyturn-actuator'"},
+			"the kind":                  {fmt.Sprint(conditions[1]), about},
+			"the group":                 {fmt.Sprint(rules[0]), "apiGroups:[keyturn-system.example.org]"},
+			"the annotation":            {fmt.Sprint(variables[2]), "'keyturn-system/PROTECTED']"},
+			"the protected namespaces":  {fmt.Sprint(variables[4]), "[request.userInfo.username.split(':')[2], 'kube-system']"},
+			"the kind in the other one": {fmt.Sprint(others), about},
+		} {
+			if !strings.Contains(held.in, held.want) {
+				t.Errorf("in %s: %s: got %s, want %s", namespace, what, held.in, held.want)
+			}
+		}
+	}
+}
