@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
 // plane is the control plane that the tests share, and binaries are the programs that they run, with the race detector.
@@ -19,6 +20,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if code, is := kubelet.Main(); is {
+		os.Exit(code)
+	}
 	os.Exit(run(m))
 }
 

@@ -105,6 +105,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
+			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{

@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -56,6 +57,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	case errors.Is(result.err, errTerminating):
 		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
 		c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
+	case errors.Is(result.err, errUntold):
+		c.rollInstead(ctx, r, result.err)
 	case kube.HasChanged(result.err):
 		c.decideAgain(ctx, r)
 	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:
@@ -81,6 +84,10 @@ func (c *completion) warn(ctx context.Context, r *roll, err error) {
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
+	if r.way.inPlace {
+		c.reloaded(ctx, result)
+		return
+	}
 	for _, cause := range r.causes {
 		c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(r.pending.waitedSince(cause)))
 	}
@@ -93,6 +100,34 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	}
 	c.teller.reportStart(ctx, result.started, r)
 	c.rollouts.started(ctx, result)
+}
+
+// reloaded reports that the pods were told of changes. Their events are released once that is published.
+func (c *completion) reloaded(ctx context.Context, result patchResult) {
+	r, id, now := result.roll, result.roll.workload.ID, c.now()
+	for _, decision := range r.decisions {
+		c.metrics.decided(ctx, decision.Reason)
+	}
+	for _, cause := range r.causes {
+		c.metrics.ready(cause.event.context(ctx), id.Kind, now.Sub(cause.change.Time))
+	}
+	outcome := result.started
+	outcome.Message = fmt.Sprintf("%d pods were told at %s of %s", result.told, r.workload.InPlace.Endpoint, r.cause)
+	c.metrics.told(ctx, id.Kind, outcome)
+	c.log.InfoContext(r.context(ctx), "pods told to read their files again", "workload", id.String(), "namespace", id.Namespace,
+		"cause", r.cause, "pods", result.told)
+	c.teller.reportStart(ctx, outcome, r)
+	c.gathering.releaseHeld(id.Namespace, now)
+}
+
+// rollInstead has the pods replaced that could not be told. The next leader tells them, if this one ends.
+func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
+	if ctx.Err() == nil {
+		r.pending.untold = err.Error()
+	}
+	delay := c.again(ctx, r)
+	c.log.WarnContext(r.context(ctx), "pods not told; replacing them", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
 // released ends what a patch was for.

@@ -30,6 +30,7 @@ type dispatcher struct {
 	// slotted says that the last workload was taken from those that wait for a slot.
 	slotted   bool
 	admission *admission
+	ways      ways
 	patcher   *patcher
 	concluder *concluder
 	teller    *teller
@@ -158,10 +159,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 	why := v.waits
 	if v.rolls {
-		why = d.admission.obstacle(w, v.doing, p.first)
-		if why.reason == plan.None && d.admission.limits.needsSlot(w) && d.gathering.slots.has(p) {
-			why.reason = p.slot // It is looked at for another reason than that its turn has come.
-		}
+		why = d.obstacle(p, w, v.doing)
 	}
 	p.rest(rests(why.reason), d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
@@ -213,6 +211,18 @@ func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.W
 	d.start(ctx, span, beside, w, records)
 }
 
+// obstacle returns why a workload that is to be rolled must wait, and chooses how it gets the changes.
+func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
+	p.way = d.ways.choose(p, w, doing)
+	switch why := d.admission.obstacle(w, doing, p.first); {
+	case why.reason != plan.None:
+		return why
+	case d.admission.limits.needsSlot(w) && d.gathering.slots.has(p):
+		return obstacle{reason: p.slot} // It is looked at for another reason than that its turn has come.
+	}
+	return p.way.obstacle(d.now())
+}
+
 // leave releases the changes that need no patch.
 func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload, leaving []plan.Decision) {
 	for _, decision := range leaving {
@@ -237,7 +247,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		return
 	}
 	r.span = span
-	if r.rolls {
+	if r.rolls || r.way.inPlace {
 		r.started = d.outcomes.started(r.context(ctx), r)
 	}
 	d.patcher.start(ctx, r)

@@ -162,6 +162,9 @@ func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 	if !ok || decided && !plan.Loud(outcome.Reason) {
 		return
 	}
+	if outcome.Reason == events.ReasonReloadedInPlace {
+		named.reason = "ReloadedInPlace"
+	}
 	message := outcome.Reason
 	if outcome.Message != "" {
 		message += ": " + outcome.Message

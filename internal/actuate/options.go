@@ -17,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/window"
@@ -71,6 +72,10 @@ type Options struct {
 	// MaxRollsPerHour is how often a workload is rolled within an hour at most, if its annotations do not say it. Zero: any number of times.
 	// Default 30.
 	MaxRollsPerHour int
+	// InPlace has pods told of a change where the workload says how, instead of replaced: see workload.AnnotationReload. Default false.
+	InPlace bool
+	// ReloadDelay is how long after a change pods are told of it: the longest that a kubelet takes to refresh their files. Default 2m.
+	ReloadDelay time.Duration
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
@@ -107,6 +112,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Dynamic is the client of custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.
 	Dynamic dynamic.Interface
+	// DialPod connects to pods. Nil: over the network.
+	DialPod inplace.Dial
 	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
 	SyncTimeout time.Duration
 	// RevertDelays are how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
@@ -136,7 +143,7 @@ const (
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		MaxRollsPerHour: 30, PatchWorkers: 16, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
+		MaxRollsPerHour: 30, PatchWorkers: 16, ReloadDelay: 2 * time.Minute, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
 		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
@@ -171,6 +178,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how long after a roll the next one of a workload without "+workload.AnnotationMinInterval+" begins at the earliest; 0 means at once")
 	flags.IntVar(&o.MaxRollsPerHour, "max-rolls-per-hour", o.MaxRollsPerHour,
 		"maximum `number` of rolls within an hour of a workload without "+workload.AnnotationMaxRollsPerHour+"; 0 means no limit")
+	flags.BoolVar(&o.InPlace, "reload-in-place", o.InPlace,
+		"tell pods of a change instead of replacing them, where "+workload.AnnotationReload+" says how and they read it from files")
+	flags.DurationVar(&o.ReloadDelay, "reload-delay", o.ReloadDelay,
+		"how long after a change pods are told of it, so that every kubelet has refreshed their files")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
@@ -223,7 +234,7 @@ func (o *Options) reading() (workload.Reading, error) {
 	windows, windowErr := o.Windows()
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
-		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour,
+		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, InPlace: o.InPlace,
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
@@ -255,6 +266,9 @@ func (o *Options) validateLimits() []error {
 	}
 	if o.MaxRollsPerHour < 0 {
 		problems = append(problems, fmt.Errorf("--max-rolls-per-hour: %d, want 0 (no limit) or more", o.MaxRollsPerHour))
+	}
+	if o.ReloadDelay < 0 {
+		problems = append(problems, fmt.Errorf("--reload-delay: %s, want 0 or more", o.ReloadDelay))
 	}
 	if o.MinInterval < 0 || o.MinInterval > workload.MaxInterval {
 		problems = append(problems, fmt.Errorf("--min-interval: %s, want 0 (none) to %dh", o.MinInterval, int(workload.MaxInterval.Hours())))

@@ -159,6 +159,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7", "--reloader-annotations=auto-annotation=a/b",
 		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always", "--min-interval=8m",
 		"--max-rolls-per-hour=9",
+		"--reload-in-place", "--reload-delay=9m",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
-		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9,
+		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, InPlace: true, ReloadDelay: 9 * time.Minute,
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -87,11 +87,14 @@ func (o outcomes) denied(ctx context.Context, r *roll, err error) events.Outcome
 	return outcome
 }
 
-// started is the outcome of a roll, without what the answer to its patch says.
+// started is the outcome of a roll, or of pods that are told in place, without what the answer to its patch says.
 func (o outcomes) started(ctx context.Context, r *roll) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
 		Revision: r.patch.Revision, Message: "rolled for " + r.cause,
+	}
+	if r.way.instead != "" {
+		outcome.Message += "; not in place: " + r.way.instead
 	}
 	for _, decision := range r.decisions {
 		if decision.Reason.Action() == plan.Roll {
@@ -106,6 +109,14 @@ func (o outcomes) started(ctx context.Context, r *roll) events.Outcome {
 func startedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
 	outcome.Workload, outcome.ResourceVersion, outcome.Generation = after.ID, after.Version, after.Generation
 	outcome.Time, outcome.StartedAt = now.UTC(), now.UTC()
+	return outcome
+}
+
+// reloadedOutcome makes the outcome of changes that the pods were told of from that of a roll. There was no rollout, so that the last one remains
+// the state of the workload on the stream.
+func reloadedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
+	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
+	outcome.Workload, outcome.ResourceVersion, outcome.Time = after.ID, after.Version, now.UTC()
 	return outcome
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -19,6 +20,7 @@ import (
 // reports each of them back with finished.
 type patcher struct {
 	clients workload.Clients
+	teller  *inplace.Teller
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *index
@@ -38,8 +40,9 @@ type patchResult struct {
 	roll *roll
 	// after is the workload as the API server answered.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls.
+	// started is the outcome of a patch that rolls, or for which pods were told; of the last, told is how many.
 	started events.Outcome
+	told    int
 	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
 	unrecorded error
 	err        error
@@ -48,7 +51,8 @@ type patchResult struct {
 // newPatcher returns a patcher with the workers of the options.
 func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
 	return &patcher{
-		clients: clients, index: index, workers: o.PatchWorkers, alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
+		clients: clients, teller: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
+		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
 		rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
 	}
 }
@@ -97,20 +101,32 @@ func (p *patcher) patching(key workload.Key) *pending {
 func (p *patcher) rolling() iter.Seq[workload.Key] {
 	return func(yield func(workload.Key) bool) {
 		for key, r := range p.rolls {
-			if r.rolls && r.workload.Progress.Pods > 0 && !yield(key) {
+			if (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0 && !yield(key) {
 				return
 			}
 		}
 	}
 }
 
-// start sends a patch in the background.
+// start sends a patch in the background, after the pods were told that are to be.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.key()] = r
 	if r.completes {
 		p.completing++
 	}
-	p.running.Go(func() { p.results <- p.send(r.context(ctx), r) })
+	p.running.Go(func() {
+		told := 0
+		if r.way.inPlace {
+			var err error
+			if told, err = p.tell(ctx, r); err != nil {
+				p.results <- patchResult{roll: r, err: err}
+				return
+			}
+		}
+		result := p.send(r.context(ctx), r)
+		result.told = told
+		p.results <- result
+	})
 }
 
 // finished takes a patch off those that are under way. Call it with each result.
@@ -167,8 +183,11 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		p.index.answer(after, r.rolls)
 	}
 	result.after = after
-	if r.rolls {
+	switch {
+	case r.rolls:
 		result.started = startedOutcome(r.started, after, p.now())
+	case r.way.inPlace:
+		result.started = reloadedOutcome(r.started, after, p.now())
 	}
 	return result
 }

@@ -30,6 +30,17 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 	}
 }
 
+// mountingDeployment is a Deployment that reads a Secret as files.
+func mountingDeployment(secret string, annotations map[string]string) *appsv1.Deployment {
+	deployment := webDeployment("50", annotations)
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	spec := &deployment.Spec.Template.Spec
+	spec.Containers[0].EnvFrom = nil
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/config"}}
+	spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}}
+	return deployment
+}
+
 // revisionIn returns the revision in a patch, empty if it only records.
 func revisionIn(action k8stesting.Action) string {
 	sent, _ := action.(k8stesting.PatchActionImpl)

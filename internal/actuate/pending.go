@@ -71,6 +71,9 @@ type pending struct {
 	// denied is what the API server last refused to have written in the record, and denials counts how often it refused that.
 	denied  map[string]workload.RolledFor
 	denials int
+	// way is how it gets the changes, as last decided. Untold is why its pods could not be told of them, empty if that was not tried.
+	way    way
+	untold string
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
 	// slot is why it waits for a slot, if it is among those that do.
@@ -231,6 +234,6 @@ func (p *pending) merge(older *pending) []replaced {
 		p.woke = older.woke
 	}
 	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
-	p.denied, p.denials = older.denied, older.denials
+	p.denied, p.denials, p.untold = older.denied, older.denials, older.untold
 	return given
 }

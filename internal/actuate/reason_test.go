@@ -171,6 +171,18 @@ func reasonCases() []reasonCase {
 		{reason: plan.Pausing, unexplained: true, workload: func(w *workload.Workload) {
 			w.Pause = workload.Pause{Period: time.Hour, Begun: written}
 		}},
+		{
+			reason: plan.FilesPending, unexplained: true,
+			options: func(o *Options) { o.InPlace = true },
+			workload: func(w *workload.Workload) {
+				mounting := mountingDeployment(w.Refs[0].Name, map[string]string{
+					workload.AnnotationRollOn: "auto", workload.AnnotationReload: "http://:9090/-/reload",
+				})
+				told, _ := workload.Read(deployments, mounting, workload.Reading{InPlace: true})
+				told.ID, told.Version, told.Progress = w.ID, w.Version, w.Progress
+				*w = *told
+			},
+		},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,

@@ -27,8 +27,10 @@ type roll struct {
 	cause string
 	// content is what is new in the record, by source.
 	content map[string]workload.RolledFor
-	// rolls is false for a patch that only records.
+	// rolls is false for a patch that only records. Way is how the workload gets changes that roll it: in place, the pods are told before the patch,
+	// which then only records.
 	rolls bool
+	way   way
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
 	patch       workload.Patch
@@ -78,14 +80,17 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	for _, decision := range decisions {
 		r.content[decision.Source.String()] = decision.Record
 		if decision.Reason.Action() == plan.Roll {
-			r.rolls = true
 			r.forDeletion = r.forDeletion || decision.Reason == plan.Deleted
 			r.causes = append(r.causes, p.changes[decision.Source])
 		}
 	}
 	slices.SortStableFunc(r.causes, older)
-	written := workload.Write{Rolled: r.content, Rolls: r.rolls, RolledAt: p.decided, Cause: r.cause}
-	if r.rolls && w.Pause.Period > 0 {
+	if len(r.causes) > 0 {
+		r.way = p.way
+		r.rolls = !r.way.inPlace
+	}
+	written := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
+	if len(r.causes) > 0 && w.Pause.Period > 0 {
 		written.PausedAt = p.decided
 	}
 	if r.rolls {

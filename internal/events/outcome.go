@@ -47,7 +47,7 @@ type OutcomeSource struct {
 
 // ID returns the event's id. The same outcome of the same rollout has the same id, whoever publishes it and however often.
 //
-// The id of a skip or a hold includes the reason, because one change can be held at a workload for several reasons in turn.
+// The id of what is no state includes the reason, because one change can be held at a workload for several reasons in turn.
 func (o Outcome) ID() string {
 	if !o.isState() {
 		return o.Workload.UID + "/" + o.Cause + "/" + string(o.Verb) + "/" + o.Reason
@@ -59,8 +59,14 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and a skip only if it ends a
-// rollout: otherwise it says what the workload did not do, and is only history.
+// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods were told in
+// place, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
 func (o Outcome) isState() bool {
-	return o.Verb != VerbHeld && (o.Verb != VerbSkipped || !o.StartedAt.IsZero())
+	switch o.Verb {
+	case VerbHeld:
+		return false
+	case VerbSkipped:
+		return !o.StartedAt.IsZero()
+	}
+	return o.Reason != ReasonReloadedInPlace
 }

@@ -38,6 +38,15 @@ func (q *question) isRecreated() bool {
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }
 
+// isAnew reports whether the source may be another object than the one that the pods have read. The kubelet does not look for another one in the
+// place of an immutable one.
+func (q *question) isAnew() bool {
+	if q.recorded {
+		return q.last.UID != q.now.UID || q.isBack()
+	}
+	return q.now.Created || q.hasAppeared()
+}
+
 // isRolledFor reports whether the workload was rolled for this very event, which is about an object and not only its content.
 func (q *question) isRolledFor() bool {
 	isCreation := q.now.Verb == events.VerbObserved || q.now.Created

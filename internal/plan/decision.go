@@ -15,6 +15,8 @@ type Decision struct {
 	Keys []string
 	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
 	Record workload.RolledFor
+	// Anew says that the source is another object than the one that the pods have read, or exists only since the change.
+	Anew bool
 	// Hold is why the source is on hold, with SourceOnHold.
 	Hold string
 	// Undated says that it rolls because nobody knows when the change was written: Past.Written may show that the pods are newer.

@@ -58,6 +58,7 @@ func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decis
 	case rolls && now.Hold != "" && !w.RollsNow():
 		decision.Reason, decision.Hold = SourceOnHold, now.Hold
 	}
+	decision.Anew = q.isAnew()
 	decision.Contradicted = q.isContradicted()
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()
 	return decision

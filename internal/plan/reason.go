@@ -80,6 +80,7 @@ const (
 	RolledTooOften
 	Pausing
 	ReloaderFirst
+	FilesPending
 	DryRun
 	Suspended
 	Aborted
@@ -161,6 +162,9 @@ var verdicts = map[Reason]verdict{
 	Pausing: {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
+	},
+	FilesPending: {
+		"files-pending", Hold, history, "its pods are told to read their files again once the kubelets have certainly refreshed them",
 	},
 	Suspended: {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
 	Aborted: {

@@ -111,9 +111,9 @@ func (b breaker) or(other breaker) breaker {
 	return b
 }
 
-// rollsAfter returns what counts a roll, nothing without a limit.
+// rollsAfter returns what counts a roll, also one that tells pods in place, nothing without a limit.
 func (w *Workload) rollsAfter(write Write) []operation {
-	if !write.Rolls || w.breaker.most == 0 || write.RolledAt.IsZero() {
+	if !write.acts() || w.breaker.most == 0 || write.RolledAt.IsZero() {
 		return nil
 	}
 	return w.stored.write(annotationRolls, w.breaker.rolls.and(write.RolledAt).String())

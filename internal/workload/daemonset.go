@@ -21,7 +21,9 @@ var daemonSets = Kind{
 		status := set.Status
 		serving := serves(status.UpdatedNumberScheduled, status.CurrentNumberScheduled, status.NumberAvailable) &&
 			status.ObservedGeneration >= set.Generation
-		return parts{meta: &set.ObjectMeta, template: &set.Spec.Template, progress: daemonSetProgress(set), serving: serving}, true
+		return parts{
+			meta: &set.ObjectMeta, template: &set.Spec.Template, progress: daemonSetProgress(set), serving: serving, selector: set.Spec.Selector,
+		}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

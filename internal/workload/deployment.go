@@ -23,6 +23,7 @@ var deployments = Kind{
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= deployment.Generation
 		return parts{
 			meta: &deployment.ObjectMeta, template: &deployment.Spec.Template, progress: deploymentProgress(deployment), serving: serving,
+			selector: deployment.Spec.Selector,
 		}, true
 	},
 	template: specTemplate, strategy: annotating,

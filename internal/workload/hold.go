@@ -76,11 +76,11 @@ func (w *Workload) readHold(on map[string]string) {
 	w.now = w.now.ask(asked)
 }
 
-// mayRoll returns what has a patch that rolls be refused if the workload was put on hold since. If somebody has asked for the roll, it records that
-// instead.
+// mayRoll returns what has a patch that rolls, or that records what pods were told in place, be refused if the workload was put on hold since. If
+// somebody has asked for the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {
-	case !write.Rolls:
+	case !write.acts():
 		return nil
 	case w.RollsNow():
 		return w.stored.write(annotationRolledNow, w.now.text())

@@ -78,7 +78,7 @@ func (w *Workload) asBefore(before *Workload) []operation {
 
 // rolledAt returns what records when a workload is rolled, nothing if no interval applies. It is rounded up, so that nobody ends it too early.
 func (w *Workload) rolledAt(write Write) []operation {
-	if !write.Rolls || w.interval.least == 0 || write.RolledAt.IsZero() {
+	if !write.acts() || w.interval.least == 0 || write.RolledAt.IsZero() {
 		return nil
 	}
 	return w.stored.write(annotationRolledAt, write.RolledAt.Add(time.Second-1).Truncate(time.Second).UTC().Format(time.RFC3339))

@@ -61,6 +61,8 @@ type parts struct {
 	suspended bool
 	// starts says that a roll starts pods beside the existing ones.
 	starts bool
+	// selector finds its pods. Nil: they cannot be found by one.
+	selector *metav1.LabelSelector
 	// deaf says that what its annotations ask for does not count.
 	deaf bool
 	// target has what only an object of a kind that comes from configuration has. Nil: it is another one.

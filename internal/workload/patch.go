@@ -18,6 +18,8 @@ type Write struct {
 	Rolled map[string]RolledFor
 	// Rolls has the pods replaced. False: the patch only records.
 	Rolls bool
+	// InPlace says that the pods were told of the changes instead: as with a roll, the workload may not have been put on hold meanwhile.
+	InPlace bool
 	// Changes are those that a roll is for, the newest last.
 	Changes []Change
 	// Reverted is what is new in the count of rolls that were taken back, by source.
@@ -35,6 +37,9 @@ type Write struct {
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
+
+// acts reports whether the patch is for changes that the pods get with it, by being replaced or told.
+func (write Write) acts() bool { return write.Rolls || write.InPlace }
 
 // Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
 // the same to the byte. The API server applies it only to the workload with the record that it was made of: see

@@ -25,6 +25,8 @@ type Reading struct {
 	MinInterval time.Duration
 	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload may be rolled whose annotations do not say it. Zero: any number of times.
 	MaxRollsPerHour int
+	// InPlace is --reload-in-place: AnnotationReload counts.
+	InPlace bool
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

@@ -20,7 +20,9 @@ var statefulSets = Kind{
 		}
 		status := set.Status
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= set.Generation
-		return parts{meta: &set.ObjectMeta, template: &set.Spec.Template, progress: statefulSetProgress(set), serving: serving}, true
+		return parts{
+			meta: &set.ObjectMeta, template: &set.Spec.Template, progress: statefulSetProgress(set), serving: serving, selector: set.Spec.Selector,
+		}, true
 	},
 	template: specTemplate, strategy: annotating,
 }

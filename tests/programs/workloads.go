@@ -41,6 +41,15 @@ func ReadSecret(template *corev1.PodTemplateSpec, name string) {
 	})
 }
 
+// MountSecret makes the container read a Secret as files.
+func MountSecret(template *corev1.PodTemplateSpec, name string) {
+	container := &template.Spec.Containers[0]
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/etc/" + name})
+	template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{
+		Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}},
+	})
+}
+
 // ReadSecretKey makes the container read one key of a Secret.
 func ReadSecretKey(template *corev1.PodTemplateSpec, name, key string) {
 	container := &template.Spec.Containers[0]

@@ -1,0 +1,77 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/inplace"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// errUntold is returned if a pod could not be told of a change.
+var errUntold = errors.New("not every pod could be told")
+
+// way is how a workload gets changes that roll it.
+type way struct {
+	// inPlace has its pods told. Else they are replaced, and instead is why, if the workload asks for the other.
+	inPlace bool
+	instead string
+	// refreshed is when their files are certainly new.
+	refreshed time.Time
+}
+
+// ways chooses between telling pods of changes and replacing them.
+type ways struct {
+	// delay is Options.ReloadDelay.
+	delay time.Duration
+	now   func() time.Time
+}
+
+// choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so that it
+// is the time which counts: since the watcher saw the last of them, whoever was the leader meanwhile.
+func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
+	why, ok := plan.InPlace(w, doing)
+	switch {
+	case !ok:
+		return way{instead: why}
+	case p.untold != "":
+		return way{instead: p.untold}
+	}
+	chosen := way{inPlace: true}
+	for _, decision := range doing {
+		if seen := p.changes[decision.Source].change.Time.Add(c.delay); seen.After(chosen.refreshed) {
+			chosen.refreshed = seen
+		}
+	}
+	return chosen
+}
+
+// obstacle returns why the pods cannot be told yet.
+func (w way) obstacle(now time.Time) obstacle {
+	if !w.inPlace || !now.Before(w.refreshed) {
+		return obstacle{}
+	}
+	return obstacle{reason: plan.FilesPending, end: w.refreshed}
+}
+
+// tell tells the pods of a workload, and returns how many there are. Unlike a patch, it ends with the context: the next leader tells them again.
+func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
+	to := r.workload.InPlace
+	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "tell pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
+	defer span.End()
+	told, err := p.teller.Tell(ctx, inplace.Pods{
+		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller,
+		Port: to.Endpoint.Port, Path: to.Endpoint.Path, Refreshed: r.way.refreshed,
+	})
+	if err != nil {
+		span.SetStatus(codes.Error, "not told")
+		return told, fmt.Errorf("%w: %w", errUntold, err)
+	}
+	return told, nil
+}

@@ -1,0 +1,239 @@
+package inplace
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+var refreshed = time.Date(2026, 3, 14, 15, 11, 26, 0, time.UTC)
+
+// podOf is a pod of the ReplicaSet web-1, which runs and is older than the change.
+func podOf(name, ip string, mutate func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": "web"},
+			CreationTimestamp: metav1.NewTime(refreshed.Add(-time.Hour)),
+			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1", UID: "rs", Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, HostIP: "192.168.0.9"},
+	}
+	if mutate != nil {
+		mutate(p)
+	}
+	return p
+}
+
+// network is what pods answer, by address.
+type network struct {
+	mu     sync.Mutex
+	called []string
+	answer func(address string, w http.ResponseWriter, r *http.Request)
+}
+
+// tellerOf is a Teller of a cluster with pods, whose network is served here. It waits for nothing between attempts.
+func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Teller {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
+		n.called = append(n.called, r.Method+" "+r.Host+r.URL.Path)
+		n.mu.Unlock()
+		n.answer(r.Host, w, r)
+	}))
+	t.Cleanup(server.Close)
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
+	teller := New(fake.NewClientset(pods...), tracer, func(ctx context.Context, _, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "10.0.0.99:") {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
+	})
+	teller.backoff = func() wait.Backoff { return wait.Backoff{Duration: time.Millisecond, Steps: 2} }
+	return teller
+}
+
+func (n *network) calls() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(slices.Values(n.called))
+}
+
+func webPods() Pods {
+	return Pods{Namespace: "shop", Selector: "app=web", Port: 9090, Path: "/-/reload", Refreshed: refreshed}
+}
+
+func accept(_ string, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+func TestThePodsThatRunWithWhatTheyHaveReadAreTold(t *testing.T) {
+	owned := func(kind, uid string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = kind, types.UID(uid) }
+	}
+	n := &network{answer: accept}
+	spans := tracetest.NewSpanRecorder()
+	teller := tellerOf(t, n, spans,
+		podOf("web-a", "10.0.0.1", nil),
+		podOf("not-ready", "10.0.0.2", func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		}),
+		podOf("of-six", "fd00::1", nil),
+		podOf("of-another-deployment", "10.0.0.3", func(p *corev1.Pod) { p.Labels["app"] = "api" }),
+		podOf("in-another-namespace", "10.0.0.3", func(p *corev1.Pod) { p.Namespace = "prod" }),
+		podOf("of-nobody", "10.0.0.3", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		podOf("of-a-job", "10.0.0.3", owned("Job", "job")),
+		podOf("starting", "10.0.0.3", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
+		podOf("done", "10.0.0.3", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		podOf("ending", "10.0.0.3", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(refreshed)), []string{"x/y"}
+		}),
+		podOf("new", "10.0.0.3", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }),
+		podOf("of-a-set", "10.0.0.4", owned("StatefulSet", "set")),
+	)
+	told, err := teller.Tell(t.Context(), webPods())
+	if told != 3 || err != nil {
+		t.Errorf("told %d, %v", told, err)
+	}
+	want := []string{"POST 10.0.0.1:9090/-/reload", "POST 10.0.0.2:9090/-/reload", "POST [fd00::1]:9090/-/reload"}
+	if got := n.calls(); !slices.Equal(got, want) {
+		t.Errorf("called were %q, want %q", got, want)
+	}
+	if got := len(spans.Ended()); got != len(want) {
+		t.Errorf("there are %d spans, want one for each call", got)
+	}
+
+	ofSet := webPods()
+	ofSet.Controller = "set"
+	if told, err := teller.Tell(t.Context(), ofSet); told != 1 || err != nil {
+		t.Errorf("of the StatefulSet are told %d, %v", told, err)
+	}
+}
+
+func TestAPodIsToldAtItsOwnAddressOnly(t *testing.T) {
+	for name, mutate := range map[string]func(*corev1.Pod){
+		"none yet":             func(p *corev1.Pod) { p.Status.PodIP = "" },
+		"this process":         func(p *corev1.Pod) { p.Status.PodIP = "127.0.0.1" },
+		"this process, in six": func(p *corev1.Pod) { p.Status.PodIP = "::ffff:127.0.0.1" },
+		"a metadata service":   func(p *corev1.Pod) { p.Status.PodIP = "169.254.169.254" },
+		"everybody":            func(p *corev1.Pod) { p.Status.PodIP = "255.255.255.255" },
+		"a zone":               func(p *corev1.Pod) { p.Status.PodIP = "fe80::1%eth0" },
+		"a name":               func(p *corev1.Pod) { p.Status.PodIP = "kubernetes.default" },
+		"the node's":           func(p *corev1.Pod) { p.Status.PodIP = p.Status.HostIP },
+		"the node's network":   func(p *corev1.Pod) { p.Spec.HostNetwork = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &network{answer: accept}
+			teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", mutate))
+			if _, err := teller.Tell(t.Context(), webPods()); !errors.Is(err, errAddress) && !errors.Is(err, errNodeAddress) {
+				t.Errorf("the error is %v", err)
+			}
+			if got := n.calls(); len(got) > 0 {
+				t.Errorf("called were %q", got)
+			}
+		})
+	}
+}
+
+func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
+	const secret = "hunter2-in-the-answer"
+	status := func(code int) func(string, http.ResponseWriter, *http.Request) {
+		return func(_ string, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://169.254.169.254/"+secret)
+			http.Error(w, secret, code)
+		}
+	}
+	for name, tt := range map[string]struct {
+		ip     string
+		answer func(string, http.ResponseWriter, *http.Request)
+		want   string
+	}{
+		"its configuration is not valid": {"10.0.0.1", status(http.StatusInternalServerError), "pod web-a: it answers with the status 500"},
+		"it redirects":                   {"10.0.0.1", status(http.StatusFound), "pod web-a: it answers with the status 302"},
+		"there is nothing at the path":   {"10.0.0.1", status(http.StatusNotFound), "pod web-a: it answers with the status 404"},
+		"nobody listens":                 {"10.0.0.99", accept, "pod web-a: dial tcp: connection refused"},
+		"it speaks something else": {"10.0.0.1", func(_ string, w http.ResponseWriter, _ *http.Request) {
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = connection.Write([]byte("SSH-2.0-" + secret + "\r\n\r\n"))
+				_ = connection.Close()
+			}
+		}, "pod web-a: it does not answer as a web server does"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &network{answer: tt.answer}
+			spans := tracetest.NewSpanRecorder()
+			teller := tellerOf(t, n, spans, podOf("web-a", tt.ip, nil))
+			_, err := teller.Tell(t.Context(), webPods())
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("the error is %v, want %s", err, tt.want)
+			}
+			if got := len(spans.Ended()); got != 3 {
+				t.Errorf("it is called %d times, want 3", got)
+			}
+			for _, span := range spans.Ended() {
+				for _, attribute := range span.Attributes() {
+					if strings.Contains(attribute.Value.AsString()+span.Status().Description, secret) {
+						t.Errorf("a span has what the pod answered: %v", attribute)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAPodThatFailsOnceIsToldByTheNextCall(t *testing.T) {
+	failed := false
+	n := &network{}
+	n.answer = func(address string, w http.ResponseWriter, r *http.Request) {
+		if !failed {
+			failed = true
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		accept(address, w, r)
+	}
+	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if told, err := teller.Tell(t.Context(), webPods()); told != 1 || err != nil {
+		t.Errorf("told %d, %v", told, err)
+	}
+}
+
+func TestAPodThatEndsMeanwhileNeedNotBeTold(t *testing.T) {
+	n := &network{}
+	var teller *Teller
+	n.answer = func(_ string, w http.ResponseWriter, r *http.Request) {
+		// An error is that it is gone by then.
+		_ = teller.client.CoreV1().Pods("shop").Delete(r.Context(), "web-a", metav1.DeleteOptions{})
+		w.WriteHeader(http.StatusBadGateway)
+	}
+	teller = tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if _, err := teller.Tell(t.Context(), webPods()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTellingEndsWithItsContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	n := &network{answer: func(_ string, w http.ResponseWriter, _ *http.Request) {
+		stop()
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}}
+	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if _, err := teller.Tell(ctx, webPods()); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// toldInPlace is web with a pod spec, read by an actuator that tells pods in place.
+func toldInPlace(t *testing.T, spec corev1.PodSpec) *Workload {
+	t.Helper()
+	deployment := webDeployment("50", map[string]string{AnnotationReload: "http://:9090/-/reload"})
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	deployment.Spec.Template.Spec = spec
+	w, ok := Read(deployments, deployment, Reading{InPlace: true})
+	if !ok || w.InPlace == nil {
+		t.Fatalf("it is not read: %v", w.Problems)
+	}
+	return w
+}
+
+func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T) {
+	mounting := func(name string, mounts ...corev1.VolumeMount) corev1.Container {
+		for i := range mounts {
+			mounts[i].Name = "config"
+		}
+		return corev1.Container{Name: name, VolumeMounts: mounts}
+	}
+	secret := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}
+	projected := corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}},
+	}}}
+	fromEnv := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}}
+	config := func(source corev1.VolumeSource) corev1.Volume {
+		return corev1.Volume{Name: "config", VolumeSource: source}
+	}
+	tests := []struct {
+		name string
+		spec corev1.PodSpec
+		want string
+	}{
+		{"a Secret that is mounted", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
+		}, ""},
+		{"one of a projected volume", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(projected)},
+		}, ""},
+		{"one with a subPath that is the whole", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPath: "./"})}, Volumes: []corev1.Volume{config(secret)},
+		}, ""},
+		{"one that is also used to pull images", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
+		}, ""},
+		{"a subPath", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPath: "password"})}, Volumes: []corev1.Volume{config(secret)},
+		}, "secret/db is mounted with subPath"},
+		{"a subPath of one of two containers", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPathExpr: "$(X)"}), mounting("sidecar", corev1.VolumeMount{})},
+			Volumes:    []corev1.Volume{config(secret)},
+		}, "secret/db is mounted with subPath"},
+		{"a variable beside the file", corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "app", EnvFrom: fromEnv, VolumeMounts: []corev1.VolumeMount{{Name: "config"}},
+			}}, Volumes: []corev1.Volume{config(secret)},
+		}, "secret/db is read as environment"},
+		{"a variable of an init container", corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "init", EnvFrom: fromEnv}},
+			Containers:     []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
+		}, "secret/db is read as environment"},
+		{"an init container that mounts it, too", corev1.PodSpec{
+			InitContainers: []corev1.Container{mounting("render", corev1.VolumeMount{})},
+			Containers:     []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
+		}, "secret/db is read by an init container"},
+		{"a second volume with a subPath", corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "config"}, {Name: "again", SubPath: "password"}}}},
+			Volumes:    []corev1.Volume{config(secret), {Name: "again", VolumeSource: secret}},
+		}, "secret/db is mounted with subPath"},
+		{"the Secret of a volume driver", corev1.PodSpec{
+			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})},
+			Volumes:    []corev1.Volume{config(corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "db"}})},
+		}, "secret/db is read by a volume driver"},
+		{"an image pull", corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "app"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
+		}, "secret/db is read to pull images"},
+		{"a volume that no container mounts", corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "app"}}, Volumes: []corev1.Volume{config(secret)},
+		}, "secret/db is not mounted"},
+		{"nothing", corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}, "secret/db is not mounted"},
+		{"the network of the node", corev1.PodSpec{
+			HostNetwork: true, Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
+		}, "the pods have the network of their node, whose address is not theirs"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := toldInPlace(t, tt.spec).InPlace.Refuses(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAWorkloadWhosePodsCannotBeToldSaysWhyAndIsRolled(t *testing.T) {
+	reload := map[string]string{AnnotationReload: "http://:9090/-/reload"}
+	selected := webDeployment("50", reload)
+	selected.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	wrong := selected.DeepCopy()
+	wrong.Annotations[AnnotationReload] = "http://example.org/reload"
+	report := reportCronJob()
+	report.Annotations = reload
+	cronJob, _ := Read(cronJobs, report, Reading{InPlace: true})
+	off, _ := Read(deployments, selected, Reading{})
+	invalid, _ := Read(deployments, wrong, Reading{InPlace: true})
+	selectorless, _ := Read(deployments, webDeployment("50", reload), Reading{InPlace: true})
+	for want, w := range map[string]*Workload{
+		"keyturn.dev/reload: is for a Deployment, a StatefulSet or a DaemonSet": cronJob,
+		"runs without --reload-in-place. Its pods are replaced":                 off,
+		"the host is each pod itself. Its pods are replaced":                    invalid,
+		"keyturn.dev/reload: is for a Deployment, a StatefulSet":                selectorless,
+	} {
+		if w.InPlace != nil || len(w.Problems) != 1 || !strings.Contains(w.Problems[0].Error(), want) {
+			t.Errorf("the problems are %v, want %q; it is told: %t", w.Problems, want, w.InPlace != nil)
+		}
+	}
+}

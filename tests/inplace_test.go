@@ -1,0 +1,98 @@
+package tests
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/kubelet"
+)
+
+// toldAt is the annotation of a workload whose pods are processes of a kubelet.
+var toldAt = map[string]string{"keyturn.dev/reload": "http://:9090" + kubelet.ReloadPath}
+
+// mounting makes a Deployment that reads a Secret as files, and whose pods are told of its changes.
+func (r *rig) mounting(name, secret string, replicas int32) *appsv1.Deployment {
+	deployment := programs.NewDeployment(r.namespace, name, replicas, maps.Clone(toldAt))
+	deployment.Annotations["keyturn.dev/roll-on"] = "auto"
+	programs.MountSecret(&deployment.Spec.Template, secret)
+	return deployment
+}
+
+// processes runs a process for each pod of a Deployment.
+func (r *rig) processes(deployment, secret, key string) *kubelet.Kubelet {
+	r.Helper()
+	k := &kubelet.Kubelet{
+		Client: r.client, Namespace: r.namespace, Selector: "app=" + deployment, Secret: secret, Key: key, Dir: r.TempDir(),
+	}
+	r.Cleanup(k.Stop)
+	if err := k.Sync(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	return k
+}
+
+// serves reports whether all processes have a content, and how many there are.
+func (r *rig) serves(k *kubelet.Kubelet, want string) (int, bool) {
+	r.Helper()
+	served, err := k.Served(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return len(served), !slices.ContainsFunc(slices.Collect(maps.Values(served)), func(got string) bool { return got != want })
+}
+
+func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.T) {
+	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.mounting("web", "db", 3))
+	r.deploy(r.reading("variable", "db", 1, toldAt))
+	pods := r.processes("web", "db", "password")
+	clock := &shiftedClock{}
+	run := func() func() {
+		return r.runAt(clock, func(o *actuate.Options) { o.InPlace, o.DialPod = true, pods.Dial })
+	}
+	stop := run()
+	r.startWatcher()
+	before := r.tally()
+	r.set(events.KindSecret, "db", "password", "two")
+	r.isHeld("web", "files-pending", "once the kubelets have certainly refreshed them: until ")
+	instead := r.outcomeOf("variable", events.VerbStarted)
+	if want := "; not in place: secret/db is read as environment"; !strings.HasSuffix(instead.Message, want) {
+		t.Errorf("the one that reads it as environment is rolled with the message %q, want %q", instead.Message, want)
+	}
+
+	// What waits for its files waits on the stream.
+	stop()
+	if err := pods.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, all := r.serves(pods, "one"); n != 3 || !all {
+		t.Fatalf("of %d processes not all have what they have read: somebody has told them too early", n)
+	}
+	clock.goTo(time.Now().Add(3 * time.Minute))
+	run()
+	r.eventually("the processes have read the file again", func(context.Context) bool {
+		n, all := r.serves(pods, "two")
+		return n == 3 && all
+	})
+	told := r.outcomeOf("web", events.VerbCompleted)
+	if want := "3 pods were told at http://:9090/-/reload of secret/db (password)"; told.Reason != "reloaded-in-place" || told.Message != want {
+		t.Errorf("the outcome is %s: %s, want %s", told.Reason, told.Message, want)
+	}
+	r.hasRolledForTheLast("deployment/web", events.Source{Kind: events.KindSecret, Name: "db"})
+	r.eventually("a Kubernetes Event says so", func(context.Context) bool { return len(r.kubeEvents("web", "ReloadedInPlace")) == 1 })
+	r.quiet()
+	if diff := cmp.Diff(once("deployment/variable"), r.tally().since(before)); diff != "" {
+		t.Errorf("rollouts (-want +got):\n%s", diff)
+	}
+}
