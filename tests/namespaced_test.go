@@ -109,6 +109,7 @@ func withoutComponents(t *testing.T, client kubernetes.Interface) {
 	for _, name := range []string{
 		watcherAccount + "-secret-stores", actuatorAccount + "-secret-stores",
 		watcherAccount + "-secret-provider-classes", actuatorAccount + "-argo-rollouts", actuatorAccount + "-jobs",
+		actuatorAccount + "-reload-in-place",
 	} {
 		err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -65,6 +65,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
+	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
 	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")

@@ -69,6 +69,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	}
 	writeTiming(w, options.Now, out)
 	writeAborted(w, runners, out)
+	writeInPlace(w, out)
 	switch {
 	case options.ignores(w.ID.Kind):
 		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)

@@ -101,12 +101,20 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		workload.AnnotationRollOn: "auto", workload.AnnotationMaxRollsPerHour: "5", "keyturn.dev/rolls": "5 since " + historyNow.Format(time.RFC3339),
 	}), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
 		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
+	told := deploymentOf("told", map[string]string{
+		workload.AnnotationRollOn: "auto, configmap/app", workload.AnnotationReload: "http://:9090/-/reload",
+	})
+	told.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "told"}}
+	if err := client.Tracker().Add(told); err != nil {
+		t.Fatal(err)
+	}
 	paused := deploymentOf("paused", rollOn("auto"))
 	paused.Spec.Paused = true
 	if err := client.Tracker().Add(paused); err != nil {
 		t.Fatal(err)
 	}
 	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
+	options.Reading.InPlace = true
 	tests := []struct {
 		name, workload string
 		want           []string
@@ -136,6 +144,13 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one that is paused", workload: "deployment/paused",
 			want: []string{"It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait."},
+		},
+		{
+			name: "of one whose pods are told in place", workload: "deployment/told",
+			want: []string{
+				"Its pods are told of a change at http://:9090/-/reload, instead of being replaced, once their files are new.",
+				"They are replaced where configmap/app is not mounted.\nThey are replaced where secret/db is read as environment.",
+			},
 		},
 		{
 			name: "of one that is on hold", workload: "deployment/held",

@@ -21,6 +21,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with Argo Rollouts", values: "argoRollouts: {enabled: true}", base: "base", components: []string{"argo-rollouts"}},
 		{name: "with Jobs", values: "jobs: {enabled: true}", base: "base", components: []string{"jobs"}},
+		{name: "with reload in place", values: "reloadInPlace: {enabled: true}", base: "base", components: []string{"reload-in-place"}},
 		{
 			name: "without the admission policy", values: "admissionPolicy: {enabled: false}",
 			base: "base", components: []string{"without-admission-policy"},

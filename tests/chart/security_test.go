@@ -33,7 +33,7 @@ func TestTheSecurityPageListsEveryRight(t *testing.T) {
 	granted := map[string]bool{}
 	base := kustomized(t, "base")
 	addRights(granted, "base", base)
-	for _, component := range []string{"secret-stores", "argo-rollouts", "jobs", "secret-provider-classes", "namespace-selector"} {
+	for _, component := range []string{"secret-stores", "argo-rollouts", "jobs", "reload-in-place", "secret-provider-classes", "namespace-selector"} {
 		with := kustomized(t, "base", component)
 		maps.DeleteFunc(with, func(name string, _ object) bool { return base[name] != nil })
 		addRights(granted, "components/"+component, with)

@@ -59,7 +59,7 @@ func TestAValueThatHasAPlaceOfItsOwnIsNotTakenFromEnv(t *testing.T) {
 	for variable, value := range map[string]string{
 		"KEYTURN_CLUSTER": "cluster", "KEYTURN_NAMESPACES": "namespaces", "KEYTURN_NAMESPACE_SELECTOR": "namespaceSelector", "KEYTURN_SELECTOR": "selector",
 		"KEYTURN_SOURCES": "sources", "KEYTURN_FORCE_SYNC": "secretStores.enabled", "KEYTURN_NATS_URL": "nats.url", "KEYTURN_ROLL_ALL": "rollAll",
-		"KEYTURN_START_CRONJOBS": "jobs.enabled", "KEYTURN_RECREATE_JOBS": "jobs.enabled",
+		"KEYTURN_START_CRONJOBS": "jobs.enabled", "KEYTURN_RECREATE_JOBS": "jobs.enabled", "KEYTURN_RELOAD_IN_PLACE": "reloadInPlace.enabled",
 		"KEYTURN_ARGO_ROLLOUTS": "argoRollouts.enabled", "KEYTURN_LOG_LEVEL": "logLevel", "KEYTURN_LOG_FORMAT": "logFormat", "NATS_HUB": "nats.leaf.hub", "NATS_HUB_CA": "nats.leaf.caFile",
 	} {
 		out, err := template(t, "env: {"+variable+": x}")

@@ -62,6 +62,13 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
   verbs: {{ ternary "[list, watch, patch, get, create, delete]" "[get, create]" .recreateJobs }}
 {{- end }}
 
+{{- define "keyturn.actuatorReloadInPlaceRules" -}}
+# The pods of a workload that are told of a change, and their addresses. Nothing is written on them.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+{{- end }}
+
 {{- define "keyturn.namespacesRules" -}}
 # Namespace labels, for the selector.
 - apiGroups: [""]

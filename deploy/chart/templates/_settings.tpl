@@ -77,6 +77,7 @@ The variables of both programs.
 {{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
 {{- if $settings.startCronJobs }}{{ $_ := set $env "KEYTURN_START_CRONJOBS" "true" }}{{ end -}}
 {{- if $settings.recreateJobs }}{{ $_ := set $env "KEYTURN_RECREATE_JOBS" "true" }}{{ end -}}
+{{- if .Values.reloadInPlace.enabled }}{{ $_ := set $env "KEYTURN_RELOAD_IN_PLACE" "true" }}{{ end -}}
 {{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
@@ -94,7 +95,7 @@ The variables of both programs.
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled" "KEYTURN_TARGETS_CONFIG" "targets") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
-{{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled" "KEYTURN_RELOAD_IN_PLACE" "reloadInPlace.enabled") -}}
 {{- range $name, $value := .Values.env -}}
 {{- if regexMatch "^((BAO|VAULT)_TOKEN|OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS)$" $name }}
 {{- fail (printf "env.%s: is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env, keyturn-actuator-env or keyturn-audit-env" $name) }}
