@@ -17,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // gitopsChart makes a folder a chart for Helm, whose templates are manifests as they are.
@@ -65,12 +66,18 @@ type gitopsApp struct {
 	way  string
 	name string
 	tool gitopsTool
-	// annotations of the Deployment begin with a comma.
-	annotations string
+	// forgets means that it removes an annotation that somebody has set by hand, when it writes something else of the application.
+	forgets bool
+	// sticks means that it does not remove an annotation that it has set and that is not in the manifest any more.
+	sticks bool
+	// manager is the field manager of who annotates by hand. Empty: that of kubectl.
+	manager string
 	// heals means that it takes back what somebody else edits.
 	heals bool
+	// replaces means that the tool takes back what rolled the Deployment when it writes another part of that.
+	replaces bool
 	// again is how often the pod template is written by a sync that has nothing to write, and other by one that writes something else of the
-	// application: what replaces the Deployment takes back what rolled it, and so replaces its pods.
+	// application.
 	again, other int64
 }
 
@@ -81,8 +88,9 @@ type gitopsRig struct {
 	*rig
 	apps       []gitopsApp
 	repository *testbed.Repository
-	// image, config and notes are what the manifests say now.
+	// image, config and notes are what the manifests say now, and annotations, which begin with a comma, are those of the Deployments.
 	image, config, notes int
+	annotations          string
 	// last is the last commit, and changes counts those of the Secret.
 	last    string
 	changes int
@@ -91,14 +99,14 @@ type gitopsRig struct {
 	requested map[string]string
 }
 
-func newGitopsRig(t *testing.T, apps []gitopsApp) *gitopsRig {
+func newGitopsRig(t *testing.T, apps []gitopsApp, options programs.Options) *gitopsRig {
 	t.Helper()
 	server, err := testbed.ServeGit(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	r := &gitopsRig{rig: newRig(t, programs.Options{}), apps: apps, requested: map[string]string{}}
+	r := &gitopsRig{rig: newRig(t, options), apps: apps, requested: map[string]string{}}
 	if r.repository, err = server.Repository(t.Context(), "apps"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +119,7 @@ func (r *gitopsRig) commit(message string) string {
 	for _, app := range r.apps {
 		manifests := strings.NewReplacer(
 			"NAMESPACE", r.namespace, "NAME", app.name, "IMAGE", strconv.Itoa(r.image), "CONFIG", strconv.Itoa(r.config),
-			"NOTES", strconv.Itoa(r.notes), "ANNOTATIONS", app.annotations,
+			"NOTES", strconv.Itoa(r.notes), "ANNOTATIONS", r.annotations,
 		).Replace(gitopsManifests)
 		for path, content := range map[string]string{"Chart.yaml": gitopsChart, "templates/app.yaml": manifests} {
 			path = filepath.Join(r.repository.Dir, app.name, path)
@@ -150,6 +158,34 @@ func (r *gitopsRig) release(message string) {
 	r.awaitAll()
 }
 
+// releaseNotes is a release of what nobody reads.
+func (r *gitopsRig) releaseNotes() {
+	r.Helper()
+	r.notes++
+	r.release("other notes")
+}
+
+// play holds that steps write what they are to write, and nothing else.
+func (r *gitopsRig) play(steps []gitopsStep) {
+	r.Helper()
+	for _, step := range steps {
+		want := tally{}
+		for _, app := range r.apps {
+			if n := step.writes(app); n > 0 {
+				want[app.workload()] = n
+			}
+		}
+		begin := r.auditEnd()
+		r.rolls(step.name, want, step.do)
+		if writes := r.writesOfTools(begin); step.idle && len(writes) > 0 {
+			r.Errorf("%s: Argo CD and Flux have written %q", step.name, writes)
+		}
+		if r.Failed() {
+			r.FailNow() // What follows would only say so again.
+		}
+	}
+}
+
 // awaitAll waits until all tools say that all is as in the last commit.
 func (r *gitopsRig) awaitAll() {
 	r.Helper()
@@ -183,13 +219,25 @@ func (r *gitopsRig) edit() {
 	r.awaitAll()
 }
 
-// restart stops both programs and starts them again.
-func (r *gitopsRig) restart() {
+// restart stops both programs and starts them again, the actuator with more arguments.
+func (r *gitopsRig) restart(args ...string) {
 	r.Helper()
 	r.stop(r.watcher)
 	r.stop(r.actuator)
-	r.startActuator("--roll-all")
+	r.startActuator(args...)
 	r.startWatcher()
+}
+
+// annotate annotates the Deployments by hand.
+func (r *gitopsRig) annotate(annotation string) {
+	r.Helper()
+	for _, app := range r.apps {
+		args := []string{"annotate", "deployment", app.name, annotation}
+		if app.manager != "" {
+			args = append(args, "--field-manager", app.manager)
+		}
+		r.run(tool(r.T, build.Kubectl), args...)
+	}
 }
 
 // countRolls checks that Keyturn has rolled each application so often, that no roll has failed, and that the pods were newer than so many changes.
