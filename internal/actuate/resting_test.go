@@ -49,8 +49,9 @@ func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	observe(c.get("web"))
 	l.gathering.wake(w.Key(), now)
 	l.dispatcher.dispatch(t.Context())
+	patched := <-l.patcher.results
 	now = now.Add(3 * time.Second)
-	l.completion.finish(t.Context(), <-l.patcher.results)
+	l.completion.finish(t.Context(), patched)
 	c.wantPatched("web")
 	late, ok := collect(t, reader)["keyturn.change.patch.duration"].(metricdata.Histogram[float64])
 	if !ok || len(late.DataPoints) != 1 || late.DataPoints[0].Sum != 3 {
