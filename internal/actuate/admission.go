@@ -84,6 +84,7 @@ func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
 
 // forget has everything that is known for the time of a dispatch only looked for again.
 func (a *admission) forget() {
+	a.canaries.forget()
 	a.waves.forget()
 	a.limits.forget()
 }

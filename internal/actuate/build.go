@@ -39,7 +39,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	begun := begun(patcher, following)
 	timing := &timing{index: s.index, now: now}
 	unfinished := unfinished(gathering, following, timing, begun)
-	canaries := newCanaries(s.index, unfinished, begun)
+	canaries := newCanaries(o.Canary, &candidates{
+		index: s.index, gathering: gathering, following: following, timing: timing, now: now, best: make(map[sourceChange]*workload.Workload),
+	}, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)

@@ -2,20 +2,26 @@ package actuate
 
 import (
 	"maps"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// canaries has one workload of a namespace go first with a change after another one there failed to roll for it and was repaired by hand: undoing
-// its rollout says nothing about the content, which may be as bad for the others.
+// canaries has one workload of a namespace go first with a change: with each one, or after another one there failed to roll for it and was
+// repaired by hand. Undoing its rollout says nothing about the content, which may be as bad for the others.
 type canaries struct {
-	index *index
+	// always is --canary: one goes first with each change, and its pods have to stay ready for its Bake.
+	always     bool
+	index      *index
+	candidates *candidates
 	// unfinished reports whether a workload is not finished with a change of a source, and begun whether it is being patched or rolled out for it.
 	unfinished, begun func(workload.Key, events.Source) bool
 	// chosen has the workload that goes first, by change; the zero Key if none was started yet.
 	chosen map[sourceChange]workload.Key
+	// passed are the changes with which one went first, as far as they are known.
+	passed map[sourceChange]struct{}
 }
 
 // sourceChange is one change of a source, as the workloads of one namespace read it.
@@ -25,8 +31,22 @@ func sourceChangeOf(namespace, source string, change workload.RolledFor) sourceC
 	return sourceChange{namespace, source, change.Version, change.UID}
 }
 
-func newCanaries(index *index, unfinished, begun func(workload.Key, events.Source) bool) *canaries {
-	return &canaries{index: index, unfinished: unfinished, begun: begun, chosen: make(map[sourceChange]workload.Key)}
+// isOf reports whether a workload was last rolled for the change, or recorded that its pods have it.
+func (s sourceChange) isOf(w *workload.Workload) bool {
+	return w.Rolled[s.source].SameChange(workload.RolledFor{Version: s.version, UID: s.uid})
+}
+
+// about returns the source, and false if there is none of the name.
+func (s sourceChange) about() (events.Source, bool) {
+	source, err := events.ParseSource(s.source)
+	return workload.SourceNamed(source.Kind, s.namespace, source.Name), err == nil
+}
+
+func newCanaries(always bool, candidates *candidates, unfinished, begun func(workload.Key, events.Source) bool) *canaries {
+	return &canaries{
+		always: always, index: candidates.index, candidates: candidates, unfinished: unfinished, begun: begun,
+		chosen: make(map[sourceChange]workload.Key), passed: make(map[sourceChange]struct{}),
+	}
 }
 
 // require has a workload of a namespace go first with each change, instead of with earlier ones of the same sources.
@@ -36,39 +56,98 @@ func (c *canaries) require(namespace string, changes map[string]workload.RolledF
 		return again && of.namespace == namespace
 	})
 	for source, change := range changes {
-		c.chosen[sourceChangeOf(namespace, source, change)] = workload.Key{}
+		of := sourceChangeOf(namespace, source, change)
+		c.chosen[of] = workload.Key{}
+		delete(c.passed, of)
 	}
 }
 
-// prune drops the changes of sources that no workload reads any more.
+// prune drops the changes of sources that no workload reads any more. What went first with each change is dropped, too, when nobody waits for that:
+// it can be found again.
 func (c *canaries) prune(isRead func(events.Source) bool) {
-	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
-		source, err := events.ParseSource(of.source)
-		return err != nil || !isRead(workload.SourceNamed(source.Kind, of.namespace, source.Name))
-	})
+	isOver := func(of sourceChange) bool {
+		source, ok := of.about()
+		return ok && (!isRead(source) || c.always && !c.candidates.isAwaited(of, source, workload.Key{}))
+	}
+	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool { return isOver(of) })
+	maps.DeleteFunc(c.passed, func(of sourceChange, _ struct{}) bool { return isOver(of) })
 }
+
+// forget has what is known for the time of a dispatch only looked for again.
+func (c *canaries) forget() { c.candidates.forget() }
 
 // stop returns the workload that goes first with a change, if this one must wait for it. Nil: it need not wait.
 func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
-	of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)
+	of, source := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record), decision.Source
+	c.find(of, source)
 	key, required := c.chosen[of]
-	if !required || key == w.Key() || key == (workload.Key{}) {
+	if !required || key == w.Key() {
 		return nil
 	}
 	canary := c.index.get(key)
 	switch {
-	case canary != nil && c.unfinished(key, decision.Source) && !c.begun(key, decision.Source) && c.yields(canary, w):
+	case key == workload.Key{}:
+	case canary != nil && c.unfinished(key, source) && !c.begun(key, source) && (c.always || c.yields(canary, w)):
 		c.chosen[of] = workload.Key{}
-	case canary != nil && c.unfinished(key, decision.Source):
+	case canary != nil && (c.unfinished(key, source) || c.always && c.candidates.isUnderWay(canary)):
 		return canary
-	case canary != nil && canary.Rolled[of.source].SameChange(decision.Record):
+	case canary != nil && of.isOf(canary) && (!c.always || isReady(canary)):
 		// It succeeded. If it had failed, it would be a failed peer.
-		delete(c.chosen, of)
+		c.pass(of)
+		return nil
 	default:
-		// It is gone, or could not be rolled: another one goes first.
+		// It is gone, could not be rolled, has no pods any more, or waits for people: another one goes first.
 		c.chosen[of] = workload.Key{}
 	}
-	return nil
+	if !c.always {
+		return nil
+	}
+	return c.candidates.before(w, of, source)
+}
+
+// find looks for what went first with a change, as an earlier leader has chosen it, if one has to go first with each.
+func (c *canaries) find(of sourceChange, source events.Source) {
+	_, known := c.chosen[of]
+	if _, passed := c.passed[of]; known || passed || !c.always {
+		return
+	}
+	if key, done := c.candidates.found(of, source); done {
+		c.pass(of)
+	} else {
+		c.chosen[of] = key
+	}
+}
+
+// pass has no workload go first with a change any more.
+func (c *canaries) pass(of sourceChange) {
+	delete(c.chosen, of)
+	if c.always {
+		c.passed[of] = struct{}{}
+	}
+}
+
+// bake returns how long the pods of a workload must stay ready after a rollout, because others wait to see whether they do. Zero: nobody waits. Those
+// of a rollout that an earlier leader has started may wait, although their events have not been delivered again yet.
+func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
+	if !c.always || !w.Tries() || w.Bake() == 0 {
+		return 0
+	}
+	for source, change := range workload.ChangesOf(r.started) {
+		of := sourceChangeOf(w.ID.Namespace, source, change)
+		if about, ok := of.about(); ok {
+			c.find(of, about)
+		}
+	}
+	for of, key := range c.chosen {
+		source, ok := of.about()
+		if !ok || key != w.Key() {
+			continue
+		}
+		if c.candidates.isAwaited(of, source, key) || !r.own && c.candidates.isMissing(of, source) {
+			return w.Bake()
+		}
+	}
+	return 0
 }
 
 // yields reports whether a canary whose patch has failed lets another workload go first, because it may be waiting for that one: a workload of a
@@ -89,7 +168,7 @@ func (c *canaries) yields(canary, w *workload.Workload) bool {
 func (c *canaries) start(w *workload.Workload, doing []plan.Decision) {
 	for _, decision := range doing {
 		of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)
-		if key, required := c.chosen[of]; required && key == (workload.Key{}) {
+		if key, required := c.chosen[of]; required && key == (workload.Key{}) && (!c.always || w.Tries()) {
 			c.chosen[of] = w.Key()
 		}
 	}

@@ -23,6 +23,7 @@ const (
 	reasonDeadlineExceeded = "deadline-exceeded"
 	reasonAborted          = "aborted"
 	reasonTimedOut         = "timed-out"
+	reasonBakeFailed       = "bake-failed"
 	reasonSuperseded       = "superseded"
 	reasonReverted         = "reverted"
 	reasonUnwatched        = "unwatched"
@@ -83,12 +84,12 @@ func (f *following) isAborted(key workload.Key) bool {
 	return w != nil && w.Aborted
 }
 
-// replacing lists the rollouts that replace pods, in no order.
+// replacing lists the rollouts that replace pods, in no order. Those whose pods only have to stay ready do not.
 func (f *following) replacing() iter.Seq[workload.Key] {
 	return func(yield func(workload.Key) bool) {
 		for key := range f.rollouts {
 			w := f.index.get(key)
-			if w != nil && w.Progress.Pods > 0 && !w.Progress.Waits(f.now()) && !yield(key) {
+			if w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now()) && !yield(key) {
 				return
 			}
 		}
@@ -143,8 +144,8 @@ func (f *following) watches(key workload.Key) bool {
 	return known && kube.Includes(f.namespaces, f.ignored, key.Namespace)
 }
 
-// review ends the rollout of a workload if its state says so. The state is nil if it is gone.
-func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool) {
+// review ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
+func (f *following) review(key workload.Key, w *workload.Workload, bake time.Duration) (ending, bool) {
 	if w == nil {
 		delete(f.reported, key)
 	}
@@ -162,12 +163,17 @@ func (f *following) review(key workload.Key, w *workload.Workload) (ending, bool
 		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, f.revertDelays)), true
 	case w.Revision != r.started.Revision:
 		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
+	case w.Progress.State == workload.Complete && r.bakes(w, bake, f.now()):
+		return ending{}, false
 	case w.Progress.State == workload.Complete:
 		return f.end(key, events.VerbCompleted, reasonRolledOut, w.Progress.Message), true
 	case w.Progress.Aborted:
 		return f.end(key, events.VerbFailed, reasonAborted, w.Progress.Message), true
 	case w.Progress.State == workload.Failed:
 		return f.end(key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message), true
+	case bake > 0 && r.lostPods(w):
+		message := fmt.Sprintf("pods did not stay ready for %s, but for %s: %s", bake, f.now().Sub(r.ready).Round(time.Second), w.Progress.Message)
+		return f.end(key, events.VerbFailed, reasonBakeFailed, message), true
 	}
 	r.observe(w, f.now())
 	return ending{}, false
@@ -205,5 +211,5 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 		r.span.SetAttributes(semconv.ErrorTypeKey.String(reason))
 	}
 	r.span.End(trace.WithTimestamp(now))
-	return ending{rollout: r, outcome: outcome, took: now.Sub(r.started.StartedAt)}
+	return ending{rollout: r, outcome: outcome, took: r.rolledOut(now).Sub(r.started.StartedAt)}
 }

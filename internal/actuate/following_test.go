@@ -51,7 +51,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 			w := at("r1", 2, workload.Progressing)
 			f := followingOf(testOptions(), indexOf(w))
 			f.begin(t.Context(), rolledOut(w, "r1", 2))
-			end, ended := f.review(w.Key(), test.state)
+			end, ended := f.review(w.Key(), test.state, 0)
 			if ended != (test.verb != "") || end.outcome.Verb != test.verb || end.outcome.Reason != test.reason {
 				t.Errorf("ended: %t, as %s, %s, want %s, %s", ended, end.outcome.Verb, end.outcome.Reason, test.verb, test.reason)
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/inplace"
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/window"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -76,6 +75,11 @@ type Options struct {
 	InPlace bool
 	// ReloadDelay is how long after a change pods are told of it: the longest that a kubelet takes to refresh their files. Default 2m.
 	ReloadDelay time.Duration
+	// Canary has one workload of a namespace go first with each change, and the others wait until its pods have stayed ready for Bake, or what its
+	// annotations say. Default false.
+	Canary bool
+	// Bake is how long that is. Default 5m.
+	Bake time.Duration
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
@@ -143,7 +147,7 @@ const (
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		MaxRollsPerHour: 30, PatchWorkers: 16, ReloadDelay: 2 * time.Minute, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
+		MaxRollsPerHour: 30, Bake: 5 * time.Minute, PatchWorkers: 16, ReloadDelay: 2 * time.Minute, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
 		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
@@ -182,6 +186,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"tell pods of a change instead of replacing them, where "+workload.AnnotationReload+" says how and they read it from files")
 	flags.DurationVar(&o.ReloadDelay, "reload-delay", o.ReloadDelay,
 		"how long after a change pods are told of it, so that every kubelet has refreshed their files")
+	flags.BoolVar(&o.Canary, "canary", o.Canary,
+		"roll one workload of a namespace first for each change, and the others once its pods have stayed ready for --bake")
+	flags.DurationVar(&o.Bake, "bake", o.Bake,
+		"with --canary: how long the pods of a workload without "+workload.AnnotationBake+" must stay ready; 0 means until they are ready once")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
@@ -234,7 +242,7 @@ func (o *Options) reading() (workload.Reading, error) {
 	windows, windowErr := o.Windows()
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
-		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, InPlace: o.InPlace,
+		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, Bake: o.Bake, InPlace: o.InPlace,
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
@@ -253,78 +261,4 @@ func (o *Options) Windows() (window.Windows, error) {
 // policy returns what the flags have the plan do.
 func (o *Options) policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
-}
-
-// validateLimits returns what is wrong with the limits of rollouts and of their times.
-func (o *Options) validateLimits() []error {
-	var problems []error
-	if o.MaxRollouts < 0 {
-		problems = append(problems, fmt.Errorf("--max-rollouts: %d, want 0 (no limit) or more", o.MaxRollouts))
-	}
-	if o.MaxRolloutsPerNamespace < 0 {
-		problems = append(problems, fmt.Errorf("--max-rollouts-per-namespace: %d, want 0 (no limit of its own) or more", o.MaxRolloutsPerNamespace))
-	}
-	if o.MaxRollsPerHour < 0 {
-		problems = append(problems, fmt.Errorf("--max-rolls-per-hour: %d, want 0 (no limit) or more", o.MaxRollsPerHour))
-	}
-	if o.ReloadDelay < 0 {
-		problems = append(problems, fmt.Errorf("--reload-delay: %s, want 0 or more", o.ReloadDelay))
-	}
-	if o.MinInterval < 0 || o.MinInterval > workload.MaxInterval {
-		problems = append(problems, fmt.Errorf("--min-interval: %s, want 0 (none) to %dh", o.MinInterval, int(workload.MaxInterval.Hours())))
-	}
-	return problems
-}
-
-// Validate returns every problem of the options, a line each.
-func (o *Options) Validate() error {
-	var problems []error
-	if err := events.ValidateCluster(o.Cluster); err != nil {
-		problems = append(problems, fmt.Errorf("--cluster: %w", err))
-	}
-	for _, cluster := range o.StoresFrom {
-		if err := events.ValidateCluster(cluster); err != nil {
-			problems = append(problems, fmt.Errorf("--stores-from: %w", err))
-		} else if cluster == o.Cluster {
-			problems = append(problems, fmt.Errorf("--stores-from: %q is this cluster, want others", cluster))
-		}
-	}
-	if err := kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces); err != nil {
-		problems = append(problems, err)
-	}
-	if o.Settle < 0 {
-		problems = append(problems, fmt.Errorf("--settle: %s, want 0 or more", o.Settle))
-	}
-	if o.SettleMax < o.Settle {
-		problems = append(problems, fmt.Errorf("--settle-max: %s, want --settle (%s) or more", o.SettleMax, o.Settle))
-	}
-	problems = append(problems, o.validateLimits()...)
-	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
-		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
-	}
-	if _, err := o.Kinds(); err != nil {
-		problems = append(problems, err)
-	}
-	if o.RolloutTimeout <= 0 {
-		problems = append(problems, fmt.Errorf("--rollout-timeout: %s, want more than 0", o.RolloutTimeout))
-	}
-	if o.PatchWorkers < 1 {
-		problems = append(problems, fmt.Errorf("--patch-workers: %d, want 1 or more", o.PatchWorkers))
-	}
-	if o.MaxSyncs < 1 {
-		problems = append(problems, fmt.Errorf("--max-syncs: %d, want 1 or more", o.MaxSyncs))
-	}
-	switch {
-	case o.ReloaderStrategy != strategyMarker && o.ReloaderStrategy != strategyVariables:
-		problems = append(problems, fmt.Errorf("--reloader-strategy: %q, want %s or %s", o.ReloaderStrategy, strategyMarker, strategyVariables))
-	case o.ReloaderStrategy == strategyVariables && !o.Reloader:
-		problems = append(problems, fmt.Errorf("--reloader-strategy: %q, want it with --reloader only", o.ReloaderStrategy))
-	}
-	if _, err := o.reading(); err != nil {
-		problems = append(problems, err)
-	}
-	if o.LeaderElect && o.LeaseNamespace == "" {
-		problems = append(problems, errors.New("--lease-namespace: empty, want the namespace of the Lease or --leader-elect=false"))
-	}
-	return errors.Join(problems...)
 }

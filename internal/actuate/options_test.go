@@ -63,6 +63,14 @@ func TestOptionsValidate(t *testing.T) {
 			"--max-rolls-per-hour: -1, want 0 (no limit) or more",
 		},
 		{
+			"a bake is not negative", func(o *Options) { o.Bake = -1 },
+			"--bake: -1ns, want 0 (until they are ready once) to 24h",
+		},
+		{
+			"nor longer than a day", func(o *Options) { o.Bake = workload.MaxBake + 1 },
+			"--bake: 24h0m0.000000001s, want 0 (until they are ready once) to 24h",
+		},
+		{
 			"an interval is not negative", func(o *Options) { o.MinInterval = -time.Minute },
 			"--min-interval: -1m0s, want 0 (none) to 168h",
 		},
@@ -160,6 +168,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		"--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs", "--ignore-namespaces=e,f", "--window=always", "--min-interval=8m",
 		"--max-rolls-per-hour=9",
 		"--reload-in-place", "--reload-delay=9m",
+		"--canary", "--bake=7m",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +178,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
-		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, InPlace: true, ReloadDelay: 9 * time.Minute,
+		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, Canary: true, Bake: 7 * time.Minute, InPlace: true, ReloadDelay: 9 * time.Minute,
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

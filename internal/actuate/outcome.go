@@ -80,6 +80,13 @@ func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, do
 	return outcome
 }
 
+// baked is the outcome of a rollout whose pods did not stay ready at first, and have then. The next leader so knows that it need not wait.
+func (o outcomes) baked(failed events.Outcome, w *workload.Workload) events.Outcome {
+	failed.Verb, failed.Reason, failed.Message = events.VerbCompleted, reasonRolledOut, "the pods stayed ready after all"
+	failed.Time, failed.ResourceVersion = o.now().UTC(), w.Version
+	return failed
+}
+
 // denied is the outcome of a patch that the API server refuses.
 func (o outcomes) denied(ctx context.Context, r *roll, err error) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbFailed, r.workload, r.pending, r.decisions)

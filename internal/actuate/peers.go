@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -19,6 +21,10 @@ type failedPeers struct {
 type failure struct {
 	revision string
 	rolled   map[string]workload.RolledFor
+	// outcome is how its rollout ended, if its pods did not stay ready, and must do so before others go. Ready is since when they have. Zero: they
+	// are not.
+	outcome events.Outcome
+	ready   time.Time
 }
 
 func newFailedPeers(index *index) *failedPeers {
@@ -59,6 +65,43 @@ func (f *failedPeers) add(key workload.Key) {
 	}
 }
 
+// addFor takes the workload of an outcome that says why its rollout has failed.
+func (f *failedPeers) addFor(outcome events.Outcome) {
+	key := workload.KeyOf(outcome.Workload)
+	f.add(key)
+	if failed := f.keys[key]; outcome.Reason == reasonBakeFailed {
+		failed.outcome = outcome
+		f.keys[key] = failed
+	}
+}
+
+// bakes reports whether the pods of a workload did not stay ready, and must do so before others go.
+func (f failure) bakes() bool { return f.outcome.Reason == reasonBakeFailed }
+
+// baking lists those whose pods are ready again, and have to stay so.
+func (f *failedPeers) baking() []workload.Key {
+	var keys []workload.Key
+	for key, failed := range f.keys {
+		if !failed.ready.IsZero() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// bake takes a state of a workload whose pods did not stay ready, and reports whether they have now, for as long as they must.
+func (f *failedPeers) bake(key workload.Key, w *workload.Workload, now time.Time) bool {
+	failed := f.keys[key]
+	switch {
+	case w.Progress.State != workload.Complete:
+		failed.ready = time.Time{}
+	case failed.ready.IsZero():
+		failed.ready = now
+	}
+	f.keys[key] = failed
+	return !failed.ready.IsZero() && now.Sub(failed.ready) >= w.Bake()
+}
+
 func (f *failedPeers) remove(key workload.Key) {
 	for source, change := range f.keys[key].rolled {
 		of := sourceChangeOf(key.Namespace, source, change)
@@ -71,11 +114,14 @@ func (f *failedPeers) remove(key workload.Key) {
 }
 
 // recovered reports whether a workload was failed and is no more, as its state w says; w is nil if it is gone. It has recovered when its
-// rollout is complete after all, or when it was replaced by another. Untested are the changes that nothing is known of in that case: whether
-// their content is good.
-func (f *failedPeers) recovered(key workload.Key, w *workload.Workload) (untested map[string]workload.RolledFor, recovered bool) {
+// rollout is complete after all, and its pods stay ready where they did not, or when it was replaced by another. Untested are the changes that
+// nothing is known of in that case: whether their content is good.
+func (f *failedPeers) recovered(key workload.Key, w *workload.Workload, now time.Time) (untested map[string]workload.RolledFor, recovered bool) {
 	failed, ok := f.keys[key]
 	complete := w != nil && w.Revision == failed.revision && w.Progress.State == workload.Complete
+	if ok && failed.bakes() && w != nil && w.Revision == failed.revision {
+		complete = f.bake(key, w, now)
+	}
 	if !ok || w != nil && w.Revision == failed.revision && !complete {
 		return nil, false
 	}
@@ -99,8 +145,9 @@ func (f *failedPeers) resume() {
 // Deployments and Rollouts have a status that says so.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
 	w := f.index.get(workload.KeyOf(last.Workload))
-	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && w.Progress.State != workload.Complete && failsPeers(last) {
-		f.add(w.Key())
+	recovered := w != nil && w.Progress.State == workload.Complete && last.Reason != reasonBakeFailed
+	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && !recovered && failsPeers(last) {
+		f.addFor(last)
 	}
 }
 
@@ -109,5 +156,9 @@ func failsPeers(outcome events.Outcome) bool {
 	if outcome.Verb != events.VerbFailed {
 		return false
 	}
-	return outcome.Reason == reasonDeadlineExceeded || outcome.Reason == reasonAborted || outcome.Reason == reasonTimedOut
+	switch outcome.Reason {
+	case reasonDeadlineExceeded, reasonAborted, reasonTimedOut, reasonBakeFailed:
+		return true
+	}
+	return false
 }

@@ -14,7 +14,9 @@ import (
 type rollout struct {
 	// started is the outcome that said that it began.
 	started events.Outcome
-	span    trace.Span
+	// own says that this actuator has started it, and not an earlier one.
+	own  bool
+	span trace.Span
 	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
 	changed []time.Time
 
@@ -27,6 +29,8 @@ type rollout struct {
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
+	// ready is since when its pods have been ready, if they must stay so. Zero: they were not, or need not.
+	ready time.Time
 }
 
 func (r *rollout) context(ctx context.Context) context.Context {
@@ -37,9 +41,36 @@ func (r *rollout) context(ctx context.Context) context.Context {
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
-	if changed || p.Waits(now) || p.Done > r.furthest.Done {
+	if changed || p.Waits(now) || p.Done > r.furthest.Done || p.State == workload.Complete {
 		r.moved, r.furthest, r.generation = now, p, w.Generation
 	}
+}
+
+// bakes takes a state in which all pods are ready, and reports whether they must stay so for longer.
+func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time) bool {
+	if bake == 0 {
+		return false
+	}
+	if r.ready.IsZero() {
+		r.ready = now
+		r.span.AddEvent("bake", trace.WithTimestamp(now))
+	}
+	r.observe(w, now)
+	return now.Sub(r.ready) < bake
+}
+
+// lostPods reports whether pods were ready and are not any more, though nobody has changed how many there are to be or the workload.
+func (r *rollout) lostPods(w *workload.Workload) bool {
+	return !r.ready.IsZero() && w.Generation == r.generation && w.Progress.Pods == r.furthest.Pods &&
+		w.Progress.State == workload.Progressing && w.Progress.Done < r.furthest.Done
+}
+
+// rolledOut returns when its pods were ready, by now.
+func (r *rollout) rolledOut(now time.Time) time.Time {
+	if r.ready.IsZero() {
+		return now
+	}
+	return r.ready
 }
 
 // isReverted reports whether someone else has restored the pod template of before, in a state of the workload with another revision. Where a

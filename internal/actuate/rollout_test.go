@@ -50,7 +50,7 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 			for i, s := range test.steps {
 				now = now.Add(s.after)
 				w = progressOf(t, x, s.Progress, string(rune('1'+i))+"00")
-				if _, ended := f.review(w.Key(), w); ended {
+				if _, ended := f.review(w.Key(), w, 0); ended {
 					t.Fatal("it has ended")
 				}
 				if i < len(test.steps)-1 && len(f.overdue()) > 0 {

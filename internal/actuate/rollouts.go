@@ -37,7 +37,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 		o.ended(ctx, superseded)
 	}
 	r := o.following.begin(ctx, result.started)
-	r.rolled, r.before = result.after, result.roll.workload.Rolled
+	r.own, r.rolled, r.before = true, result.after, result.roll.workload.Rolled
 	for _, c := range result.roll.causes {
 		r.changed = append(r.changed, result.roll.pending.waitedSince(c))
 	}
@@ -139,7 +139,11 @@ func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
 // review looks at a workload that has changed or gone.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	w := o.index.get(key)
-	if untested, recovered := o.peers.recovered(key, w); recovered {
+	failed := o.peers.keys[key]
+	if untested, recovered := o.peers.recovered(key, w, o.now()); recovered {
+		if failed.bakes() && w != nil && w.Revision == failed.revision {
+			o.teller.report(ctx, o.outcomes.baked(failed.outcome, w))
+		}
 		o.canaries.require(key.Namespace, untested)
 		o.gathering.releaseHeld(key.Namespace, o.now())
 	}
@@ -151,8 +155,29 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	if o.patcher.busy(key) {
 		return // Whose revision it has is known when the patch is finished.
 	}
-	if end, ok := o.following.review(key, w); ok {
+	if end, ok := o.following.review(key, w, o.bake(key, w)); ok {
 		o.ended(ctx, end)
+	}
+}
+
+// bake returns how long the pods of a workload must stay ready after the rollout that is followed.
+func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
+	r := o.following.rollouts[key]
+	if r == nil || w == nil || r.ready.IsZero() && w.Progress.State != workload.Complete {
+		return 0
+	}
+	return o.canaries.bake(w, r)
+}
+
+// reviewBaking looks at the workloads whose pods have to stay ready.
+func (o *rollouts) reviewBaking(ctx context.Context) {
+	for key, r := range o.following.rollouts {
+		if !r.ready.IsZero() {
+			o.review(ctx, key)
+		}
+	}
+	for _, key := range o.peers.baking() {
+		o.review(ctx, key)
 	}
 }
 
@@ -160,6 +185,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// What is held may need no roll any more, or no slot: a Deployment that was scaled to zero needs none.
 	o.gathering.releaseAll(o.now())
+	o.reviewBaking(ctx)
 	for _, end := range o.following.overdue() {
 		o.ended(ctx, end)
 	}
@@ -170,7 +196,7 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	ctx = end.rollout.context(ctx)
 	outcome := end.outcome
 	if failsPeers(outcome) {
-		o.peers.add(workload.KeyOf(outcome.Workload))
+		o.peers.addFor(outcome)
 	}
 	if outcome.Reason == reasonReverted {
 		o.reverts.add(end.rollout.span, outcome, end.rollout.before)
@@ -178,7 +204,7 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, end.took)
 	if outcome.Verb == events.VerbCompleted {
 		for _, at := range end.rollout.changed {
-			o.metrics.ready(ctx, outcome.Workload.Kind, o.now().Sub(at))
+			o.metrics.ready(ctx, outcome.Workload.Kind, end.rollout.rolledOut(o.now()).Sub(at))
 		}
 	}
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,

@@ -149,7 +149,7 @@ var verdicts = map[Reason]verdict{
 			"max-rollouts-per-namespace, allows",
 	},
 	PeerFailed:     {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
-	CanaryFirst:    {"canary-first", Hold, people, "another workload failed to roll for the same change and was repaired, so one goes first"},
+	CanaryFirst:    {"canary-first", Hold, people, "another workload goes first with the same change, and this one follows once its pods are ready"},
 	LowerWave:      {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
 	OnHold:         {"on-hold", Hold, people, "somebody has put the workload on hold"},
 	SourceOnHold:   {"source-on-hold", Hold, people, "somebody has put the source on hold"},

@@ -78,6 +78,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	w.readWindow(meta.Annotations, reading)
 	w.readInterval(meta.Annotations, reading)
 	w.readBreaker(meta.Annotations, reading)
+	w.readBake(meta.Annotations, reading)
 	w.readInPlace(meta.Annotations, parts, reading)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)

@@ -27,6 +27,8 @@ type Reading struct {
 	MaxRollsPerHour int
 	// InPlace is --reload-in-place: AnnotationReload counts.
 	InPlace bool
+	// Bake is --bake: how long the pods of a workload that goes first must stay ready whose annotations do not say it.
+	Bake time.Duration
 	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
 	Keys annotations.Reloader
 }

@@ -35,6 +35,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.opening = joined.opening.or(runner.opening)
 		joined.interval = joined.interval.or(runner.interval)
 		joined.breaker = joined.breaker.or(runner.breaker)
+		joined.bakes = joined.bakes.or(runner.bakes)
 		for _, asked := range runner.now.asked {
 			joined.now = joined.now.ask(asked)
 		}

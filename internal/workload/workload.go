@@ -90,6 +90,7 @@ type Workload struct {
 	opening  opening
 	interval interval
 	breaker  breaker
+	bakes    bake
 
 	stored   stored
 	template [sha256.Size]byte
