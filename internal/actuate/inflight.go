@@ -106,7 +106,7 @@ func (f *inFlightEvents) recall(ctx context.Context, delivery *events.Delivery) 
 }
 
 func (f *inFlightEvents) begin(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
-	e := &inFlightEvent{delivery: delivery, span: startProcess(context.WithoutCancel(ctx), f.tracer, f.consumer, delivery)}
+	e := &inFlightEvent{delivery: delivery, span: delivery.StartProcess(context.WithoutCancel(ctx), f.tracer, f.consumer)}
 	f.open[e] = struct{}{}
 	return e
 }

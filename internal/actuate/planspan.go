@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -16,7 +17,7 @@ func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload
 	if newest != nil {
 		ctx = newest.context(ctx)
 	}
-	links := linkToParent(ctx)
+	links := events.LinkToParent(ctx)
 	for _, c := range p.changes {
 		for _, earlier := range c.earlier {
 			links = append(links, trace.Link{SpanContext: earlier})

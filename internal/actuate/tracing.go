@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"context"
 	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,37 +12,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 )
-
-// startProcess starts the span of an event's processing. Its parent is the context in which the event was made, so that it is one trace; and it
-// is linked to that too, as the messaging conventions require. An event that cannot change anything has no span of its own.
-func startProcess(ctx context.Context, tracer trace.Tracer, consumer string, delivery *events.Delivery) trace.Span {
-	change := delivery.Change
-	if change.ChangedAt == "" {
-		return trace.SpanFromContext(ctx)
-	}
-	created := change.Trace.Context(ctx)
-	_, span := tracer.Start(created, "process "+events.SubjectTemplate(change.Source.Kind),
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithLinks(linkToParent(created)...),
-		trace.WithAttributes(change.SpanAttributes()...),
-		trace.WithAttributes(
-			semconv.MessagingOperationTypeProcess,
-			semconv.MessagingOperationName("process"),
-			semconv.MessagingConsumerGroupName(consumer),
-			attribute.Int64("messaging.nats.sequence", int64(delivery.Seq)),
-			attribute.Int64("keyturn.delivery", int64(delivery.Deliveries)),
-		))
-	return span
-}
-
-// linkToParent returns a link to the span that is the parent as well. Jaeger merges the two into one reference, which would not be that of a
-// child if the link did not say so.
-func linkToParent(ctx context.Context) []trace.Link {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return nil
-	}
-	return []trace.Link{trace.LinkFromContext(ctx, semconv.OpenTracingRefTypeChildOf)}
-}
 
 // workloadNames has the attribute for the name of each kind of workload.
 var workloadNames = map[string]attribute.Key{

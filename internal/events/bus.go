@@ -112,6 +112,18 @@ func (s Stored) Outcome() (Outcome, error) {
 	return outcome, validateOutcome(s.Subject, outcome)
 }
 
+// Projection returns the stored projection. It returns a RejectError if the event is not a projection, or not one of this subject.
+func (s Stored) Projection() (Projection, error) {
+	if s.Err != nil {
+		return Projection{}, s.Err
+	}
+	projection, err := ParseProjection(s.Event)
+	if err != nil {
+		return Projection{}, err
+	}
+	return projection, validateProjection(s.Subject, projection)
+}
+
 func newStored(subject string, seq uint64, at time.Time, header nats.Header, data []byte) Stored {
 	e, err := FromMsg(subject, header, data)
 	if err != nil {

@@ -32,6 +32,8 @@ type ConsumeOptions struct {
 	// Backoff returns the delay before an event is redelivered whose handling failed, given its deliveries so far. Nil means
 	// 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
+	// WithoutDeadLetters has Consume forget what it rejects, without a copy on StreamDeadLetters, which another consumer makes.
+	WithoutDeadLetters bool
 	// OnReject is called for each event that is rejected before the handler sees it, with one of the Reason constants. It may
 	// be nil.
 	OnReject func(ctx context.Context, reason string)
@@ -78,8 +80,10 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	}
 	c := b.newConsumption(b.changes, opts, handler)
 	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
-	c.rejections = newRejections(b.deadLetter)
-	b.rejecting.Store(c.rejections)
+	if !opts.WithoutDeadLetters {
+		c.rejections = newRejections(b.deadLetter)
+		b.rejecting.Store(c.rejections)
+	}
 	return c.run(ctx)
 }
 
@@ -109,9 +113,14 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 	if o.FromNow {
 		deliver = jetstream.DeliverNewPolicy
 	}
-	return jetstream.ConsumerConfig{
+	config := jetstream.ConsumerConfig{
 		Durable: o.Durable, FilterSubjects: o.FilterSubjects,
 		DeliverPolicy: deliver, AckPolicy: jetstream.AckExplicitPolicy,
 		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
 	}
+	if len(o.FilterSubjects) == 1 {
+		// Then it is in the subject of the request, too, so that NATS can permit it alone.
+		config.FilterSubject, config.FilterSubjects = o.FilterSubjects[0], nil
+	}
+	return config
 }

@@ -48,12 +48,7 @@ func ensureConsumer(
 // consumerDifference returns the first field in which a consumer differs from what is wanted, or "". It compares whatever keeps events, or parts
 // of them, from being delivered: whoever may create consumers of a stream may set it.
 func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (field string, found, required any) {
-	filters := have.FilterSubjects
-	if have.FilterSubject != "" {
-		filters = []string{have.FilterSubject}
-	}
-	slices.Sort(filters)
-	wanted := slices.Sorted(slices.Values(want.FilterSubjects))
+	filters, wanted := filtersOf(have), filtersOf(want)
 	paused := have.PauseUntil != nil && have.PauseUntil.After(now)
 	for _, f := range []struct {
 		name        string
@@ -84,6 +79,14 @@ func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (fie
 		}
 	}
 	return "", nil, nil
+}
+
+// filtersOf returns the filter subjects of a consumer, sorted.
+func filtersOf(config jetstream.ConsumerConfig) []string {
+	if config.FilterSubject != "" {
+		return []string{config.FilterSubject}
+	}
+	return slices.Sorted(slices.Values(config.FilterSubjects))
 }
 
 // Lag is how far a consumer is behind its stream.

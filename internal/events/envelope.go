@@ -54,8 +54,9 @@ func parseType(text string) (Kind, Verb, error) {
 
 // The components that create events, as in the source attribute: k8s://<cluster>/watcher.
 const (
-	watcher  = "watcher"
-	actuator = "actuator"
+	watcher   = "watcher"
+	actuator  = "actuator"
+	projector = "projector"
 )
 
 // envelope holds the attributes that all events have.

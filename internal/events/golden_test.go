@@ -24,6 +24,10 @@ func TestEveryKindHasAFixture(t *testing.T) {
 	for _, o := range allOutcomes() {
 		tested[KindRollout][o.Verb] = true
 	}
+	tested[KindProjection] = map[Verb]bool{}
+	for _, p := range allProjections() {
+		tested[KindProjection][p.Verb] = true
+	}
 	for kind, list := range verbs {
 		for _, verb := range list {
 			if !tested[kind][verb] {
@@ -39,6 +43,9 @@ func TestGoldenWireFormat(t *testing.T) {
 	}
 	for _, o := range allOutcomes() {
 		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
+	}
+	for _, p := range allProjections() {
+		compareWire(t, mustEvent(t, p.Event), ProjectionSubject(p.Cluster, p.Target))
 	}
 	of := configuredOutcome()
 	compareWireAs(t, "rollout.completed.configured", mustEvent(t, of.Event), OutcomeSubject(of.Cluster, of.Workload))

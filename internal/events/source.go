@@ -22,6 +22,8 @@ const (
 	KindSecretProviderClass Kind = "secretproviderclass"
 	// KindRollout is the kind of an Outcome.
 	KindRollout Kind = "rollout"
+	// KindProjection is the kind of a Projection.
+	KindProjection Kind = "projection"
 	// KindCluster is the kind of a Claim and of a Watched.
 	KindCluster Kind = "cluster"
 )

@@ -1,9 +1,12 @@
 package events
 
 import (
+	"context"
+
 	"github.com/cloudevents/sdk-go/v2/event"
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // SubjectTemplate returns the subject of the changes of a kind with placeholders for its other tokens. Spans are named by
@@ -41,4 +44,34 @@ func (c Change) ObjectAttributes() []attribute.KeyValue {
 		attribute.String("keyturn.object.uid", c.UID),
 		attribute.String("keyturn.verb", string(c.Verb)),
 	)
+}
+
+// StartProcess starts the span of the processing of a change by a consumer. Its parent is the context in which the event was made, so that it is
+// one trace; and it is linked to that too, as the messaging conventions require. An event that cannot change anything has no span of its own.
+func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
+	if d.Change.ChangedAt == "" {
+		return trace.SpanFromContext(ctx)
+	}
+	created := d.Change.Trace.Context(ctx)
+	_, span := tracer.Start(created, "process "+SubjectTemplate(d.Change.Source.Kind),
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(LinkToParent(created)...),
+		trace.WithAttributes(d.Change.SpanAttributes()...),
+		trace.WithAttributes(
+			semconv.MessagingOperationTypeProcess,
+			semconv.MessagingOperationName("process"),
+			semconv.MessagingConsumerGroupName(consumer),
+			attribute.Int64("messaging.nats.sequence", int64(d.Seq)),
+			attribute.Int64("keyturn.delivery", int64(d.Deliveries)),
+		))
+	return span
+}
+
+// LinkToParent returns a link to the span that is the parent as well. Jaeger merges the two into one reference, which would not be that of a
+// child if the link did not say so.
+func LinkToParent(ctx context.Context) []trace.Link {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return nil
+	}
+	return []trace.Link{trace.LinkFromContext(ctx, semconv.OpenTracingRefTypeChildOf)}
 }

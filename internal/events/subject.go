@@ -22,7 +22,7 @@ type Address struct {
 	Kind    Kind
 	// Namespace is empty for an object without one.
 	Namespace string
-	// Name is that of the source. For KindRollout it is <workload kind>-<name>.
+	// Name is that of the source. For KindRollout and KindProjection it is <kind>-<name> of what it is about.
 	Name string
 }
 
@@ -51,9 +51,9 @@ func (a Address) subject() string {
 	return changesRoot + a.Cluster + "." + string(a.Kind) + "." + namespace + "." + name
 }
 
-// workload splits the name of an outcome's address. Both results are empty for other kinds.
+// workload splits the name of the address of an outcome or a projection. Both results are empty for other kinds.
 func (a Address) workload() (kind, name string) {
-	if a.Kind != KindRollout {
+	if a.Kind != KindRollout && a.Kind != KindProjection {
 		return "", ""
 	}
 	kind, name, _ = strings.Cut(a.Name, "-")
@@ -94,7 +94,7 @@ func ParseSubject(subject string) (Address, error) {
 		a.Namespace = decodeToken(tokens[2])
 	}
 	name := a.Name
-	if a.Kind == KindRollout {
+	if a.Kind == KindRollout || a.Kind == KindProjection {
 		var workload string
 		workload, name = a.workload()
 		if !isWord(workload) {

@@ -36,6 +36,10 @@ const (
 	VerbHeld Verb = "held"
 )
 
+// VerbApplied is a verb of projections: fields of a resource have the values of Secrets now, or have them no more. The others are VerbSkipped, if
+// a Secret or a key is missing, and VerbFailed.
+const VerbApplied Verb = "applied"
+
 // VerbClaimed is the verb of a Claim, VerbWatched that of a Watched.
 const (
 	VerbClaimed Verb = "claimed"
@@ -54,6 +58,8 @@ var verbs = map[Kind][]Verb{
 
 	KindRollout: {VerbStarted, VerbCompleted, VerbFailed, VerbSkipped, VerbHeld},
 	KindCluster: {VerbClaimed, VerbWatched},
+
+	KindProjection: {VerbApplied, VerbSkipped, VerbFailed},
 }
 
 func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }

@@ -76,8 +76,12 @@ func TestHistoryLines(t *testing.T) {
 		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: uid},
 		Sources:  []events.OutcomeSource{{Source: "secret/db"}},
 	}
+	projection := events.Projection{
+		Cluster: "prod", Verb: events.VerbSkipped, Time: historyNow, Reason: "secret-missing", Message: "secret/db does not exist.", ResourceVersion: "8",
+		Target: events.Workload{Kind: "widget", Namespace: "shop", Name: "main", UID: uid, APIVersion: "example.org/v1", Resource: "widgets"},
+	}
 	var out bytes.Buffer
-	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome)} {
+	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome), storedProjection(t, projection)} {
 		if err := writeEvent(&out, stored, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +91,7 @@ func TestHistoryLines(t *testing.T) {
 	}
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
 2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    same-content; secret/db
+2026-03-14T15:09:26Z  prod          shop              widget/main                       skipped    secret-missing; secret/db does not exist.
 2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace https://traces.example.com/trace/4bf92f3577b34da6a3ce929d0e0e4736
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -110,4 +115,13 @@ func storedOutcome(t *testing.T, outcome events.Outcome) events.Stored {
 		t.Fatal(err)
 	}
 	return events.Stored{Subject: events.OutcomeSubject(outcome.Cluster, outcome.Workload), Event: e}
+}
+
+func storedProjection(t *testing.T, projection events.Projection) events.Stored {
+	t.Helper()
+	e, err := projection.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.Stored{Subject: events.ProjectionSubject(projection.Cluster, projection.Target), Event: e}
 }

@@ -24,6 +24,10 @@ func writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
 		return writeLine(out, at, c.Cluster, c.Source.Namespace, c.Source.String(), verbOf(stored),
 			aboutChange(c), aboutTrace(c.Trace, traceURL))
 	}
+	if p, err := stored.Projection(); err == nil {
+		return writeLine(out, at, p.Cluster, p.Target.Namespace, p.Target.String(), verbOf(stored),
+			p.Reason, p.Message, aboutTrace(p.Trace, traceURL))
+	}
 	if c, err := stored.Claim(); err == nil {
 		return writeLine(out, at, c.Cluster, "", "cluster", verbOf(stored), "uid "+c.UID, aboutClaim(c))
 	}

@@ -1,0 +1,123 @@
+package events
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// projection returns one whose fields were applied.
+func projection() Projection {
+	return Projection{
+		Cluster: testCluster, Verb: VerbApplied, ResourceVersion: "4720", Time: testTime, Cause: change().ID(),
+		Trace: TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"},
+		Target: Workload{
+			Kind: "widget", Namespace: "shop", Name: "web-front", UID: "aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22", APIVersion: "example.org/v1", Resource: "widgets",
+		},
+		Reason: "applied", Message: "Applied spec.auth.password from secret/db.v2/password.",
+		Fields: []ProjectedField{{Path: "spec.auth.password", Source: "secret/db.v2", Key: "password", ResourceVersion: "4711"}},
+	}
+}
+
+// allProjections returns one of each type.
+func allProjections() []Projection {
+	skipped, failed := projection(), projection()
+	skipped.Verb, skipped.Reason, skipped.Message = VerbSkipped, "secret-missing", "secret/db.v2 does not exist."
+	skipped.Fields = []ProjectedField{{Path: "spec.auth.password", Source: "secret/db.v2", Key: "password"}}
+	failed.Verb, failed.Reason, failed.Cause = VerbFailed, "conflict", ""
+	failed.Message = "Another field manager owns spec.auth.password, and nothing is forced."
+	return []Projection{projection(), skipped, failed}
+}
+
+func TestAProjectionIsReadAsItWasWritten(t *testing.T) {
+	for _, want := range allProjections() {
+		subject := ProjectionSubject(testCluster, want.Target)
+		stored := Stored{Subject: subject, Event: throughTheWire(t, mustEvent(t, want.Event), subject)}
+		got, err := stored.Projection()
+		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", want.Verb, err, diff)
+		}
+		stored.Subject = strings.Replace(subject, "web-front", "web", 1)
+		if _, err := stored.Projection(); !isReject(err, ReasonSubjectMismatch) {
+			t.Errorf("%s on the subject of another resource: got %v", want.Verb, err)
+		}
+		if _, err := ParseOutcome(stored.Event); err == nil {
+			t.Errorf("%s is taken for an outcome", want.Verb)
+		}
+	}
+}
+
+func TestAProjectionThatIsNotValidIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*Projection){
+		"a cluster that is none":    func(p *Projection) { p.Cluster = "A" },
+		"a verb of others":          func(p *Projection) { p.Verb = VerbStarted },
+		"a kind that is not known":  func(p *Projection) { p.Target.APIVersion = "" },
+		"a built-in kind":           func(p *Projection) { p.Target.Kind = "deployment" },
+		"a name that is none":       func(p *Projection) { p.Target.Name = "a b" },
+		"no UID":                    func(p *Projection) { p.Target.UID = "" },
+		"a version that is none":    func(p *Projection) { p.ResourceVersion = "x" },
+		"a cause that is no text":   func(p *Projection) { p.Cause = "\x00" },
+		"no time":                   func(p *Projection) { p.Time = time.Time{} },
+		"a reason with a line feed": func(p *Projection) { p.Reason = "a\nb" },
+	} {
+		p := projection()
+		change(&p)
+		if _, err := p.Event(); !isReject(err, ReasonMalformed) {
+			t.Errorf("%s: got %v, want that it is malformed", name, err)
+		}
+	}
+}
+
+func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
+	b := startServer(t).bus()
+	for range 2 {
+		if err := b.PublishProjection(t.Context(), projection()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	if err := b.History(t.Context(), HistoryQuery{Kind: KindProjection}, func(stored Stored) error {
+		p, err := stored.Projection()
+		found = append(found, p.Reason)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"applied"}, found); diff != "" {
+		t.Errorf("on HISTORY (-want +got):\n%s", diff)
+	}
+	if _, err := b.Last(t.Context(), ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("on CHANGES: got %v, want nothing", err)
+	}
+	foreign := projection()
+	foreign.Cluster = "other"
+	if err := b.PublishProjection(t.Context(), foreign); !isReject(err, ReasonForeignCluster) {
+		t.Errorf("of another cluster: got %v", err)
+	}
+}
+
+// FuzzParseProjection checks that every projection that is read can be written, and is read again as the same.
+func FuzzParseProjection(f *testing.F) {
+	f.Add([]byte(`{"target":{"kind":"widget","namespace":"shop","name":"web","uid":"a","apiVersion":"example.org/v1","resource":"widgets"},"reason":"applied"}`))
+	f.Add([]byte(`{"target":{"kind":"deployment"},"fields":[{"path":"spec.a"}]}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e := mustEvent(t, projection().Event)
+		e.DataEncoded = data
+		p, err := ParseProjection(e)
+		if err != nil {
+			if _, typed := errors.AsType[*RejectError](err); !typed {
+				t.Fatalf("the error is not typed: %v", err)
+			}
+			return
+		}
+		again, err := ParseProjection(mustEvent(t, p.Event))
+		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
