@@ -1,4 +1,4 @@
-# One image with both programs; a pod chooses with command: [watcher] or command: [actuator]. Without a command it runs the reloader. To build without a container engine, for
+# One image with all programs; a pod chooses with command: [watcher], [actuator] or [projector]. Without a command it runs the reloader. To build without a container engine, for
 # several platforms and with an SBOM, use `make image`.
 FROM golang:1.26 AS build
 WORKDIR /src

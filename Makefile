@@ -8,7 +8,7 @@ IMAGE_DIR ?= bin/image
 FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
-GENERATED_PACKAGES := ./internal/events ./cmd/watcher ./cmd/actuator ./cmd/reloader ./tests/monitoring
+GENERATED_PACKAGES := ./internal/events ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./tests/monitoring
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
@@ -109,7 +109,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldfl
 
 #? build: build static binaries of the programs in bin/
 build:
-	$(say) 'build: bin/watcher, bin/actuator and bin/reloader, $(VERSION)'
+	$(say) 'build: bin/watcher, bin/actuator, bin/projector and bin/reloader, $(VERSION)'
 	@$(BUILD) -o bin/ ./cmd/...
 
 #? image: build the container image for amd64 and arm64 as an OCI archive, without a daemon (IMAGE, IMAGE_DIR)

@@ -76,8 +76,14 @@ func clientOf(t *testing.T, account string) kubernetes.Interface {
 // its name behind them.
 func rightsIn(t *testing.T, account, namespace string) rights {
 	t.Helper()
+	return rightsOfClient(t, clientOf(t, account), namespace)
+}
+
+// rightsOfClient is rightsIn for whoever a client is.
+func rightsOfClient(t *testing.T, client kubernetes.Interface, namespace string) rights {
+	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	got, err := clientOf(t, account).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	got, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +108,7 @@ func rightsIn(t *testing.T, account, namespace string) rights {
 	}
 	for _, rule := range got.Status.NonResourceRules {
 		if !slices.Equal(rule.Verbs, []string{"get"}) {
-			t.Errorf("%s may %v the paths %v", account, rule.Verbs, rule.NonResourceURLs)
+			t.Errorf("it may %v the paths %v", rule.Verbs, rule.NonResourceURLs)
 		}
 	}
 	return found

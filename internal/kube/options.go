@@ -20,6 +20,8 @@ type Options struct {
 	UserAgent string
 	// Timeout bounds each request; 0 is no limit, as watches need.
 	Timeout time.Duration
+	// NoWarnings drops the warnings of the API server, which client-go logs otherwise. Admission may quote in them what is written.
+	NoWarnings bool
 }
 
 // AddFlags adds the flag of the kubeconfig.
@@ -65,5 +67,8 @@ func (o *Options) config() (*rest.Config, error) {
 	config.UserAgent, config.Timeout = o.UserAgent, o.Timeout
 	// No limit on this side: the API server's priority and fairness limits clients.
 	config.QPS = -1
+	if o.NoWarnings {
+		config.WarningHandler = rest.NoWarnings{}
+	}
 	return config, nil
 }

@@ -131,8 +131,8 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	}
 	slices.Sort(regular)
 	want := []string{
-		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/reloader",
-		"usr/local/bin/watcher",
+		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/projector",
+		"usr/local/bin/reloader", "usr/local/bin/watcher",
 	}
 	if diff := cmp.Diff(want, regular); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/"+d.Platform.Architecture {
 		return
 	}
-	for _, program := range []string{"actuator", "reloader", "watcher"} {
+	for _, program := range []string{"actuator", "projector", "reloader", "watcher"} {
 		checkProgram(t, program, files["usr/local/bin/"+program])
 	}
 }

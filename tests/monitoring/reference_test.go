@@ -9,6 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
+	"github.com/keyturn/keyturn/internal/project"
 	"github.com/keyturn/keyturn/internal/sources"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 	"github.com/keyturn/keyturn/internal/telemetry"
@@ -29,10 +30,11 @@ func sections() []section {
 		{"Secret stores", "Exported by a watcher with secret stores.", openbao.Instruments()},
 		{"The actuator", "Decisions and rollouts. The `reason` of a decision is listed in " +
 			"[architecture](architecture.md#what-a-change-means-to-a-workload), that of a rollout in [events](events.md#data-of-an-outcome).", actuate.Instruments()},
-		{"The streams", "Exported by both programs.", events.Instruments()},
+		{"The streams", "Exported by all programs.", events.Instruments()},
 		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
-		{"Both programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
+		{"The projector", "The `reason` is listed in [projection](projection.md#what-is-reported).", project.Instruments()},
+		{"All programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
 		{
 			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
 				"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream.",
@@ -71,6 +73,7 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 			actuate.Instruments(), events.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
 			telemetry.RestClientInstruments(),
 		}},
+		{"projector", [][]instrument.Instrument{project.Instruments(), events.Instruments(), telemetry.Instruments()}},
 	} {
 		seen := map[string]bool{}
 		for _, table := range program.tables {

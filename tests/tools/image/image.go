@@ -50,7 +50,7 @@ func image(b build, base v1.Layer, notes map[string]string) (v1.Image, error) {
 	}
 	if img, err = mutate.Append(img,
 		mutate.Addendum{Layer: base, History: v1.History{Created: created, CreatedBy: "certificate authorities, user and license"}},
-		mutate.Addendum{Layer: top, History: v1.History{Created: created, CreatedBy: "actuator, reloader and watcher"}},
+		mutate.Addendum{Layer: top, History: v1.History{Created: created, CreatedBy: "actuator, projector, reloader and watcher"}},
 	); err != nil {
 		return nil, err
 	}

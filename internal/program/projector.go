@@ -1,0 +1,64 @@
+package program
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/project"
+)
+
+// Projector is the program that copies values of Secrets into fields of custom resources. Its fields are its options.
+type Projector struct {
+	Process process.Options
+	Project project.Options
+}
+
+// NewProjector returns a projector with the defaults.
+func NewProjector(version string) *Projector {
+	return &Projector{Process: process.DefaultOptions("projector", version), Project: project.DefaultOptions()}
+}
+
+// AddFlags adds the flags of the options.
+func (p *Projector) AddFlags(flags *pflag.FlagSet) {
+	p.Process.AddClusterFlags(flags)
+	p.Process.AddRunFlags(flags)
+	p.Project.AddFlags(flags)
+}
+
+// Run runs the projector until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
+func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
+	if err := errors.Join(p.Process.Validate(), p.Project.Validate()); err != nil {
+		return err
+	}
+	return process.Run(ctx, process.Program{
+		Name: "projector", Version: build.Version, Options: p.Process, Log: log, SmallHeap: build.SmallHeap,
+		// It does not compare the identity of the cluster, for which it would need to read a namespace. If another cluster has the name, its events
+		// make this one compare a Secret of its own in vain.
+		Parts: []process.Part{{Role: "projector", Prepare: p.prepare}},
+	})
+}
+
+func (p *Projector) prepare(r *process.Runtime) (process.Work, error) {
+	p.Process.Kube.NoWarnings = true
+	var err error
+	if p.Project.Client, err = p.Process.Kube.Client(); err != nil {
+		return process.Work{}, err
+	}
+	if p.Project.Dynamic, err = p.Process.Kube.Dynamic(); err != nil {
+		return process.Work{}, err
+	}
+	p.Project.Random, p.Project.Now = rand.Reader, time.Now
+	p.Project.Logger, p.Project.Tracer, p.Project.Meter = r.Logger, r.Tracer("project"), r.Meter("project")
+	projector, err := project.New(p.Project)
+	if err != nil {
+		return process.Work{}, err
+	}
+	r.Health.AddReadiness("resources", projector.Ready)
+	return process.Work{Run: projector.Run}, nil
+}

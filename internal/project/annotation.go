@@ -1,0 +1,93 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/fieldpath"
+)
+
+// annotation is the one that says what a resource wants: <path>=secret/<name>/<key>, several separated by semicolons.
+const annotation = "keyturn.dev/project"
+
+// maxWishes is how many fields a resource may have at most.
+const maxWishes = 16
+
+// wish is a field that is to have the value of a key.
+type wish struct {
+	path    fieldpath.Path
+	pointer string
+	names   []string
+	// secret is in the namespace of the resource.
+	secret, key string
+}
+
+// parseWishes reads the annotation. The error says which one is wrong by its number, and quotes nothing.
+func parseWishes(text string) ([]wish, error) {
+	items := strings.Split(text, ";")
+	if strings.TrimSpace(items[len(items)-1]) == "" {
+		items = items[:len(items)-1]
+	}
+	if len(items) == 0 || len(items) > maxWishes {
+		return nil, fmt.Errorf("has %d fields, want 1 to %d", len(items), maxWishes)
+	}
+	wishes := make([]wish, 0, len(items))
+	for i, item := range items {
+		w, problem := parseWish(strings.TrimSpace(item))
+		if problem != "" {
+			return nil, fmt.Errorf("field %d %s", i+1, problem)
+		}
+		for _, earlier := range wishes {
+			if overlap(earlier.pointer, w.pointer) {
+				return nil, fmt.Errorf("field %d is that of another one, or contains it, or is in it", i+1)
+			}
+		}
+		wishes = append(wishes, w)
+	}
+	return wishes, nil
+}
+
+func parseWish(item string) (w wish, problem string) {
+	const form = "is not <path>=secret/<name>/<key>"
+	// A name in a path may contain the sign, and that of a Secret does not.
+	sign := strings.LastIndex(item, "=")
+	if sign < 0 {
+		return wish{}, form
+	}
+	parts := strings.Split(strings.TrimSpace(item[sign+1:]), "/")
+	if len(parts) != 3 || parts[0] != "secret" || len(validation.IsDNS1123Subdomain(parts[1])) > 0 || len(validation.IsConfigMapKey(parts[2])) > 0 {
+		return wish{}, form
+	}
+	w.secret, w.key = parts[1], parts[2]
+	text := strings.TrimSpace(item[:sign])
+	if w.pointer, problem = fieldOf(text); problem != "" {
+		return wish{}, problem
+	}
+	w.path, _ = fieldpath.Parse(text)
+	w.names, _ = w.path.Names()
+	return w, ""
+}
+
+// overlap reports whether two JSON pointers are the same, or one is that of a field in the other.
+func overlap(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// refusal returns why the kind may not have what a resource in a namespace wants, or "".
+func (k *kind) refusal(namespace string, wishes []wish) string {
+	for _, w := range wishes {
+		keys, given := k.keys[source{namespace: namespace, name: w.secret}]
+		switch {
+		case !k.pointers[w.pointer]:
+			return fmt.Sprintf("The field %s of a %s may not be written.", w.path, k.config.Kind)
+		case !given:
+			return fmt.Sprintf("secret/%s is not given to a %s.", w.secret, k.config.Kind)
+		case !slices.Contains(keys, w.key):
+			return fmt.Sprintf("The key %s of secret/%s is not given to a %s.", w.key, w.secret, k.config.Kind)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// applier gives resources the values that they want.
+type applier struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	digests digests
+}
+
+// project gives a resource what it wants. The error is one after which the same may succeed soon, and quotes nothing.
+func (a *applier) project(ctx context.Context, t *target) (result, error) {
+	switch refusal := t.kind.refusal(t.namespace, t.wishes); {
+	case t.problem != "":
+		return result{reason: reasonAnnotation, message: "The annotation " + annotation + " " + t.problem + "."}, nil
+	case refusal != "":
+		return result{reason: reasonNotGiven, message: refusal}, nil
+	}
+	secrets, r, err := a.read(ctx, t)
+	if err != nil || r.reason != reasonNone {
+		return r, err
+	}
+	values := make([]string, 0, len(t.wishes))
+	for _, w := range t.wishes {
+		value, ok := secrets[w.secret].Data[w.key]
+		switch {
+		case !ok:
+			r.reason, r.message = reasonKeyMissing, fmt.Sprintf("secret/%s has no key %s.", w.secret, w.key)
+			return r, nil
+		case !utf8.Valid(value):
+			r.reason, r.message = reasonNotText, fmt.Sprintf("The key %s of secret/%s is not text.", w.key, w.secret)
+			return r, nil
+		}
+		values = append(values, string(value))
+	}
+	return a.apply(ctx, t, values, r)
+}
+
+// read reads the Secrets of a resource. The result has a reason if one cannot be had.
+func (a *applier) read(ctx context.Context, t *target) (map[string]*corev1.Secret, result, error) {
+	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
+	defer cancel()
+	secrets, r := make(map[string]*corev1.Secret), result{versions: make(map[string]string)}
+	for _, w := range t.wishes {
+		if secrets[w.secret] != nil {
+			continue
+		}
+		secret, err := a.client.CoreV1().Secrets(t.namespace).Get(ctx, w.secret, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			r.reason, r.message = reasonSecretMissing, fmt.Sprintf("secret/%s does not exist.", w.secret)
+			return nil, r, nil
+		case apierrors.IsForbidden(err):
+			r.reason, r.message = reasonForbidden, fmt.Sprintf("The projector may not read secret/%s.", w.secret)
+			return nil, r, nil
+		case err != nil:
+			return nil, r, reduce("reading secret/"+w.secret, err, nil)
+		}
+		secrets[w.secret], r.versions[w.secret] = secret, secret.ResourceVersion
+	}
+	return secrets, r, nil
+}
+
+// apply applies the values, one for each wish, unless the resource has exactly them from the projector.
+func (a *applier) apply(ctx context.Context, t *target, values []string, r result) (result, error) {
+	same := a.digests.of(t.wishes, values) == t.state
+	if same && slices.Equal(t.owned, t.pointers()) {
+		return r, nil
+	}
+	body := &unstructured.Unstructured{Object: map[string]any{}}
+	body.SetAPIVersion(t.kind.config.APIVersion)
+	body.SetKind(t.kind.config.Kind)
+	body.SetName(t.name)
+	body.SetNamespace(t.namespace)
+	// Another object of the name is not the one that was read, and one that is gone is not made anew.
+	body.Object["metadata"].(map[string]any)["uid"] = t.uid
+	for i, w := range t.wishes {
+		if err := unstructured.SetNestedField(body.Object, values[i], w.names...); err != nil {
+			// The paths do not overlap.
+			r.reason, r.message = reasonAnnotation, "The fields cannot be written together."
+			return r, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
+	defer cancel()
+	client, options := a.dynamic.Resource(t.kind.resource).Namespace(t.namespace), metav1.ApplyOptions{FieldManager: fieldManager}
+	applied, err := client.Apply(ctx, t.name, body, options)
+	if err != nil {
+		f := reduce("applying", err, t.wishes)
+		if r.reason = f.reason(); r.reason == reasonNone {
+			return r, f
+		}
+		r.message = f.explain(r.reason)
+		return r, nil
+	}
+	dropped := slices.ContainsFunc(t.owned, func(pointer string) bool { return !slices.Contains(t.pointers(), pointer) })
+	switch r.version = applied.GetResourceVersion(); {
+	case len(t.wishes) == 0 || same && dropped:
+		r.reason = reasonReleased
+	case same:
+		return r, nil // Only who owns the fields is another now.
+	default:
+		r.reason = reasonApplied
+	}
+	r.message = explain(r.reason, t)
+	return r, nil
+}
+
+// explain returns the sentence of a success.
+func explain(why reason, t *target) string {
+	if why == reasonReleased && len(t.wishes) == 0 {
+		return "No field has the value of a Secret any more."
+	}
+	fields := make([]string, 0, len(t.wishes))
+	for _, w := range t.wishes {
+		fields = append(fields, w.path.String()+" from secret/"+w.secret+"/"+w.key)
+	}
+	return "Applied " + strings.Join(fields, ", ") + "."
+}

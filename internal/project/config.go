@@ -1,0 +1,172 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/keyturn/keyturn/internal/configfile"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fieldpath"
+)
+
+// config is the file of --projections-config.
+type config struct {
+	Projections []kindConfig `json:"projections"`
+}
+
+// kindConfig says what the resources of a kind may have. All fields are required.
+type kindConfig struct {
+	// APIVersion, Kind and Resource are those in the API: example.org/v1, Widget, widgets.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Resource   string `json:"resource"`
+	// Paths are those of package fieldpath that may be written, below spec and not through lists.
+	Paths []string `json:"paths"`
+	// Secrets are those that may be read. A resource names only those of its own namespace.
+	Secrets []secretConfig `json:"secrets"`
+}
+
+// secretConfig names a Secret, and its keys that may be read. All fields are required.
+type secretConfig struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Keys      []string `json:"keys"`
+}
+
+// kind is a kind of resources that may have values of Secrets.
+type kind struct {
+	config   kindConfig
+	name     string // in lower case
+	resource schema.GroupVersionResource
+	// pointers are those of the paths.
+	pointers map[string]bool
+	// keys are those of each Secret.
+	keys map[source][]string
+}
+
+// source names a Secret.
+type source struct{ namespace, name string }
+
+// namespaces returns those in which there are Secrets for the kind, and in which its resources are watched therefore.
+func (k *kind) namespaces() []string {
+	var list []string
+	for s := range k.keys {
+		list = append(list, s.namespace)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// readConfig reads a file. The error has a line for each problem.
+func readConfig(file string) ([]*kind, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--projections-config: %w", err)
+	}
+	return parseConfig(content)
+}
+
+func parseConfig(content []byte) ([]*kind, error) {
+	var c config
+	if err := configfile.Decode(content, &c); err != nil {
+		return nil, fmt.Errorf("--projections-config: %w", err)
+	}
+	if len(c.Projections) == 0 {
+		return nil, errors.New("--projections-config: projections: is empty, want at least one")
+	}
+	var kinds []*kind
+	var all []error
+	names := map[string]bool{}
+	for i, one := range c.Projections {
+		p := problems{}
+		k := p.kind(one)
+		if names[k.name] {
+			p.add("kind: %q is used twice, want each kind once", one.Kind)
+		}
+		names[k.name] = true
+		for _, problem := range p.list {
+			all = append(all, fmt.Errorf("--projections-config: projections[%d].%s", i, problem))
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, errors.Join(all...)
+}
+
+// problems collects what is wrong with a kind.
+type problems struct{ list []string }
+
+func (p *problems) add(form string, values ...any) {
+	p.list = append(p.list, fmt.Sprintf(form, values...))
+}
+
+func (p *problems) kind(c kindConfig) *kind {
+	group, version, _ := strings.Cut(c.APIVersion, "/")
+	k := &kind{
+		config: c, name: strings.ToLower(c.Kind), resource: schema.GroupVersionResource{Group: group, Version: version, Resource: c.Resource},
+		pointers: map[string]bool{}, keys: map[source][]string{},
+	}
+	switch err := events.ValidateWorkloadKind(k.name, c.APIVersion, c.Resource); {
+	case err != nil:
+		p.add("%s", err)
+	case strings.ToUpper(c.Kind[:1]) != c.Kind[:1]:
+		p.add("kind: %q, want the kind of a custom resource, such as Widget", c.Kind)
+	case strings.HasSuffix(group, ".k8s.io"):
+		p.add("apiVersion: %q is not of a custom resource that may have values of Secrets", c.APIVersion)
+	}
+	if len(c.Paths) == 0 {
+		p.add("paths: is empty, want the fields that may be written")
+	}
+	for i, text := range c.Paths {
+		pointer, problem := fieldOf(text)
+		if problem != "" {
+			p.add("paths[%d]: %q %s", i, text, problem)
+		}
+		k.pointers[pointer] = true
+	}
+	if len(c.Secrets) == 0 {
+		p.add("secrets: is empty, want the Secrets that may be read")
+	}
+	for i, s := range c.Secrets {
+		p.secret(fmt.Sprintf("secrets[%d].", i), s)
+		of := source{namespace: s.Namespace, name: s.Name}
+		k.keys[of] = append(k.keys[of], s.Keys...)
+	}
+	return k
+}
+
+func (p *problems) secret(at string, c secretConfig) {
+	if len(validation.IsDNS1123Label(c.Namespace)) > 0 {
+		p.add("%snamespace: %q, want the name of a namespace", at, c.Namespace)
+	}
+	if len(validation.IsDNS1123Subdomain(c.Name)) > 0 {
+		p.add("%sname: %q, want the name of a Secret", at, c.Name)
+	}
+	if len(c.Keys) == 0 {
+		p.add("%skeys: is empty, want the keys that may be read", at)
+	}
+	for i, key := range c.Keys {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			p.add("%skeys[%d]: %q, want the key of a Secret", at, i, key)
+		}
+	}
+}
+
+// fieldOf returns the JSON pointer of a field that may be written, or what is wrong with its path.
+func fieldOf(text string) (pointer, problem string) {
+	path, err := fieldpath.Parse(text)
+	if err != nil {
+		return "", err.Error()
+	}
+	names, plain := path.Names()
+	if !plain || len(names) < 2 || names[0] != "spec" {
+		return "", "is not a field below spec, or goes through a list"
+	}
+	pointer, _ = path.Pointer()
+	return pointer, ""
+}

@@ -1,0 +1,120 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error has no
+// such text, but one of a proxy or a webhook may be in it, so its text is left out, too.
+type failure struct {
+	// what was being done.
+	what string
+	code int32
+	why  metav1.StatusReason
+	// fields are those of ours that the API server has named.
+	fields []string
+	// owned says that other field managers own fields, which is another conflict than one with a write at the same time.
+	owned bool
+}
+
+// reduce returns the failure that an error is, of a request that writes the wishes.
+func reduce(what string, err error, wishes []wish) *failure {
+	f := &failure{what: what}
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return f
+	}
+	status := answer.Status()
+	f.code, f.why = status.Code, status.Reason
+	if known := http.StatusText(int(f.code)); known == "" || !isReason(f.why) {
+		f.why = ""
+	}
+	if status.Details == nil {
+		return f
+	}
+	for _, cause := range status.Details.Causes {
+		f.owned = f.owned || cause.Type == metav1.CauseTypeFieldManagerConflict
+		for _, w := range wishes {
+			// A path of the API server may have values in it, too, as those of keys. Only what is our own text is taken.
+			if strings.TrimPrefix(cause.Field, ".") == w.path.String() && !slices.Contains(f.fields, w.path.String()) {
+				f.fields = append(f.fields, w.path.String())
+			}
+		}
+	}
+	return f
+}
+
+// isReason reports whether a reason is a word, as those of Kubernetes are. A webhook may return any text.
+func isReason(why metav1.StatusReason) bool {
+	return slices.Contains([]metav1.StatusReason{
+		metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonConflict, metav1.StatusReasonNotFound,
+		metav1.StatusReasonBadRequest, metav1.StatusReasonInternalError, metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,
+		metav1.StatusReasonTooManyRequests, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonUnauthorized,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonAlreadyExists,
+	}, why)
+}
+
+// Error returns what is known of it without any text of the API server.
+func (f *failure) Error() string {
+	text := f.what
+	switch {
+	case f.code == 0:
+		text += ": no answer of the api server"
+	case f.why == "":
+		text += fmt.Sprintf(": code %d", f.code)
+	default:
+		text += fmt.Sprintf(": %s (code %d)", f.why, f.code)
+	}
+	if len(f.fields) > 0 {
+		text += ", " + strings.Join(f.fields, ", ")
+	}
+	return text
+}
+
+// reason returns the reason of a request that writes, or reasonNone if the same request may succeed soon.
+func (f *failure) reason() reason {
+	switch f.code {
+	case http.StatusConflict:
+		if f.owned {
+			return reasonConflict
+		}
+	case http.StatusForbidden:
+		return reasonForbidden
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return reasonRejected
+	}
+	return reasonNone
+}
+
+// explain returns the sentence of a failure for which the request is not repeated soon.
+func (f *failure) explain(why reason) string {
+	about := "the fields"
+	if len(f.fields) > 0 {
+		about = strings.Join(f.fields, ", ")
+	}
+	switch why {
+	case reasonConflict:
+		return fmt.Sprintf("Another field manager owns %s, and nothing is forced.", about)
+	case reasonForbidden:
+		return fmt.Sprintf("The projector may not write %s: a permission is missing, or admission refuses it (code %d).", about, f.code)
+	}
+	return fmt.Sprintf("The API server does not accept %s (%s, code %d).", about, f.why, f.code)
+}
+
+// retried returns the sentence of a failure for which the request is repeated.
+func retried(err error) string {
+	f, ok := errors.AsType[*failure](err)
+	if ok && f.code == http.StatusInternalServerError && f.why == "" {
+		// So the API server answers a server-side apply that does not fit the schema.
+		return "The API server refuses it without a reason, as of a field that the kind does not have, or that is no text (code 500). " +
+			"It is tried again."
+	}
+	return "It is tried again: " + err.Error() + "."
+}

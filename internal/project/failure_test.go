@@ -1,0 +1,57 @@
+package project
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
+	const value = "s3cret"
+	wishes, err := parseWishes("spec.auth.password=secret/db/password;spec.auth.user=secret/db/user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(code int32, why metav1.StatusReason, causes ...metav1.StatusCause) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: code, Reason: why, Message: "Invalid value: " + value, Details: &metav1.StatusDetails{Name: value, Causes: causes},
+		}}
+	}
+	cause := func(field string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: "Invalid value: " + value}
+	}
+	owned := metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.auth.password", Message: "conflict with " + value}
+	tests := []struct {
+		name, text string
+		err        error
+		reason     reason
+	}{
+		{"a value that is not valid", "applying: Invalid (code 422), spec.auth.password", answer(422, metav1.StatusReasonInvalid, cause("spec.auth.password"), cause("spec.auth.password")), reasonRejected},
+		{"a field with a value in its path", "applying: Invalid (code 422)", answer(422, metav1.StatusReasonInvalid, cause("spec.users["+value+"]")), reasonRejected},
+		{"a reason with a value in it", "applying: code 400", answer(400, value), reasonRejected},
+		{"a code that is none", "applying: code 999", answer(999, metav1.StatusReasonInvalid), reasonNone},
+		{"another manager", "applying: Conflict (code 409), spec.auth.password", answer(409, metav1.StatusReasonConflict, owned), reasonConflict},
+		{"a write at the same time", "applying: Conflict (code 409)", answer(409, metav1.StatusReasonConflict), reasonNone},
+		{"a permission", "applying: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), reasonForbidden},
+		{"a webhook that does not answer", "applying: InternalError (code 500)", answer(500, metav1.StatusReasonInternalError), reasonNone},
+		{"no answer", "applying: no answer of the api server", errors.New("proxy: " + value), reasonNone},
+		{"no details", "applying: code 503", &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusServiceUnavailable, Message: value}}, reasonNone},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := reduce("applying", tt.err, wishes)
+			if f.Error() != tt.text || f.reason() != tt.reason {
+				t.Errorf("got %q, %q, want %q, %q", f.Error(), f.reason(), tt.text, tt.reason)
+			}
+			for _, why := range []reason{reasonConflict, reasonForbidden, reasonRejected, reasonUnavailable} {
+				if told := f.explain(why); strings.Contains(told, value) {
+					t.Errorf("for %s it is told %q", why, told)
+				}
+			}
+		})
+	}
+}

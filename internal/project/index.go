@@ -1,0 +1,137 @@
+package project
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// index has the resources that the projector has to do with. It is safe for concurrent use.
+type index struct {
+	reader reader
+	// changed is called with each resource on which there may be something to do, without a lock.
+	changed func(key)
+
+	mu      sync.Mutex
+	targets map[key]*target
+}
+
+func newIndex(reader reader, changed func(key)) *index {
+	return &index{reader: reader, changed: changed, targets: make(map[key]*target)}
+}
+
+// get returns a resource, or nil if the projector has nothing to do with it.
+func (x *index) get(k key) *target {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.targets[k]
+}
+
+// all returns the resources for which is returns true.
+func (x *index) all(is func(*target) bool) []key {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var list []key
+	for k, t := range x.targets {
+		if is(t) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+func (x *index) put(t *target) {
+	x.mu.Lock()
+	before := x.targets[t.key()]
+	if t.concerns() {
+		x.targets[t.key()] = t
+	} else {
+		delete(x.targets, t.key())
+	}
+	x.mu.Unlock()
+	if before == nil && t.concerns() || before != nil && !t.isLike(before) {
+		x.changed(t.key())
+	}
+}
+
+func (x *index) remove(k key) {
+	x.mu.Lock()
+	_, known := x.targets[k]
+	delete(x.targets, k)
+	x.mu.Unlock()
+	if known {
+		x.changed(k)
+	}
+}
+
+// store is the index as the store of the reflector of a kind in a namespace. It drops the objects before they are kept, also while a streamed
+// list is collected.
+type store struct {
+	index     *index
+	kind      *kind
+	namespace string
+	listed    func()
+}
+
+var _ cache.TransformingStore = (*store)(nil)
+
+func (s *store) target(obj any) (*target, bool) {
+	switch obj := obj.(type) {
+	case *target:
+		return obj, true
+	case *unstructured.Unstructured:
+		return s.index.reader.read(s.kind, obj), true
+	}
+	return nil, false
+}
+
+// Transformer has the reflector keep targets instead of objects.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if t, ok := s.target(obj); ok {
+			return t, nil
+		}
+		return obj, nil
+	}
+}
+
+// Add is called with an object that was created.
+func (s *store) Add(obj any) error { return s.Update(obj) }
+
+// Update is called with an object that was written.
+func (s *store) Update(obj any) error {
+	if t, ok := s.target(obj); ok {
+		s.index.put(t)
+	}
+	return nil
+}
+
+// Delete is called with an object that was deleted.
+func (s *store) Delete(obj any) error {
+	if t, ok := s.target(obj); ok {
+		s.index.remove(t.key())
+	}
+	return nil
+}
+
+// Replace is called with the result of a list.
+func (s *store) Replace(list []any, _ string) error {
+	found := make(map[key]bool, len(list))
+	for _, obj := range list {
+		if t, ok := s.target(obj); ok {
+			found[t.key()] = true
+			s.index.put(t)
+		}
+	}
+	for _, k := range s.index.all(func(t *target) bool { return t.kind == s.kind && t.namespace == s.namespace }) {
+		if !found[k] {
+			s.index.remove(k)
+		}
+	}
+	s.listed()
+	return nil
+}
+
+// Resync does nothing: resources are compared again by the queue.
+func (s *store) Resync() error { return nil }

@@ -1,0 +1,112 @@
+package project
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// Projector gives resources the values of Secrets that they want. Make one with New.
+type Projector struct {
+	options    Options
+	kinds      []*kind
+	index      *index
+	reflectors *reflectors
+	loop       *loop
+}
+
+// New returns a projector. The error has a line for each problem of the configuration.
+func New(o Options) (*Projector, error) {
+	kinds, err := readConfig(o.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	digests, err := newDigests(o.Random)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(o.Meter)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{
+		apply:    &applier{client: o.Client, dynamic: o.Dynamic, digests: digests},
+		reporter: &reporter{client: o.Client, metrics: metrics, tracer: o.Tracer, log: o.Logger, now: o.Now},
+		log:      o.Logger, now: o.Now, items: make(map[key]*item),
+		queue: workqueue.NewTypedDelayingQueue[key](),
+	}
+	l.index = newIndex(reader{digests: digests}, func(k key) { l.add(k, nil) })
+	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
+}
+
+// Ready returns nil when all resources were listed once; else it says what is missing.
+func (p *Projector) Ready() error { return p.reflectors.ready() }
+
+// Run gives resources their values until ctx ends.
+func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
+	p.loop.reporter.bus = bus
+	var running sync.WaitGroup
+	defer p.loop.giveBack(context.WithoutCancel(ctx))
+	defer running.Wait()
+	defer p.loop.queue.ShutDown()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, k := range p.kinds {
+		for _, namespace := range k.namespaces() {
+			running.Go(func() { p.reflectors.reflect(ctx, k, namespace) })
+		}
+	}
+	for range workers {
+		running.Go(func() { p.loop.run(ctx) })
+	}
+	running.Go(func() { p.resync(ctx) })
+	// An event before its resources are known would be acked in vain.
+	select {
+	case <-p.reflectors.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	durable := "projector-" + bus.Cluster()
+	// All Secrets, because a filter for each would be no permission of NATS that can be written down beforehand.
+	options := events.ConsumeOptions{
+		Durable: durable, FilterSubjects: []string{events.KindFilter(bus.Cluster(), events.KindSecret)}, WithoutDeadLetters: true,
+	}
+	if err := bus.Consume(ctx, options, func(ctx context.Context, d *events.Delivery) { p.receive(ctx, durable, d) }); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// receive has the resources that want a Secret dealt with.
+func (p *Projector) receive(ctx context.Context, durable string, d *events.Delivery) {
+	of := source{namespace: d.Change.Source.Namespace, name: d.Change.Source.Name}
+	keys := p.index.all(func(t *target) bool { return t.reads(of) })
+	if len(keys) == 0 {
+		d.Done(ctx, nil)
+		return
+	}
+	c := newCause(d, d.StartProcess(context.WithoutCancel(ctx), p.options.Tracer, durable), len(keys))
+	for _, k := range keys {
+		p.loop.add(k, c)
+	}
+}
+
+// resync has all resources dealt with again and again.
+func (p *Projector) resync(ctx context.Context) {
+	ticker := time.NewTicker(p.options.Resync)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			for _, k := range p.index.all(func(*target) bool { return true }) {
+				p.loop.add(k, nil)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package project
+
+import "github.com/keyturn/keyturn/internal/events"
+
+// reason says what became of a resource's fields. It is a metric label, and in events.
+type reason string
+
+const (
+	// reasonNone means that there is nothing to do, and nothing to report.
+	reasonNone reason = ""
+	// reasonApplied means that the fields have other values than before.
+	reasonApplied reason = "applied"
+	// reasonReleased means that the resource wants fewer fields than it had. Those that nobody else owns are gone.
+	reasonReleased reason = "released"
+	// reasonSecretMissing and reasonKeyMissing mean that the fields are left as they are.
+	reasonSecretMissing reason = "secret-missing"
+	reasonKeyMissing    reason = "key-missing"
+	// reasonAnnotation means that the annotation cannot be read.
+	reasonAnnotation reason = "annotation-invalid"
+	// reasonNotGiven means that the configuration does not give the resource what it wants.
+	reasonNotGiven reason = "not-given"
+	// reasonNotText means that a value is not UTF-8.
+	reasonNotText reason = "not-text"
+	// reasonConflict means that another manager owns one of the fields.
+	reasonConflict reason = "conflict"
+	// reasonRejected means that the API server does not accept the resource with the values.
+	reasonRejected reason = "rejected"
+	// reasonForbidden means that a permission is missing, or that an admission policy or webhook refuses it.
+	reasonForbidden reason = "forbidden"
+	// reasonUnavailable means that requests have failed several times. They are repeated.
+	reasonUnavailable reason = "unavailable"
+)
+
+// String returns the reason as metrics and events have it.
+func (r reason) String() string { return string(r) }
+
+// wrote reports whether the resource was written.
+func (r reason) wrote() bool { return r == reasonApplied || r == reasonReleased }
+
+// verb returns that of the event with the reason.
+func (r reason) verb() events.Verb {
+	switch r {
+	case reasonApplied, reasonReleased:
+		return events.VerbApplied
+	case reasonSecretMissing, reasonKeyMissing:
+		return events.VerbSkipped
+	}
+	return events.VerbFailed
+}
+
+// result is what became of a resource's fields, for a reader.
+type result struct {
+	reason  reason
+	message string
+	// version is the resourceVersion of the resource afterwards. Empty if it was not written.
+	version string
+	// versions are those of the Secrets that were read, by name.
+	versions map[string]string
+}

@@ -1,0 +1,123 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// installInterval is how often to look whether a kind is installed, while it is not.
+const installInterval = 10 * time.Second
+
+// reflectors keep the index equal to the API server, for each kind in each namespace in which there are Secrets for it.
+type reflectors struct {
+	client dynamic.Interface
+	index  *index
+	log    *slog.Logger
+
+	mu sync.Mutex
+	// waiting has why a resource is not listed yet, nil if it is being listed. It is gone once it is listed, or found not to be installed.
+	waiting map[string]error
+	done    chan struct{}
+}
+
+func newReflectors(client dynamic.Interface, index *index, kinds []*kind, log *slog.Logger) *reflectors {
+	r := &reflectors{client: client, index: index, log: log, waiting: make(map[string]error), done: make(chan struct{})}
+	for _, k := range kinds {
+		for _, namespace := range k.namespaces() {
+			r.waiting[place(k, namespace)] = nil
+		}
+	}
+	return r
+}
+
+func place(k *kind, namespace string) string {
+	return kube.Scope(k.resource.GroupResource().String(), namespace)
+}
+
+// reflect reflects a kind in a namespace until the context is done.
+func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
+	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
+	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
+	for kube.AwaitInstalled(ctx, client, installInterval, func() {
+		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
+		r.listed(where)
+	}) {
+		installed, remove := context.WithCancel(ctx)
+		check := func(err error) {
+			r.check(ctx, where, err)
+			if apierrors.IsNotFound(err) {
+				remove()
+			}
+		}
+		source := &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				list, err := client.List(ctx, options)
+				check(err)
+				return list, err
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				events, err := client.Watch(ctx, options)
+				check(err)
+				return events, err
+			},
+		}
+		cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), &unstructured.Unstructured{}, s,
+			cache.ReflectorOptions{Name: where, TypeDescription: k.name}).RunWithContext(installed)
+		remove()
+		if ctx.Err() == nil {
+			_ = s.Replace(nil, "") // It never fails.
+		}
+	}
+}
+
+// check takes note of a missing permission.
+func (r *reflectors) check(ctx context.Context, where string, err error) {
+	missing := kube.MissingPermission(where, "deploy/components/projector", err)
+	if missing == nil {
+		return
+	}
+	r.mu.Lock()
+	if _, waiting := r.waiting[where]; waiting {
+		r.waiting[where] = missing
+	}
+	r.mu.Unlock()
+	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
+}
+
+func (r *reflectors) listed(where string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, waiting := r.waiting[where]; !waiting {
+		return
+	}
+	delete(r.waiting, where)
+	if len(r.waiting) == 0 {
+		close(r.done)
+	}
+}
+
+// ready returns nil when everything was listed once; else it says what is missing.
+func (r *reflectors) ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for where, err := range r.waiting {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the first list of %s is not complete", where)
+	}
+	return nil
+}

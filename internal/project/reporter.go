@@ -1,0 +1,131 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// kubeEventTimeout bounds the writing of a Kubernetes Event, and publishTimeout that of an event.
+	kubeEventTimeout = 5 * time.Second
+	publishTimeout   = 10 * time.Second
+	// maxKubeEventMessage is the longest message that the API server accepts, in bytes.
+	maxKubeEventMessage = 1024
+	// traceparentAnnotation is on a Kubernetes Event the context of the span.
+	traceparentAnnotation = "keyturn.dev/traceparent"
+)
+
+// publisher is the bus.
+type publisher interface {
+	Cluster() string
+	PublishProjection(ctx context.Context, p events.Projection) error
+}
+
+// reporter reports what became of a resource: in a span, a metric, a log line, a Kubernetes Event and an event on the stream.
+type reporter struct {
+	client  kubernetes.Interface
+	bus     publisher
+	metrics *metrics
+	tracer  trace.Tracer
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// tell reports a result everywhere but on the stream, and returns the event for that.
+func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cause, began time.Time) *events.Projection {
+	kind := trace.WithSpanKind(trace.SpanKindClient)
+	ctx, span := r.tracer.Start(ctx, "project "+t.kind.name, trace.WithTimestamp(began), kind, trace.WithAttributes(
+		semconv.K8SNamespaceName(t.namespace),
+		attribute.String("keyturn.object.kind", t.kind.name),
+		attribute.String("keyturn.object.name", t.name),
+		attribute.String("keyturn.object.uid", t.uid),
+		attribute.String("keyturn.outcome", string(of.reason.verb())),
+		attribute.String("keyturn.reason", of.reason.String()),
+	))
+	if of.reason.verb() == events.VerbFailed {
+		span.SetStatus(codes.Error, of.reason.String())
+	}
+	span.End()
+	p := &events.Projection{
+		Cluster: r.bus.Cluster(), Verb: of.reason.verb(), ResourceVersion: t.version, Time: r.now(), Trace: events.TraceFrom(ctx),
+		Target: t.workload(), Reason: of.reason.String(), Message: of.message,
+	}
+	if of.version != "" {
+		p.ResourceVersion = of.version
+	}
+	if len(causes) > 0 {
+		p.Cause = causes[len(causes)-1].delivery.Change.ID()
+	}
+	for _, w := range t.wishes {
+		p.Fields = append(p.Fields, events.ProjectedField{
+			Path: w.path.String(), Source: "secret/" + w.secret, Key: w.key, ResourceVersion: of.versions[w.secret],
+		})
+	}
+	r.metrics.count(ctx, of)
+	level := slog.LevelInfo
+	if !of.reason.wrote() {
+		level = slog.LevelWarn
+	}
+	r.log.Log(ctx, level, "resource dealt with", "resource", p.Target.String(), "namespace", t.namespace, "reason", p.Reason, "message", p.Message)
+	r.tellKubernetes(ctx, t, p)
+	return p
+}
+
+// tellKubernetes writes a Kubernetes Event about the resource.
+func (r *reporter) tellKubernetes(ctx context.Context, t *target, p *events.Projection) {
+	kind, why := corev1.EventTypeNormal, "Projected"
+	if p.Verb != events.VerbApplied {
+		kind, why = corev1.EventTypeWarning, "NotProjected"
+	}
+	annotations := map[string]string{}
+	if p.Trace.Parent != "" {
+		annotations[traceparentAnnotation] = p.Trace.Parent
+	}
+	now := metav1.NewTime(p.Time)
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: t.name + ".", Namespace: t.namespace, Annotations: annotations},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: t.kind.config.APIVersion, Kind: t.kind.config.Kind, Namespace: t.namespace, Name: t.name, UID: types.UID(t.uid),
+		},
+		Reason: why, Message: p.Reason + ": " + p.Message, Type: kind,
+		Source:              corev1.EventSource{Component: "keyturn"},
+		ReportingController: "keyturn.dev/projector",
+		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
+	}
+	if len(event.Message) > maxKubeEventMessage {
+		// The cut may go through a character, and the API server rejects half ones.
+		event.Message = strings.ToValidUTF8(event.Message[:maxKubeEventMessage-3], "") + "..."
+	}
+	ctx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
+	defer cancel()
+	if _, err := r.client.CoreV1().Events(t.namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+		r.log.WarnContext(ctx, "kubernetes event not written", "resource", p.Target.String(), "namespace", t.namespace,
+			"err", reduce("writing a kubernetes event", err, nil))
+	}
+}
+
+// publish publishes an event on the stream. The error is one after which it may be published again.
+func (r *reporter) publish(ctx context.Context, p events.Projection) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	err := r.bus.PublishProjection(p.Trace.Context(ctx), p)
+	if reject, ok := errors.AsType[*events.RejectError](err); ok {
+		r.log.ErrorContext(ctx, "event of a projection is not valid", "resource", p.Target.String(), "err", reject)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package project
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// fieldManager owns the fields that are written.
+const fieldManager = "keyturn-projector"
+
+// key names a resource.
+type key struct{ kind, namespace, name string }
+
+// target is what is kept of a resource: no value, and of its fields only a digest.
+type target struct {
+	kind            *kind
+	namespace, name string
+	uid, version    string
+	// text is the annotation, and wishes are what it says, unless it has a problem.
+	text    string
+	wishes  []wish
+	problem string
+	// owned are the JSON pointers of the fields that the projector owns, sorted.
+	owned []string
+	// state is the digest of the fields that are wished.
+	state digest
+}
+
+func (t *target) key() key { return key{kind: t.kind.name, namespace: t.namespace, name: t.name} }
+
+// concerns reports whether the projector has to do with the resource at all.
+func (t *target) concerns() bool { return t.text != "" || len(t.owned) > 0 }
+
+// reads reports whether the resource wants a key of a Secret of its namespace.
+func (t *target) reads(of source) bool {
+	return t.namespace == of.namespace && slices.ContainsFunc(t.wishes, func(w wish) bool { return w.secret == of.name })
+}
+
+// isLike reports whether nothing has changed that the projector would act on. Most writes of a resource are those of its status.
+func (t *target) isLike(other *target) bool {
+	return t.uid == other.uid && t.text == other.text && t.state == other.state && slices.Equal(t.owned, other.owned)
+}
+
+// workload names the resource in events.
+func (t *target) workload() events.Workload {
+	return events.Workload{
+		Kind: t.kind.name, Namespace: t.namespace, Name: t.name, UID: t.uid,
+		APIVersion: t.kind.config.APIVersion, Resource: t.kind.config.Resource,
+	}
+}
+
+// pointers are those of the wishes, sorted.
+func (t *target) pointers() []string {
+	list := make([]string, 0, len(t.wishes))
+	for _, w := range t.wishes {
+		list = append(list, w.pointer)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// reader makes targets of objects.
+type reader struct{ digests digests }
+
+// read returns what is kept of a resource.
+func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
+	t := &target{
+		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
+		text: object.GetAnnotations()[annotation], owned: ownedBy(object.GetManagedFields()),
+	}
+	if t.text == "" {
+		return t
+	}
+	var err error
+	if t.wishes, err = parseWishes(t.text); err != nil {
+		t.problem = err.Error()
+		return t
+	}
+	values := make([]string, 0, len(t.wishes))
+	for _, w := range t.wishes {
+		text, isText, _ := unstructured.NestedString(object.Object, w.names...)
+		if isText {
+			values = append(values, text)
+		}
+	}
+	t.state = r.digests.of(t.wishes, values)
+	return t
+}
+
+// digests are keyed with what only this process has.
+type digests struct{ key []byte }
+
+type digest [sha256.Size]byte
+
+func newDigests(random io.Reader) (digests, error) {
+	d := digests{key: make([]byte, sha256.Size)}
+	if _, err := io.ReadFull(random, d.key); err != nil {
+		return digests{}, fmt.Errorf("generating a key: %w", err)
+	}
+	return d, nil
+}
+
+// of returns the digest of the values of the wishes. With fewer values than wishes it is that of no values.
+func (d digests) of(wishes []wish, values []string) digest {
+	if len(values) < len(wishes) {
+		return digest{}
+	}
+	hash := hmac.New(sha256.New, d.key)
+	for i, w := range wishes {
+		fmt.Fprintf(hash, "%d %s %d %s\n", len(w.pointer), w.pointer, len(values[i]), values[i])
+	}
+	return digest(hash.Sum(nil))
+}
+
+// ownedBy returns the JSON pointers of the fields that the projector has applied, sorted.
+func ownedBy(entries []metav1.ManagedFieldsEntry) []string {
+	var list []string
+	for _, entry := range entries {
+		ours := entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+		if !ours || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields map[string]any
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
+			list = append(list, leaves("", fields)...)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// leaves returns the JSON pointers of the fields in a set of FieldsV1.
+func leaves(at string, set map[string]any) []string {
+	var list []string
+	for name, value := range set {
+		field, isField := strings.CutPrefix(name, "f:")
+		if !isField {
+			continue
+		}
+		pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+		if below, ok := value.(map[string]any); ok && len(below) > 0 {
+			list = append(list, leaves(pointer, below)...)
+			continue
+		}
+		list = append(list, pointer)
+	}
+	return list
+}

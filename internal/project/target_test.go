@@ -1,0 +1,117 @@
+package project
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func testIndex(t *testing.T) (*store, *[]key) {
+	t.Helper()
+	kinds, err := parseConfig([]byte(widgets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests, err := newDigests(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var due []key
+	x := newIndex(reader{digests: digests}, func(k key) { due = append(due, k) })
+	return &store{index: x, kind: kinds[0], namespace: "shop", listed: func() {}}, &due
+}
+
+// widget is one whose password the projector has applied.
+func widget(name, wants, password string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"auth": map[string]any{"password": password}}}}
+	object.SetNamespace("shop")
+	object.SetName(name)
+	object.SetUID("uid-of-" + "it")
+	object.SetResourceVersion("7")
+	if wants != "" {
+		object.SetAnnotations(map[string]string{annotation: wants})
+	}
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "someone", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:size":{}}}`)},
+		{Manager: fieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:size":{}}}`)},
+		{
+			Manager: fieldManager, Operation: metav1.ManagedFieldsOperationApply,
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:auth":{".":{},"f:password":{}},"f:a~b/c":{}}}`),
+		},
+	})
+	return object
+}
+
+func TestOfAResourceNoValueIsKept(t *testing.T) {
+	const wants, value = "spec.auth.password=secret/db/password", "s3cret-of-the-field"
+	s, _ := testIndex(t)
+	kept, err := s.Transformer()(widget("main", wants, value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, ok := kept.(*target)
+	if !ok {
+		t.Fatalf("got %T, want what is kept of it", kept)
+	}
+	if bytes.Contains(fmt.Appendf(nil, "%+v", *read), []byte(value)) {
+		t.Error("what is kept of a resource has the value of its field")
+	}
+	if diff := cmp.Diff([]string{"/spec/auth/password", "/spec/a~0b~1c"}, read.owned); diff != "" {
+		t.Errorf("the fields of the projector (-want +got):\n%s", diff)
+	}
+	same := s.index.reader.digests.of(read.wishes, []string{value})
+	other := s.index.reader.digests.of(read.wishes, []string{value + "2"})
+	if read.state != same || same == other || same == (digest{}) {
+		t.Error("the digest does not tell the value from another")
+	}
+	another, _ := testIndex(t)
+	if another.index.reader.digests.of(read.wishes, []string{value}) == same {
+		t.Error("two processes have the same digest of a value")
+	}
+}
+
+func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
+	const wants = "spec.auth.password=secret/db/password"
+	s, due := testIndex(t)
+	step := func(what string, want int, do func() error) {
+		t.Helper()
+		*due = nil
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if len(*due) != want {
+			t.Errorf("%s: due %d times, want %d", what, len(*due), want)
+		}
+	}
+	free := widget("free", "", "a")
+	free.SetManagedFields(nil)
+	step("the first list", 1, func() error { return s.Replace([]any{widget("main", wants, "a"), free}, "1") })
+	step("a write of something else", 0, func() error {
+		object := widget("main", wants, "a")
+		object.SetResourceVersion("8")
+		return s.Update(object)
+	})
+	step("another value", 1, func() error { return s.Update(widget("main", wants, "b")) })
+	step("another annotation", 1, func() error { return s.Update(widget("main", wants+";", "b")) })
+	step("another owner", 1, func() error {
+		object := widget("main", wants+";", "b")
+		object.SetManagedFields(nil)
+		return s.Update(object)
+	})
+	step("one that wants nothing", 0, func() error { return s.Update(free) })
+	if s.index.get(key{kind: "widget", namespace: "shop", name: "free"}) != nil {
+		t.Error("a resource that wants nothing and has nothing is kept")
+	}
+	step("it has gone", 1, func() error { return s.Delete(widget("main", wants, "b")) })
+	step("a list without one that was there", 2, func() error {
+		if err := s.Add(widget("main", wants, "b")); err != nil {
+			return err
+		}
+		return s.Replace(nil, "2")
+	})
+}

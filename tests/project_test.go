@@ -1,0 +1,199 @@
+package tests
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+const wantsPassword = "spec.auth.password=secret/db/password"
+
+// publish publishes that a Secret has changed, as a watcher does, and returns the id of the event.
+func (r *projectRig) publish(name, version string, trace events.TraceContext) string {
+	r.Helper()
+	secret, err := r.kube.CoreV1().Secrets(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	fingerprint := "k0a1b2c3d:" + strings.Repeat(version, 32)
+	change := events.Change{
+		Cluster: projectCluster, Source: events.Source{Kind: events.KindSecret, Namespace: r.namespace, Name: name}, Verb: events.VerbChanged,
+		UID: string(secret.UID), ResourceVersion: secret.ResourceVersion, Fingerprint: fingerprint, Time: metav1.Now().Time, Trace: trace,
+		Keys: map[string]events.Key{"password": {Fingerprint: fingerprint, ChangedAt: secret.ResourceVersion}}, Changed: []string{"password"},
+		ChangedAt: secret.ResourceVersion,
+	}
+	var expected uint64
+	if last, err := r.bus.Last(r.Context(), events.Subject(projectCluster, change.Source)); err == nil {
+		expected = last.Seq
+	}
+	if _, err := r.bus.PublishChange(r.Context(), change, expected); err != nil {
+		r.Fatal(err)
+	}
+	return change.ID()
+}
+
+func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
+	r := newProjectRig(t, nil)
+	r.resync = "1h"
+	r.secret("db", map[string]string{"user": "app", "password": "first-value-0123456789"})
+	r.widget("main", wantsPassword+"; spec.auth.user = secret/db/user;")
+	r.widget("plain", "")
+	before := r.object("plain").GetResourceVersion()
+	r.startReady()
+	r.awaitField("main", "password", "first-value-0123456789")
+	if got := r.field("main", "user"); got != "app" {
+		t.Errorf("the other field, which is applied with it: got %q", got)
+	}
+	told := r.awaitProjection("main", "applied")
+	secret, err := r.kube.CoreV1().Secrets(r.namespace).Get(t.Context(), "db", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []events.ProjectedField{
+		{Path: "spec.auth.password", Source: "secret/db", Key: "password", ResourceVersion: secret.ResourceVersion},
+		{Path: "spec.auth.user", Source: "secret/db", Key: "user", ResourceVersion: secret.ResourceVersion},
+	}
+	if diff := cmp.Diff(want, told.Fields); diff != "" || told.Cause != "" || told.ResourceVersion != r.object("main").GetResourceVersion() {
+		t.Errorf("the event: cause %q, version %s, want none and that of the object; fields (-want +got):\n%s", told.Cause, told.ResourceVersion, diff)
+	}
+
+	// An event of the Secret has the new value applied, in its trace.
+	trace := events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	r.secret("db", map[string]string{"user": "app", "password": "second-value-0123456789"})
+	cause := r.publish("db", "2", trace)
+	r.awaitField("main", "password", "second-value-0123456789")
+	testkit.Await(t, "the event about it names its cause", func(context.Context) bool {
+		list := r.projections("main")
+		newest := list[len(list)-1]
+		return newest.Cause == cause && newest.Trace.ID() == trace.ID()
+	})
+	testkit.Await(t, "the event of the Secret is acked", func(ctx context.Context) bool {
+		lag, err := r.bus.Lag(ctx, "projector-"+projectCluster)
+		return err == nil && lag.AckPending == 0 && lag.Pending == 0
+	})
+
+	// A resource that comes later has its value at once, and one that gets another annotation, too.
+	r.widget("later", wantsPassword)
+	r.awaitField("later", "password", "second-value-0123456789")
+	r.widget("later", "spec.auth.user=secret/db/user")
+	r.awaitField("later", "user", "app")
+	r.awaitField("later", "password", "none")
+	r.widget("later", "")
+	r.awaitField("later", "user", "none")
+	r.awaitProjection("later", "released")
+
+	// The status is none of its business.
+	settled := r.object("main").GetResourceVersion()
+	status := []byte(`{"status":{"seen":"yes"}}`)
+	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	seen := r.object("main").GetResourceVersion()
+	if seen == settled {
+		t.Fatal("the status was not written")
+	}
+	reports := len(r.projections("main"))
+
+	// After a restart all is as it was. What changed meanwhile without an event is applied.
+	r.stopProjector()
+	r.secret("db", map[string]string{"user": "app", "password": "third-value-0123456789"})
+	r.widget("plain", "")
+	r.startReady()
+	r.awaitField("main", "password", "third-value-0123456789")
+	testkit.Await(t, "it is reported once more", func(context.Context) bool { return len(r.projections("main")) == reports+1 })
+	if got := r.object("plain").GetResourceVersion(); got != before {
+		t.Errorf("a resource that wants nothing: got version %s, want %s still", got, before)
+	}
+	r.leaksNothing("first-value-0123456789", "second-value-0123456789", "third-value-0123456789")
+}
+
+func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
+	r := newProjectRig(t, nil)
+	r.secret("db", map[string]string{"password": "one"})
+	r.widget("main", wantsPassword)
+	r.startReady()
+	r.awaitField("main", "password", "one")
+	written := r.object("main").GetResourceVersion()
+	r.awaitReads(len(r.reads()) + 2)
+	if got := r.object("main").GetResourceVersion(); got != written || len(r.projections("main")) != 1 {
+		t.Errorf("compared again: got version %s and %d reports, want %s still and one", got, len(r.projections("main")), written)
+	}
+	r.secret("db", map[string]string{"password": "two"})
+	r.awaitField("main", "password", "two")
+
+	// What goes away stays in the field, and is reported.
+	r.secret("db", map[string]string{"user": "app"})
+	told := r.awaitProjection("main", "key-missing")
+	if told.Verb != events.VerbSkipped || told.Message != "secret/db has no key password." {
+		t.Errorf("got %s: %s", told.Verb, told.Message)
+	}
+	if err := r.kube.CoreV1().Secrets(r.namespace).Delete(t.Context(), "db", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitProjection("main", "secret-missing")
+	if got := r.field("main", "password"); got != "two" {
+		t.Errorf("the field of a Secret that is gone: got %q, want what it was", got)
+	}
+	r.secret("db", map[string]string{"password": "three"})
+	r.awaitField("main", "password", "three")
+}
+
+func TestWhatIsNotListedIsRefused(t *testing.T) {
+	r := newProjectRig(t, nil)
+	r.secret("db", map[string]string{"password": "one", "token": "two", "binary": "\xff\xfe"})
+	tests := []struct{ name, wants, reason, message string }{
+		{"path", "spec.name=secret/db/password", "not-given", "The field spec.name of a Widget may not be written."},
+		{"secret", "spec.auth.password=secret/other/password", "not-given", "secret/other is not given to a Widget."},
+		{"key", "spec.auth.password=secret/db/token", "not-given", "The key token of secret/db is not given to a Widget."},
+		{"form", "spec.auth.password=db/password", "annotation-invalid", "The annotation keyturn.dev/project field 1 is not <path>=secret/<name>/<key>."},
+		{"both", wantsPassword + ";spec.name=secret/db/password", "not-given", "The field spec.name of a Widget may not be written."},
+	}
+	for _, tt := range tests {
+		r.widget(tt.name, tt.wants)
+	}
+	r.startReady()
+	for _, tt := range tests {
+		told := r.awaitProjection(tt.name, tt.reason)
+		if told.Verb != events.VerbFailed || told.Message != tt.message {
+			t.Errorf("%s: got %s: %s, want failed: %s", tt.name, told.Verb, told.Message, tt.message)
+		}
+		if got := r.field(tt.name, "password"); got != "none" {
+			t.Errorf("%s: the field is %q, want that nothing was written", tt.name, got)
+		}
+		testkit.Await(t, tt.name+" has a Kubernetes Event", func(ctx context.Context) bool {
+			list, err := r.kube.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + tt.name})
+			return err == nil && len(list.Items) == 1 && list.Items[0].Message == tt.reason+": "+tt.message && list.Items[0].Reason == "NotProjected"
+		})
+	}
+}
+
+func TestNothingIsForced(t *testing.T) {
+	r := newProjectRig(t, nil)
+	r.secret("db", map[string]string{"password": "one"})
+	r.widget("main", wantsPassword)
+	manual := []byte(`{"spec":{"auth":{"password":"by-hand"}}}`)
+	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	r.startReady()
+	told := r.awaitProjection("main", "conflict")
+	if want := "Another field manager owns spec.auth.password, and nothing is forced."; told.Message != want {
+		t.Errorf("got %q, want %q", told.Message, want)
+	}
+	r.awaitReads(len(r.reads()) + 2)
+	if got := r.field("main", "password"); got != "by-hand" || len(r.projections("main")) != 1 {
+		t.Errorf("got %q and %d reports, want what was written by hand, and one", got, len(r.projections("main")))
+	}
+	free := []byte(`{"spec":{"auth":{"password":null}}}`)
+	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, free, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitField("main", "password", "one")
+}
