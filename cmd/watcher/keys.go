@@ -20,7 +20,7 @@ func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	logging := telemetry.DefaultLogOptions()
 	var namespace string
-	var natsUsers, natsRoutes, natsTLS, audit bool
+	var natsUsers, natsRoutes, natsTLS, audit, projector bool
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged, but for certificates that are due.",
@@ -39,6 +39,9 @@ func newKeysCommand() *cobra.Command {
 			}
 			if natsUsers {
 				options.NATSUsers = []string{"watcher", "actuator", "reader"}
+				if projector {
+					options.NATSUsers = append(options.NATSUsers, "projector")
+				}
 			}
 			if natsRoutes {
 				options.RoutesNamespace = namespace
@@ -57,6 +60,7 @@ func newKeysCommand() *cobra.Command {
 		"also create a NATS user for each program, and one that only reads, for the NATS that the actuator embeds")
 	flags.BoolVar(&audit, "audit", false,
 		"also create the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and with --nats-users a NATS user")
+	flags.BoolVar(&projector, "projector", false, "with --nats-users also create a NATS user for the projector")
 	flags.BoolVar(&natsTLS, "nats-tls", true,
 		"also create a certificate for the NATS that the actuator embeds, valid for 3 years, and its CA, and renew them when they are due")
 	flags.BoolVar(&natsRoutes, "nats-routes", false,

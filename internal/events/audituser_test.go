@@ -17,11 +17,16 @@ import (
 // auditServer is the embedded NATS as deploy/components/audit configures it. The files of the users' keys are in dir.
 func auditServer(t *testing.T) (s *embedded.Server, dir string) {
 	t.Helper()
+	return componentServer(t, map[string]string{"nats.conf": "components/audit/nats.conf"})
+}
+
+// componentServer is the embedded NATS with files of deploy beside that of the programs.
+func componentServer(t *testing.T, files map[string]string) (s *embedded.Server, dir string) {
+	t.Helper()
 	dir = t.TempDir()
-	for name, path := range map[string]string{
-		"programs.conf": "../../deploy/programs/nats.conf", "nats.conf": "../../deploy/components/audit/nats.conf",
-	} {
-		content, err := os.ReadFile(path)
+	files["programs.conf"] = "programs/nats.conf"
+	for name, path := range files {
+		content, err := os.ReadFile("../../deploy/" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,13 +34,14 @@ func auditServer(t *testing.T) (s *embedded.Server, dir string) {
 			t.Fatal(err)
 		}
 	}
-	for _, user := range []string{"watcher", "actuator", "reader", "audit"} {
+	for _, user := range []string{"watcher", "actuator", "reader", "audit", "projector"} {
 		t.Setenv("NATS_"+strings.ToUpper(user)+"_KEY", testkit.NewNATSUser(t, dir, user))
 	}
 	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(dir, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(dir, "tls.key"))
 	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", testCluster))
+	t.Setenv("NATS_PROJECTOR_SUBJECTS", testkit.ProjectorSubjects(t, "../../deploy", testCluster))
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
 	if err != nil {
 		t.Fatal(err)

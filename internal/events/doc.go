@@ -47,6 +47,14 @@
 //	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched
 //	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume
 //
+// The projector, which subscribes to _INBOX_projector.<cluster>.>, publishes on these and no others:
+//
+//	keyturn.history.v1.<cluster>.projection.>                 Bus.PublishProjection
+//	$JS.API.STREAM.INFO.*                                     Open
+//	$JS.API.CONSUMER.CREATE.CHANGES.<consumer>.<filter>       Bus.Consume with one filter
+//	$JS.API.CONSUMER.{INFO,MSG.NEXT}.CHANGES.<consumer>       Bus.Consume
+//	$JS.ACK.CHANGES.<consumer>.>                              Delivery.Done
+//
 // The actuator also publishes on:
 //
 //	keyturn.deadletter.v1.<cluster>.>                         dead letters

@@ -50,10 +50,15 @@ func (o *Options) AddClusterFlags(flags *pflag.FlagSet) {
 
 // AddRunFlags adds the flags of the program itself, which its commands do not have.
 func (o *Options) AddRunFlags(flags *pflag.FlagSet) {
+	o.AddServingFlags(flags)
+	o.Identity.AddFlags(flags)
+}
+
+// AddServingFlags adds those of AddRunFlags that a program has, too, which does not compare the identity of the cluster.
+func (o *Options) AddServingFlags(flags *pflag.FlagSet) {
 	o.Log.AddFlags(flags)
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "`address` that serves /metrics; empty turns it off")
 	flags.StringVar(&o.HealthAddr, "health-addr", o.HealthAddr, "`address` that serves /livez and /readyz; empty turns it off")
-	o.Identity.AddFlags(flags)
 }
 
 // Validate returns an error with a line for each invalid field: the flag, its value and what is allowed. The parts of the program that use

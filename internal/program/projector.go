@@ -27,7 +27,7 @@ func NewProjector(version string) *Projector {
 // AddFlags adds the flags of the options.
 func (p *Projector) AddFlags(flags *pflag.FlagSet) {
 	p.Process.AddClusterFlags(flags)
-	p.Process.AddRunFlags(flags)
+	p.Process.AddServingFlags(flags)
 	p.Project.AddFlags(flags)
 }
 

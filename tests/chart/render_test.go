@@ -124,7 +124,7 @@ func (o object) at(fields ...string) any {
 
 // generated is a name that ends with a digest: a ConfigMap of kustomize, or the job of the chart. Digests of kustomize have no
 // vowels, so that no word is taken for one.
-var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
+var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets|keyturn-projections)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 
 // objects parses manifests, by kind, namespace and name. It removes what cannot be equal in Helm and Kustomize: digests in names
 // and annotations, annotations for Flux, the Namespace, which Helm creates itself, and the order of the rules in roles and

@@ -89,6 +89,8 @@ func overlays(t *testing.T) map[string]string {
 			return nil
 		case strings.HasPrefix(name, "targets/"):
 			before = "../deploy/components/targets, " // a recipe adds to its file
+		case strings.HasPrefix(name, "projections/"):
+			before = "../deploy/components/projector, " // and so does an example of what may be projected
 		}
 		base := "base"
 		if strings.HasPrefix(name, "flux") {
@@ -130,7 +132,7 @@ func newAdmission(t *testing.T) *admission {
 		t.Fatal(err)
 	}
 	// What a pod names is there when it is asked for.
-	for _, account := range []string{"keyturn-keys", "keyturn-watcher", "keyturn-actuator", "keyturn-audit"} {
+	for _, account := range []string{"keyturn-keys", "keyturn-watcher", "keyturn-actuator", "keyturn-audit", "keyturn-projector"} {
 		object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
 		if _, err := a.kube.CoreV1().ServiceAccounts(a.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

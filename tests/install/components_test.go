@@ -73,7 +73,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	})
 	c.await(c.run("keys"))
 	c.receives("keyturn-audit", "openbao")
-	c.sends(jaeger)
+	c.sends(jaeger, "audit", "actuator")
 	c.runReady("actuator")
 	c.runReady("audit")
 
@@ -97,18 +97,24 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 // newComponents applies all of it.
 func newComponents(t *testing.T, names ...string) *components {
 	t.Helper()
+	return newComponentsWith(t, "", []string{"keys", "audit", "actuator"}, names...)
+}
+
+// newComponentsWith is newComponents with more in the overlay, and other programs than a receiver of audits.
+func newComponentsWith(t *testing.T, more string, programs []string, names ...string) *components {
+	t.Helper()
 	c := &components{kubelet: newKubelet(t, plane.Namespace(t))}
 	t.Cleanup(c.remove)
 	for i, name := range names {
 		names[i] = "../deploy/components/" + name
 	}
-	applyOverlay(t, c.namespace, strings.Replace(componentsOverlay, "COMPONENTS", strings.Join(names, ", "), 1))
+	applyOverlay(t, c.namespace, strings.Replace(componentsOverlay, "COMPONENTS", strings.Join(names, ", "), 1)+more)
 	list, err := c.client.NetworkingV1().NetworkPolicies(c.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.policies = list.Items
-	for _, program := range []string{"keys", "audit", "actuator"} {
+	for _, program := range programs {
 		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(c.pods(program)) > 0 })
 	}
 	return c

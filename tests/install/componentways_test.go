@@ -91,9 +91,9 @@ func (c *components) isOnThePage(service *corev1.Service) {
 }
 
 // sends has the endpoint that both programs send traces to be a Jaeger on this machine.
-func (c *components) sends(jaeger *testbed.Jaeger) {
+func (c *components) sends(jaeger *testbed.Jaeger, programs ...string) {
 	c.Helper()
-	for _, program := range []string{"audit", "actuator"} {
+	for _, program := range programs {
 		pod := c.pod(program)
 		endpoint := c.environment(pod, pod.Spec.Containers[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]
 		address, err := url.Parse(endpoint)

@@ -158,9 +158,9 @@ func (k *kubelet) ready(p *programs.Program) *programs.Program {
 func (k *kubelet) binary(command string) string {
 	k.Helper()
 	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator}[command]
-	if command == entrypoint {
+	if command == entrypoint || command == "projector" {
 		var err error
-		if path, err = build.Program(k.Context(), "./cmd/reloader", true); err != nil {
+		if path, err = build.Program(k.Context(), "./cmd/"+command, true); err != nil {
 			k.Fatal(err)
 		}
 		ok = true

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,5 +28,33 @@ func ActuatorConsumers(t testing.TB, deploy, cluster string) string {
 		}
 	}
 	t.Fatal("the actuator has no NATS_ACTUATOR_CONSUMERS")
+	return ""
+}
+
+// ProjectorSubjects returns the variable NATS_PROJECTOR_SUBJECTS of the actuator's pod in deploy/components/projector, as the kubelet fills it in.
+func ProjectorSubjects(t testing.TB, deploy, cluster string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(deploy, "components", "projector", "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var component struct {
+		Patches []struct{ Patch string }
+	}
+	if err := yaml.Unmarshal(content, &component); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range component.Patches {
+		var operations []struct{ Value any }
+		if err := yaml.Unmarshal([]byte(one.Patch), &operations); err != nil {
+			t.Fatal(err)
+		}
+		for _, operation := range operations {
+			if variable, ok := operation.Value.(map[string]any); ok && variable["name"] == "NATS_PROJECTOR_SUBJECTS" {
+				return strings.ReplaceAll(fmt.Sprint(variable["value"]), "$(KEYTURN_CLUSTER)", cluster)
+			}
+		}
+	}
+	t.Fatal("the component projector has no NATS_PROJECTOR_SUBJECTS")
 	return ""
 }

@@ -4,8 +4,8 @@ values takes precedence, because a default cannot be told from a value. Argument
 */}}
 {{- define "keyturn.podValues" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
-{{- /* The receiver of audits has the values of the watcher. */ -}}
-{{- $values := deepCopy (get $root.Values (ternary "watcher" $program (eq $program "audit"))) -}}
+{{- /* The receiver of audits and the projector have the values of the watcher. */ -}}
+{{- $values := deepCopy (get $root.Values (ternary "watcher" $program (has $program (list "audit" "projector")))) -}}
 {{- $theirs := get $root.Values.reloader "deployment" | default dict -}}
 {{- range $name := list "tolerations" "volumes" "volumeMounts" -}}
 {{- $_ := set $values $name (concat (get $values $name) (get $theirs $name | default list) | uniq) -}}
@@ -44,8 +44,8 @@ The names of pull secrets, of which Helm's global values may have bare names.
 
 {{- define "keyturn.serviceAccountName" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
-{{- if eq $program "audit" -}}
-keyturn-audit
+{{- if has $program (list "audit" "projector") -}}
+keyturn-{{ $program }}
 {{- else -}}
 {{- $account := (get $root.Values $program).serviceAccount -}}
 {{- if and (not $account.create) (not $account.name) -}}
@@ -67,7 +67,7 @@ The class of the chart is cluster-scoped, so an installation for some namespaces
 */}}
 {{- define "keyturn.priorityClassName" -}}
 {{- $all := (include "keyturn.settings" (index . 0) | fromYaml).namespaces -}}
-{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (or (not (empty $all)) (eq (index . 1) "audit"))) -}}
+{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (or (not (empty $all)) (has (index . 1) (list "audit" "projector")))) -}}
 {{- end }}
 
 {{/*

@@ -55,6 +55,34 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 {{- end }}
 {{- end }}
 
+{{/*
+What the projector may do in a namespace. Arguments: projections and namespace.
+*/}}
+{{- define "keyturn.projectorRules" -}}
+{{- $namespace := .namespace -}}
+{{- range .projections }}
+{{- $names := list -}}
+{{- range .secrets }}{{ if eq .namespace $namespace }}{{ $names = append $names .name }}{{ end }}{{ end -}}
+{{- with $names }}
+# Read the Secrets that it was given, by name. It never lists them.
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: {{ uniq . | toJson }}
+  verbs: [get]
+{{- end }}
+{{- if $names }}
+# See what resources want, and apply their fields.
+- apiGroups: [{{ splitList "/" .apiVersion | first }}]
+  resources: [{{ .resource }}]
+  verbs: [list, watch, patch]
+{{- end }}
+{{- end }}
+# Say on the resource what became of them.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+{{- end }}
+
 {{- define "keyturn.actuatorJobsRules" -}}
 # Jobs: watch references, write records, and make a Job anew; start one of a CronJob, and see whether that was done before.
 - apiGroups: [batch]

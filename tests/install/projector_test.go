@@ -1,0 +1,105 @@
+package install
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// ofTheExample has the projector compare what only an event tells it of, and gives the file of the example for the namespace of the test.
+const ofTheExample = `  - target: {kind: Deployment, name: keyturn-projector}
+    patch: |
+      - {op: add, path: /spec/template/spec/containers/0/args/-, value: --resync=1h}
+  - target: {kind: ConfigMap, name: keyturn-projections}
+    patch: |
+      - op: replace
+        path: /data/projections.yaml
+        value: |
+          FILE
+`
+
+func TestAChangeOfASecretReachesAFieldInOneTrace(t *testing.T) {
+	t.Parallel()
+	if err := plane.Apply(t.Context(), "../testdata/widgets.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(jaeger.Stop)
+	file, err := os.ReadFile("../../deploy/projections/example/projections.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(strings.ReplaceAll(string(file), "namespace: shop", "namespace: SERVED"), "\n", "\n          ")
+	c := newComponentsWith(t, strings.Replace(ofTheExample, "FILE", text, 1), []string{"keys", "actuator", "watcher", "projector"},
+		"projector", "../projections/example", "otlp")
+	widget := `
+apiVersion: example.org/v1
+kind: Widget
+metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=secret/db/password"}, namespace: ` + c.namespace + "}\nspec: {size: 3}\n"
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(widget)); err != nil {
+		t.Fatal(err)
+	}
+	setPassword := func(value string) {
+		t.Helper()
+		if err := programs.SetSecret(t.Context(), c.client, c.namespace, "db", map[string]string{"password": value}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resource := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
+	widgets := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(c.namespace)
+	awaitPassword := func(want string) {
+		t.Helper()
+		testkit.Await(t, "the field is "+want, func(ctx context.Context) bool {
+			object, err := widgets.Get(ctx, "main", metav1.GetOptions{})
+			if err != nil {
+				return false
+			}
+			text, _, _ := unstructured.NestedString(object.Object, "spec", "auth", "password")
+			return text == want
+		})
+	}
+	setPassword("one")
+	c.await(c.run("keys"))
+	c.sends(jaeger, "watcher", "actuator", "projector")
+	c.runReady("actuator")
+	c.runReady("watcher")
+	c.runReady("projector")
+	awaitPassword("one")
+	setPassword("two")
+	awaitPassword("two")
+
+	var operations []string
+	testkit.Await(t, "Jaeger has one trace of the watcher and the projector", func(ctx context.Context) bool {
+		tags := map[string]string{"cloudevents.event_subject": "/api/v1/namespaces/" + c.namespace + "/secrets/db"}
+		found, err := jaeger.Traces(ctx, "keyturn-watcher", tags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operations = nil
+		by := map[string]string{}
+		for _, trace := range found {
+			for _, span := range trace.Spans {
+				operations = append(operations, span.Service+": "+span.Operation)
+				by[span.Operation] = span.Service
+			}
+		}
+		return len(found) == 1 && by["detect secret"] == "keyturn-watcher" && by["project widget"] == "keyturn-projector"
+	}, func() string { return strings.Join(operations, "\n") })
+	if told := c.exec("actuator", "actuator", "history", "--namespace", c.namespace); !strings.Contains(told, "widget/main") ||
+		!strings.Contains(told, "applied; Applied spec.auth.password from secret/db/password.") {
+		t.Errorf("the history does not tell of it:\n%s", told)
+	}
+}

@@ -1,0 +1,75 @@
+package tests
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// projections returns what was published about a Widget, the newest at the end.
+func (r *projectRig) projections(name string) []events.Projection {
+	r.Helper()
+	var list []events.Projection
+	query := events.HistoryQuery{Clusters: []string{projectCluster}, Kind: events.KindProjection, Namespace: r.namespace, Name: "widget-" + name}
+	err := r.bus.History(r.Context(), query, func(stored events.Stored) error {
+		p, err := stored.Projection()
+		list = append(list, p)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return list
+}
+
+// awaitProjection waits until the newest about a Widget has a reason, and returns it.
+func (r *projectRig) awaitProjection(name, reason string) events.Projection {
+	r.Helper()
+	var newest events.Projection
+	testkit.Await(r.T, "of "+name+" it is reported: "+reason, func(context.Context) bool {
+		list := r.projections(name)
+		if len(list) == 0 {
+			return false
+		}
+		newest = list[len(list)-1]
+		return newest.Reason == reason
+	})
+	return newest
+}
+
+// leaksNothing looks for a value in all that came out of the projector.
+func (r *projectRig) leaksNothing(values ...string) {
+	r.Helper()
+	h := &haystack{}
+	h.add("the log", []byte(r.projector.Output()))
+	list, err := r.kube.CoreV1().Events(r.namespace).List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	h.addJSON(r.T, "the Kubernetes Events", list)
+	err = r.bus.History(r.Context(), events.HistoryQuery{Kind: events.KindProjection}, func(stored events.Stored) error {
+		h.addJSON(r.T, "the stream", stored.Event)
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	_, metrics, err := r.projector.Get(r.Context(), "metrics", "/metrics")
+	if err != nil {
+		r.Fatal(err)
+	}
+	h.add("the metrics", []byte(metrics))
+	for _, name := range []string{"the log", "the stream", "the metrics", "the Kubernetes Events"} {
+		if h.sizeOf(name) == 0 {
+			r.Errorf("%s: nothing came out, and so the search would find nothing", name)
+		}
+	}
+	for _, value := range values {
+		for _, leak := range h.leaks([]byte(value)) {
+			r.Errorf("a value: %s", leak)
+		}
+	}
+}
