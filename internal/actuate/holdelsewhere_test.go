@@ -1,0 +1,90 @@
+package actuate
+
+import (
+	"maps"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// TestAHoldCountsWhereverItIsAnnotated has an object put on hold, and taken off, that is rolled through another one, or anew.
+func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
+	kinds, reading := targetsOf(t)
+	rolling := func(hold map[string]string) map[string]string {
+		all := rollOn("auto")
+		maps.Copy(all, hold)
+		return all
+	}
+	tests := []struct {
+		name string
+		// rolled is what is rolled, and read the object with the annotation at a resourceVersion, nil if that is the same one.
+		rolled *workload.Workload
+		read   func(version string, hold map[string]string) *workload.Workload
+	}{
+		{"on a Rollout that runs a Deployment", scaledDown(t, "10"), func(version string, hold map[string]string) *workload.Workload {
+			rollout := &unstructured.Unstructured{Object: map[string]any{
+				"spec":   map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}},
+				"status": map[string]any{"phase": "Healthy", "observedGeneration": "0", "workloadObservedGeneration": "99"},
+			}}
+			rollout.SetName("edge")
+			rollout.SetNamespace("shop")
+			rollout.SetUID("uid-edge")
+			rollout.SetResourceVersion(version)
+			rollout.SetAnnotations(rolling(hold))
+			w, _ := workload.Read(workload.ArgoRollout(), rollout, workload.Reading{})
+			return w
+		}},
+		{"on what a custom resource owns", ownerNamed(t, kinds, reading, "widget", "all", "10", "", ""), func(version string, hold map[string]string) *workload.Workload {
+			gadget, _ := kinds.Named("gadget")
+			object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secret": "db"}}}
+			object.SetName("web")
+			object.SetNamespace("shop")
+			object.SetUID("uid-gadget")
+			object.SetResourceVersion(version)
+			object.SetAnnotations(rolling(hold))
+			object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Widget", Name: "all", Controller: new(true)}})
+			w, _ := workload.Read(gadget, object, reading)
+			return w
+		}},
+		{"on a Job that is made anew", nil, func(version string, hold map[string]string) *workload.Workload {
+			w, _ := workload.Read(workload.Job(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+				Name: "report", Namespace: "shop", UID: "uid-job", ResourceVersion: version, Annotations: rolling(hold),
+			}}, workload.Reading{})
+			return w
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := loopOf(t, testOptions())
+			x := l.intake.index
+			held := tt.read("11", map[string]string{events.AnnotationHold: "tofu apply"})
+			if tt.rolled == nil {
+				tt.rolled = held
+			} else {
+				x.observe(tt.rolled, false)
+			}
+			x.observe(held, true)
+			key := tt.rolled.Key()
+			p := l.gathering.pend(tt.rolled, changeOf(nil))
+			if why := l.dispatcher.admission.timing.stop(x.get(key)); why.reason != plan.OnHold || why.said != "tofu apply" {
+				t.Fatalf("it waits for %q: %s", why.reason, why.said)
+			}
+			l.gathering.hold(p, plan.OnHold)
+			l.dirty.take()
+			x.observe(tt.read("12", nil), true)
+			l.review(t.Context())
+			if p.isHeld() {
+				t.Error("it is not looked at when the hold is taken off")
+			}
+			if why := l.dispatcher.admission.timing.stop(x.get(key)); why.reason != plan.None {
+				t.Errorf("then it waits for %q: %s", why.reason, why.said)
+			}
+		})
+	}
+}
