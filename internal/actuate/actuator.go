@@ -54,6 +54,12 @@ func New(options Options) (*Actuator, error) {
 	a.snapshots = &a.newest
 	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
 	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
+	a.namespaces = newNamespaces(options.Client, a.log, a.reflectors.listed, a.index.changedIn)
+	if a.readsNamespaces() {
+		for _, name := range a.reflectors.namespaces {
+			a.reflectors.expect(namespaceScope(name))
+		}
+	}
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
 	}
@@ -70,6 +76,9 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
+// readsNamespaces reports whether the annotations of namespaces count. Where each actuator has a stream of its own, it has the permissions of Reloader.
+func (a *Actuator) readsNamespaces() bool { return !a.options.PrivateStream }
+
 // Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.
 func (a *Actuator) Ready() error { return a.reflectors.ready() }
 
@@ -82,6 +91,11 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	reflecting, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { a.reflectors.run(reflecting) })
+	if a.readsNamespaces() {
+		for _, name := range a.reflectors.namespaces {
+			running.Go(func() { a.namespaces.run(reflecting, name) })
+		}
+	}
 	if a.syncWatch != nil {
 		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}

@@ -13,15 +13,17 @@ import (
 
 // surroundings are what a loop works with and what outlives it: a loop lives for one term as the leader.
 type surroundings struct {
-	options   Options
-	kinds     workload.Kinds
-	bus       *events.Bus
-	log       *slog.Logger
-	metrics   *metrics
-	index     *index
-	dirty     *dirtySet
-	syncIndex *forcesync.Index
-	snapshots *atomic.Pointer[snapshot]
+	options Options
+	kinds   workload.Kinds
+	bus     *events.Bus
+	log     *slog.Logger
+	metrics *metrics
+	index   *index
+	// namespaces are kept by the actuator, like the index.
+	namespaces *namespaces
+	dirty      *dirtySet
+	syncIndex  *forcesync.Index
+	snapshots  *atomic.Pointer[snapshot]
 }
 
 // newLoop puts the parts of a loop together, from the bottom up.
@@ -37,7 +39,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	timing := &timing{index: s.index, now: now}
+	timing := &timing{index: s.index, namespaces: s.namespaces, now: now}
 	unfinished := unfinished(gathering, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
 		index: s.index, gathering: gathering, following: following, timing: timing, now: now, best: make(map[sourceChange]*workload.Workload),

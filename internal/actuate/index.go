@@ -166,6 +166,15 @@ func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 	x.mu.Unlock()
 }
 
+// changedIn has all workloads of a namespace looked at.
+func (x *index) changedIn(namespace string) {
+	for _, w := range x.all() {
+		if w.ID.Namespace == namespace {
+			x.changed(w.Key())
+		}
+	}
+}
+
 // replace makes w the state of a workload, and unlocks.
 func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)

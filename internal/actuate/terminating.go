@@ -13,7 +13,7 @@ import (
 // errTerminating means that no patch was sent, because the namespace of the workload is being deleted.
 var errTerminating = errors.New("the namespace is being deleted")
 
-// isTerminating reports whether a namespace is being deleted, as far as it can be known. The actuator may not read namespaces, but the API
+// isTerminating reports whether a namespace is being deleted, as far as it can be known. The actuator may not read namespaces everywhere, but the API
 // server creates nothing in one that is being deleted, and says so: it is asked to create a Kubernetes Event, in a dry run.
 func isTerminating(ctx context.Context, client kubernetes.Interface, namespace string) bool {
 	question := &corev1.Event{

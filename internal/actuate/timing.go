@@ -9,8 +9,9 @@ import (
 
 // timing knows when a workload may be rolled, by what people have chosen for it. A workload that may not is no one's to wait for.
 type timing struct {
-	index *index
-	now   func() time.Time
+	index      *index
+	namespaces *namespaces
+	now        func() time.Time
 }
 
 // stop returns why a workload may not be rolled now. The reason is plan.None if it may.
@@ -18,6 +19,7 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if w.RollsNow() {
 		return obstacle{}
 	}
+	w = w.In(t.namespaces.get(w.ID.Namespace))
 	if w.Hold != "" {
 		return obstacle{reason: plan.OnHold, said: w.Hold}
 	}

@@ -69,7 +69,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			timing := &timing{index: x, now: time.Now}
+			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), now: time.Now}
 			v := newWaves(x, unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following)))
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)

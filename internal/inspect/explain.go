@@ -67,7 +67,11 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if w.IsPausedBySomeone() {
 		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
 	}
-	writeTiming(w, options.Now, out)
+	within, err := readNamespace(ctx, options, namespace, out)
+	if err != nil {
+		return err
+	}
+	writeTiming(w.In(within), options.Now, out)
 	writeAborted(w, runners, out)
 	writeInPlace(w, out)
 	switch {

@@ -10,9 +10,12 @@ import (
 	"github.com/nats-io/nats.go"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -216,6 +219,27 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}},
+	})
+	forbidden := fake.NewClientset(deploymentOf("web", rollOn("auto")))
+	forbidden.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
+	})
+	for want, client := range map[string]*fake.Clientset{
+		"It is on hold: namespace shop: moving.": client, "Its namespace may not be read": forbidden,
+	} {
+		options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
+		var out bytes.Buffer
+		if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q (%v):\n%s", want, err, &out)
+		}
 	}
 }
 

@@ -1,15 +1,34 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// writeTiming writes what its annotations say about when a workload is rolled, as far as that holds it now.
+// readNamespace reads what the annotations of a namespace say, and writes it if they may not be read.
+func readNamespace(ctx context.Context, options ExplainOptions, name string, out io.Writer) (workload.Namespace, error) {
+	namespace, err := options.Clients.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		fmt.Fprint(out, "Its namespace may not be read: holds and windows that are annotated there are not known here.\n\n")
+		return workload.Namespace{}, nil
+	case apierrors.IsNotFound(err):
+		return workload.Namespace{}, nil
+	case err != nil:
+		return workload.Namespace{}, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return workload.ReadNamespace(name, namespace.Annotations), nil
+}
+
+// writeTiming writes what its annotations, and those of its namespace, say about when a workload is rolled, as far as that holds it now.
 func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
 	at, opens := w.Opening(now)
 	next, recently := w.NextRoll(now)

@@ -20,6 +20,8 @@ type opening struct {
 	// own says that it has the annotation, and invalid what is wrong with that. Then no window opens: a typo must not restart a database at noon.
 	own     bool
 	invalid error
+	// of says whose annotation it is, if it is not that of the workload.
+	of string
 }
 
 // readWindow reads in which windows a workload may be rolled.
@@ -55,7 +57,7 @@ func (w *Workload) IsOpen(now time.Time) bool {
 // Windows returns in which windows the workload may be rolled, as they were written. Empty: at any time.
 func (w *Workload) Windows() string {
 	if w.opening.invalid != nil {
-		return AnnotationWindow + " is not valid"
+		return AnnotationWindow + w.opening.of + " is not valid"
 	}
 	return w.opening.windows.String()
 }

@@ -59,6 +59,15 @@ func needs() []need {
 		}
 		all = append(all, need{account: account, right: "get namespaces", breaks: "a program knows which cluster it is in", done: knows})
 	}
+	all = append(all,
+		need{
+			account: actuatorAccount, right: "list namespaces", breaks: "a hold on a namespace is known, with an older API server",
+			env: withoutStreaming,
+			done: func(b *bench) bool { return b.answered(actuatorAccount, "list namespaces", 200) || watches(actuatorAccount, "namespaces")(b) },
+			beside: rolls("web"), // Without it nothing on a namespace holds a workload.
+		},
+		need{account: actuatorAccount, right: "watch namespaces", breaks: "a hold on a namespace is heard of at once", done: watches(actuatorAccount, "namespaces")},
+	)
 	for _, source := range []struct{ resource, reader string }{{"secrets", "web"}, {"configmaps", "api"}} {
 		all = append(all, reads(watcherAccount, source.resource, "a change of them rolls", rolls(source.reader))...)
 	}

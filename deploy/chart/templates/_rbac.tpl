@@ -36,6 +36,10 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
+# Holds and windows that annotations of namespaces say. A Role cannot grant to list or watch its namespace.
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: {{ ternary "[get]" "[list, watch]" (not (empty .namespaces)) }}
 {{- include "keyturn.identityRule" . }}
 {{- end }}
 

@@ -1,0 +1,172 @@
+package actuate
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// namespaceInterval is how often a namespace is read that may be read, and not watched.
+	namespaceInterval = 5 * time.Second
+	// namespaceAgain is how long after a refusal a namespace is tried again.
+	namespaceAgain = time.Minute
+)
+
+// namespaces are what the annotations of namespaces say about when workloads are rolled. Where they may not be read, they say nothing. It is safe for
+// concurrent use.
+type namespaces struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+	// listed is called when it is known what the namespaces of a scope say, or that it cannot be.
+	listed func(where string)
+	// changed is called when a namespace says something else.
+	changed func(namespace string)
+
+	mu     sync.Mutex
+	byName map[string]workload.Namespace
+	// told has the scopes of which it was said that they may not be read.
+	told map[string]bool
+}
+
+func newNamespaces(client kubernetes.Interface, log *slog.Logger, listed, changed func(string)) *namespaces {
+	return &namespaces{
+		client: client, log: log, listed: listed, changed: changed, byName: make(map[string]workload.Namespace), told: make(map[string]bool),
+	}
+}
+
+// namespaceScope returns how messages and readiness name a namespace, or all of them.
+func namespaceScope(name string) string {
+	if name == metav1.NamespaceAll {
+		return "namespaces"
+	}
+	return "namespace " + name
+}
+
+// get returns what a namespace says.
+func (n *namespaces) get(name string) workload.Namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.byName[name]
+}
+
+// names lists the namespaces that say anything, in no order.
+func (n *namespaces) names() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.byName))
+}
+
+// set takes what the annotations of a namespace say, nil if it is gone.
+func (n *namespaces) set(ctx context.Context, name string, annotations map[string]string) {
+	now := workload.ReadNamespace(name, annotations)
+	n.mu.Lock()
+	same := now.Same(n.byName[name])
+	n.byName[name] = now
+	if now.Same(workload.Namespace{}) {
+		delete(n.byName, name) // There may be thousands that say nothing.
+	}
+	n.mu.Unlock()
+	if same {
+		return
+	}
+	if err := now.Invalid(); err != nil {
+		n.log.WarnContext(ctx, "annotation of a namespace not valid; its workloads are not rolled until that is mended", "namespace", name,
+			"annotation", workload.AnnotationWindow, "err", err)
+	}
+	n.changed(name)
+}
+
+// run follows a namespace, or all of them, until the context is done.
+func (n *namespaces) run(ctx context.Context, name string) {
+	for ctx.Err() == nil {
+		if name == metav1.NamespaceAll || !n.poll(ctx, name) {
+			n.reflect(ctx, name)
+		}
+	}
+}
+
+// poll reads one namespace again and again, and returns false if that is not allowed.
+func (n *namespaces) poll(ctx context.Context, name string) (allowed bool) {
+	_ = wait.PollUntilContextCancel(ctx, wait.Jitter(namespaceInterval, 0.2), true, func(ctx context.Context) (bool, error) {
+		found, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
+			return true, nil
+		case apierrors.IsNotFound(err):
+			n.set(ctx, name, nil)
+		case err != nil:
+			return false, nil // What was known stays so.
+		default:
+			n.set(ctx, name, found.Annotations)
+		}
+		allowed = true
+		n.listed(namespaceScope(name))
+		return false, nil
+	})
+	return allowed
+}
+
+// reflect watches a namespace, or all of them, until the context is done, or for a while if that is not allowed.
+func (n *namespaces) reflect(ctx context.Context, name string) {
+	watching, refused := context.WithCancel(ctx)
+	defer refused()
+	check := func(err error) {
+		if apierrors.IsForbidden(err) {
+			n.refused(ctx, name, err)
+			refused()
+		}
+	}
+	client, selector := n.client.CoreV1().Namespaces(), ""
+	if name != metav1.NamespaceAll {
+		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			list, err := client.List(ctx, options)
+			check(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return client.Watch(ctx, options)
+		},
+	}
+	store := &namespaceStore{namespaces: n, ctx: func() context.Context { return ctx }, scope: name}
+	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, n.client), &corev1.Namespace{}, store,
+		cache.ReflectorOptions{Name: namespaceScope(name), TypeDescription: "namespace"}).RunWithContext(watching)
+	select {
+	case <-ctx.Done():
+	case <-time.After(namespaceAgain):
+	}
+}
+
+// refused takes note that namespaces may not be read. Nothing waits for what they say.
+func (n *namespaces) refused(ctx context.Context, name string, err error) {
+	n.mu.Lock()
+	told := n.told[name]
+	n.told[name] = true
+	n.mu.Unlock()
+	if !told {
+		n.log.WarnContext(ctx, "no permission to read namespaces; holds and windows on them do not count", "scope", namespaceScope(name),
+			"annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "err", err)
+	}
+	n.listed(namespaceScope(name))
+}
