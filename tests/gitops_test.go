@@ -30,18 +30,18 @@ func gitopsApps(t *testing.T) []gitopsApp {
 		return byHand{binary: kubectl, first: []string{first}, next: []string{next}}
 	}
 	return []gitopsApp{
-		{way: "Argo CD applies", name: "argo", tool: argo, heals: true},
-		{way: "Argo CD applies on the server", name: "argo-server", tool: with("ServerSideApply=true"), heals: true},
-		{way: "Argo CD applies and compares on the server", name: "argo-diff", tool: comparing, heals: true},
+		{way: "Argo CD applies", name: "argo", jobs: true, tool: argo, heals: true},
+		{way: "Argo CD applies on the server", name: "argo-server", jobs: true, tool: with("ServerSideApply=true"), heals: true},
+		{way: "Argo CD applies and compares on the server", name: "argo-diff", jobs: true, tool: comparing, heals: true},
 		{way: "Argo CD replaces", name: "argo-replace", tool: with("Replace=true"), heals: true, other: 1, replaces: true, forgets: true, sticks: true},
 		{way: "Argo CD replaces what differs", name: "argo-differs", tool: with("Replace=true, ApplyOutOfSyncOnly=true"), heals: true, replaces: true, sticks: true},
 		{way: "Argo CD replaces and keeps what it ignores", name: "argo-keeps", tool: keeping, heals: true, forgets: true, sticks: true},
-		{way: "Flux applies", name: "flux", tool: flux, forgets: true},
-		{way: "Flux applies, and recreates what it cannot", name: "flux-force", tool: forcing, manager: "by-hand"},
-		{way: "Helm upgrades on the server", name: "helm", tool: upgrade("--server-side=true")},
-		{way: "Helm upgrades with patches", name: "helm-patch", tool: upgrade("--server-side=false")},
+		{way: "Flux applies", name: "flux", jobs: true, tool: flux, forgets: true},
+		{way: "Flux applies, and recreates what it cannot", name: "flux-force", jobs: true, tool: forcing, manager: "by-hand"},
+		{way: "Helm upgrades on the server", name: "helm", jobs: true, tool: upgrade("--server-side=true")},
+		{way: "Helm upgrades with patches", name: "helm-patch", jobs: true, tool: upgrade("--server-side=false")},
 		{way: "Helm replaces", name: "helm-replace", tool: upgrade("--server-side=false", "--force-replace"), again: 1, other: 1, replaces: true, forgets: true},
-		{way: "kubectl applies", name: "kubectl", tool: apply("apply", "apply")},
+		{way: "kubectl applies", name: "kubectl", jobs: true, tool: apply("apply", "apply")},
 		{way: "kubectl replaces", name: "kubectl-replace", tool: apply("create", "replace"), again: 1, other: 1, replaces: true, forgets: true},
 	}
 }
@@ -51,14 +51,15 @@ type gitopsStep struct {
 	name string
 	// writes is how often the pod template of an application is written meanwhile, by anyone.
 	writes func(gitopsApp) int64
-	// idle means that Argo CD and Flux write no Deployment.
+	// idle means that Argo CD and Flux write nothing.
 	idle bool
 	do   func()
 }
 
 func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 	t.Parallel()
-	r := newGitopsRig(t, gitopsApps(t), programs.Options{})
+	r := newGitopsRig(t, gitopsApps(t), programs.Options{ActuatorArgs: []string{"--recreate-jobs", "--start-cronjobs"}})
+	begin := r.auditEnd()
 	r.change()
 	r.install()
 	r.placeFence()
@@ -88,6 +89,7 @@ func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 	})
 	// Four changes of the Secret and one of the configuration. Another came with a release, whose pods have it.
 	r.countRolls(5, 1)
+	r.countJobs(begin, 5, 4)
 
 	// From here on the actuator does not roll all.
 	r.play([]gitopsStep{
@@ -105,7 +107,10 @@ func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 			r.release("opt in")
 		}},
 		{"a changed Secret rolls each once that opts in by its manifest", once, true, r.change},
-		{"the manifests do not opt in any more", again, false, func() { r.annotations = ""; r.release("opt out") }},
+	})
+	r.changeDuringASync()
+	r.play([]gitopsStep{
+		{"the manifests do not opt in any more", none, false, func() { r.annotations = ""; r.release("opt out") }},
 		{"a changed Secret rolls what did not see that", func(a gitopsApp) int64 { return onlyIf(a.sticks) }, true, r.change},
 	})
 }

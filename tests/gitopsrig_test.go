@@ -5,16 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
@@ -50,6 +47,31 @@ spec:
           envFrom: [{secretRef: {name: db}}, {configMapRef: {name: NAME}}]
 `
 
+// gitopsJobs are a Job, which a change recreates, and a CronJob, of which it starts a Job, of an application.
+const gitopsJobs = `---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME-import, namespace: NAMESPACE, annotations: {keyturn.dev/roll-on: auto}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: 'example.com/app:1', envFrom: [{secretRef: {name: db}}]}]
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: NAME-nightly, namespace: NAMESPACE, annotations: {keyturn.dev/roll-on: auto}}
+spec:
+  schedule: 0 0 31 2 *
+  successfulJobsHistoryLimit: 100
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: main, image: 'example.com/app:1', envFrom: [{secretRef: {name: db}}]}]
+`
+
 // gitopsTool applies applications.
 type gitopsTool interface {
 	// install tells the tool where the application is.
@@ -66,6 +88,8 @@ type gitopsApp struct {
 	way  string
 	name string
 	tool gitopsTool
+	// jobs means that it has a Job and a CronJob, too: what a tool replaces cannot have a Job.
+	jobs bool
 	// forgets means that it removes an annotation that somebody has set by hand, when it writes something else of the application.
 	forgets bool
 	// sticks means that it does not remove an annotation that it has set and that is not in the manifest any more.
@@ -106,7 +130,7 @@ func newGitopsRig(t *testing.T, apps []gitopsApp, options programs.Options) *git
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	r := &gitopsRig{rig: newRig(t, options), apps: apps, requested: map[string]string{}}
+	r := &gitopsRig{rig: newJobsRig(t, options), apps: apps, requested: map[string]string{}}
 	if r.repository, err = server.Repository(t.Context(), "apps"); err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +141,14 @@ func newGitopsRig(t *testing.T, apps []gitopsApp, options programs.Options) *git
 func (r *gitopsRig) commit(message string) string {
 	r.Helper()
 	for _, app := range r.apps {
-		manifests := strings.NewReplacer(
+		manifests := gitopsManifests
+		if app.jobs {
+			manifests += gitopsJobs
+		}
+		manifests = strings.NewReplacer(
 			"NAMESPACE", r.namespace, "NAME", app.name, "IMAGE", strconv.Itoa(r.image), "CONFIG", strconv.Itoa(r.config),
 			"NOTES", strconv.Itoa(r.notes), "ANNOTATIONS", r.annotations,
-		).Replace(gitopsManifests)
+		).Replace(manifests)
 		for path, content := range map[string]string{"Chart.yaml": gitopsChart, "templates/app.yaml": manifests} {
 			path = filepath.Join(r.repository.Dir, app.name, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -238,56 +266,6 @@ func (r *gitopsRig) annotate(annotation string) {
 		}
 		r.run(tool(r.T, build.Kubectl), args...)
 	}
-}
-
-// countRolls checks that Keyturn has rolled each application so often, that no roll has failed, and that the pods were newer than so many changes.
-func (r *gitopsRig) countRolls(rolls, newer int) {
-	r.Helper()
-	outcomes := r.outcomes()
-	for _, app := range r.apps {
-		got := map[string]int{}
-		for _, outcome := range outcomes {
-			switch {
-			case outcome.Workload.Name != app.name || outcome.Verb == events.VerbHeld: // One that waits for its turn.
-			case outcome.Verb == events.VerbSkipped:
-				got[outcome.Reason]++
-			default:
-				got[string(outcome.Verb)]++
-			}
-		}
-		want := map[string]int{string(events.VerbStarted): rolls, string(events.VerbCompleted): rolls, "pods-newer": newer}
-		if diff := cmp.Diff(want, got); diff != "" {
-			r.Errorf("%s: outcomes (-want +got):\n%s", app.way, diff)
-		}
-	}
-}
-
-func (r *gitopsRig) auditEnd() int64 {
-	r.Helper()
-	end, err := plane.AuditEnd()
-	if err != nil {
-		r.Fatal(err)
-	}
-	return end
-}
-
-// writesOfTools returns the requests in which Argo CD and Flux have written a workload since an offset of the audit log.
-func (r *gitopsRig) writesOfTools(begin int64) []string {
-	r.Helper()
-	entries, _, err := plane.AuditSince(begin)
-	if err != nil {
-		r.Fatal(err)
-	}
-	var writes []string
-	for _, entry := range entries {
-		reads := slices.Contains([]string{"get", "list", "watch"}, entry.Verb)
-		if entry.User != testbed.ArgoCDUser && entry.User != testbed.FluxUser || entry.Namespace != r.namespace || entry.Resource != "deployments" ||
-			reads || strings.Contains(entry.URI, "dryRun=All") {
-			continue
-		}
-		writes = append(writes, entry.User+" "+entry.Verb+" "+entry.Name)
-	}
-	return writes
 }
 
 // awaitPods waits until the pods of an application are those of its Deployment as it is.
