@@ -19,8 +19,9 @@ import (
 type recipeCase struct {
 	recipe, operator string
 	resource         schema.GroupVersionResource
-	// kind is what outcomes call it, and manifest is one named main that reads secret/db.
+	// kind is what outcomes call it, and manifest is one named main. That reads secret/db, or a StatefulSet that it owns does.
 	kind, manifest string
+	owns           bool
 	// trigger is the path of what a roll writes, and status what the operator writes then, of an object that it is given.
 	trigger []string
 	status  func(*unstructured.Unstructured) map[string]any
@@ -68,6 +69,20 @@ spec: {instances: 3, storage: {size: 1Gi}, env: [{name: TOKEN, valueFrom: {secre
 			},
 		},
 		{
+			recipe: "clickhouse", operator: build.ClickHouseOperator, kind: "clickhouseinstallation", owns: true,
+			resource: schema.GroupVersionResource{Group: "clickhouse.altinity.com", Version: "v1", Resource: "clickhouseinstallations"},
+			manifest: `apiVersion: clickhouse.altinity.com/v1
+kind: ClickHouseInstallation
+metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
+spec: {restart: RollingUpdate, configuration: {clusters: [{name: main, layout: {shardsCount: 1, replicasCount: 1}}]}}
+`,
+			trigger: []string{"spec", "taskID"},
+			status: func(object *unstructured.Unstructured) map[string]any {
+				task, _, _ := unstructured.NestedString(object.Object, "spec", "taskID")
+				return map[string]any{"taskID": task, "taskIDsCompleted": []any{task, "earlier"}}
+			},
+		},
+		{
 			recipe: "flux-kustomize", operator: build.KustomizeController, kind: "kustomization",
 			resource: schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"},
 			manifest: `apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -90,6 +105,18 @@ spec: {interval: 1h, chartRef: {kind: OCIRepository, name: none}, valuesFrom: [{
 	}
 }
 
+// ownedForm is a StatefulSet of a controller named main, of an apiVersion, a kind and a UID.
+const ownedForm = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: owned, ownerReferences: [{apiVersion: %s, kind: %s, name: main, uid: %s, controller: true}]}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: owned}}
+  template:
+    metadata: {labels: {app: owned}}
+    spec: {containers: [{name: app, image: example.com/app, envFrom: [{secretRef: {name: db}}]}]}
+`
+
 func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 	for _, c := range recipeCases() {
 		t.Run(c.recipe, func(t *testing.T) {
@@ -100,6 +127,9 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 			r.secret("db", map[string]string{"password": "one"})
 			r.create("%s", c.manifest)
 			r.setStatus("main", c.status)
+			if c.owns {
+				r.create(ownedForm, c.resource.GroupVersion(), r.object("main").GetKind(), r.object("main").GetUID())
+			}
 			r.start()
 			if held := r.field("main", c.trigger...); held != "" {
 				t.Fatalf("before any change: got the trigger %q", held)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,29 @@ func extractCRDs(folder string) func(moduleDir, dir string) error {
 			return fmt.Errorf("remove the list of custom resource definitions: %w", err)
 		}
 		return nil
+	}
+}
+
+// extractCRD returns a function that copies one custom resource definition out of a file with all objects of an operator.
+func extractCRD(file, name string) func(moduleDir, dir string) error {
+	return func(moduleDir, dir string) error {
+		all, err := os.ReadFile(filepath.Join(moduleDir, filepath.FromSlash(file)))
+		if err != nil {
+			return fmt.Errorf("read the objects of an operator: %w", err)
+		}
+		for document := range bytes.SplitSeq(all, []byte("\n---\n")) {
+			if !bytes.Contains(document, []byte("\nkind: CustomResourceDefinition\n")) || !bytes.Contains(document, []byte("\n  name: "+name+"\n")) {
+				continue
+			}
+			if err := os.MkdirAll(CRDsPath(dir), 0o755); err != nil {
+				return fmt.Errorf("make the folder of custom resource definitions: %w", err)
+			}
+			if err := os.WriteFile(filepath.Join(CRDsPath(dir), name+".yaml"), document, 0o644); err != nil {
+				return fmt.Errorf("write a custom resource definition: %w", err)
+			}
+			return nil
+		}
+		return fmt.Errorf("%s has no custom resource definition %s", file, name)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	HelmController      = "helm-controller"
 	CloudNativePG       = "cloudnative-pg"
 	KnativeServing      = "knative-serving"
+	ClickHouseOperator  = "clickhouse-operator"
 )
 
 const (
@@ -51,6 +52,7 @@ const (
 	helmControllerVersion     = "v1.4.3"
 	cloudNativePGVersion      = "v1.28.1"
 	knativeVersion            = "v0.51.0"
+	clickHouseVersion         = "v0.0.0-20211101130143-50134723c388"
 	fluxVersion               = "v1.9.5"
 	natsVersion               = "v2.15.2"
 	natsKeysVersion           = "v0.4.16"
@@ -150,6 +152,11 @@ func servers() map[string]server {
 		KnativeServing: {
 			version: knativeVersion, tools: "knative-serving", module: "knative.dev/serving",
 			estimate: "some seconds", extract: extractCRDs("config/core/300-resources"),
+		},
+		ClickHouseOperator: {
+			version: clickHouseVersion, tools: "clickhouse-operator", module: "github.com/altinity/clickhouse-operator",
+			estimate: "some seconds",
+			extract:  extractCRD("deploy/operator/clickhouse-operator-install-bundle.yaml", "clickhouseinstallations.clickhouse.altinity.com"),
 		},
 		HelmController: {
 			version: helmControllerVersion, tools: "helm-controller", module: "github.com/fluxcd/helm-controller",
