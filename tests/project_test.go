@@ -116,14 +116,21 @@ func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
 
 func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 	r := newProjectRig(t, nil)
+	r.configure(strings.Replace(string(exampleOf(t, "projections.yaml", r.namespace)), "    paths:\n", "    paths:\n      - spec.box.token\n", 1))
 	r.secret("db", map[string]string{"password": "one"})
 	r.widget("main", wantsPassword)
+	r.widget("boxed", "spec.box.token=secret/db/password") // in a map that is owned as a whole
 	r.startReady()
-	r.awaitField("main", "password", "one")
-	written := r.object("main").GetResourceVersion()
-	r.awaitReads(len(r.reads()) + 2)
-	if got := r.object("main").GetResourceVersion(); got != written || len(r.projections("main")) != 1 {
-		t.Errorf("compared again: got version %s and %d reports, want %s still and one", got, len(r.projections("main")), written)
+	written := map[string]string{}
+	for _, name := range []string{"main", "boxed"} {
+		r.awaitProjection(name, "applied")
+		written[name] = r.object(name).GetResourceVersion()
+	}
+	r.awaitReads(len(r.reads()) + 4)
+	for name, version := range written {
+		if got, reports := r.object(name).GetResourceVersion(), len(r.projections(name)); got != version || reports != 1 {
+			t.Errorf("%s is compared again: got version %s and %d reports, want %s still and one", name, got, reports, version)
+		}
 	}
 	r.secret("db", map[string]string{"password": "two"})
 	r.awaitField("main", "password", "two")

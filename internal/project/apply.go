@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -80,7 +79,8 @@ func (a *applier) read(ctx context.Context, t *target) (map[string]*corev1.Secre
 // apply applies the values, one for each wish, unless the resource has exactly them from the projector.
 func (a *applier) apply(ctx context.Context, t *target, values []string, r result) (result, error) {
 	same := a.digests.of(t.wishes, values) == t.state
-	if same && slices.Equal(t.owned, t.pointers()) {
+	missing, dropped := t.differences()
+	if same && !missing && !dropped {
 		return r, nil
 	}
 	body := &unstructured.Unstructured{Object: map[string]any{}}
@@ -109,7 +109,6 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 		r.message = f.explain(r.reason)
 		return r, nil
 	}
-	dropped := slices.ContainsFunc(t.owned, func(pointer string) bool { return !slices.Contains(t.pointers(), pointer) })
 	switch r.version = applied.GetResourceVersion(); {
 	case len(t.wishes) == 0 || same && dropped:
 		r.reason = reasonReleased

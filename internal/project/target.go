@@ -59,14 +59,16 @@ func (t *target) workload() events.Workload {
 	}
 }
 
-// pointers are those of the wishes, sorted.
-func (t *target) pointers() []string {
-	list := make([]string, 0, len(t.wishes))
+// differences reports whether the projector does not own a field that is wished, and whether it owns one that is wished no more. Of a map that the
+// kind has as a whole it owns the map.
+func (t *target) differences() (missing, dropped bool) {
 	for _, w := range t.wishes {
-		list = append(list, w.pointer)
+		missing = missing || !slices.ContainsFunc(t.owned, func(pointer string) bool { return overlap(pointer, w.pointer) })
 	}
-	slices.Sort(list)
-	return list
+	for _, pointer := range t.owned {
+		dropped = dropped || !slices.ContainsFunc(t.wishes, func(w wish) bool { return overlap(pointer, w.pointer) })
+	}
+	return missing, dropped
 }
 
 // reader makes targets of objects.
