@@ -76,7 +76,8 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
-// readsNamespaces reports whether the annotations of namespaces count. Where each actuator has a stream of its own, it has the permissions of Reloader.
+// readsNamespaces reports whether the annotations of namespaces count. Where each actuator has a stream of its own, it has the permissions of
+// Reloader.
 func (a *Actuator) readsNamespaces() bool { return !a.options.PrivateStream }
 
 // Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.

@@ -112,7 +112,7 @@ func (n *namespaces) poll(ctx context.Context, name string) (allowed bool) {
 		case apierrors.IsNotFound(err):
 			n.set(ctx, name, nil)
 		case err != nil:
-			return false, nil // What was known stays so.
+			return false, nil //nolint:nilerr // It is read again, and what was known stays so.
 		default:
 			n.set(ctx, name, found.Annotations)
 		}

@@ -147,7 +147,8 @@ const (
 func DefaultOptions() Options {
 	return Options{
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		MaxRollsPerHour: 30, Bake: 5 * time.Minute, PatchWorkers: 16, ReloadDelay: 2 * time.Minute, RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
+		MaxRollsPerHour: 30, Bake: 5 * time.Minute, PatchWorkers: 16, ReloadDelay: 2 * time.Minute,
+		RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
 		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },

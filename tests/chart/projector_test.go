@@ -35,7 +35,8 @@ func TestTheChartInstallsTheProjectorAsKustomizeDoes(t *testing.T) {
 		{"with the audit of a store", "openbaoAudit: {enabled: true}", "base", []string{"openbao-audit", projector, both, example}},
 		{
 			"with three actuators, Prometheus and a collector", "{actuator: {replicas: 3}, monitoring: {enabled: true}, otlp: {enabled: true}}",
-			"base", []string{"high-availability", "monitoring", "otlp", projector, example},
+			"base",
+			[]string{"high-availability", "monitoring", "otlp", projector, example},
 		},
 	}
 	for _, tt := range tests {

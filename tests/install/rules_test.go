@@ -63,7 +63,9 @@ func needs() []need {
 		need{
 			account: actuatorAccount, right: "list namespaces", breaks: "a hold on a namespace is known, with an older API server",
 			env: withoutStreaming,
-			done: func(b *bench) bool { return b.answered(actuatorAccount, "list namespaces", 200) || watches(actuatorAccount, "namespaces")(b) },
+			done: func(b *bench) bool {
+				return b.answered(actuatorAccount, "list namespaces", 200) || watches(actuatorAccount, "namespaces")(b)
+			},
 			beside: rolls("web"), // Without it nothing on a namespace holds a workload.
 		},
 		need{account: actuatorAccount, right: "watch namespaces", breaks: "a hold on a namespace is heard of at once", done: watches(actuatorAccount, "namespaces")},
