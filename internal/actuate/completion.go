@@ -57,6 +57,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	case errors.Is(result.err, errTerminating):
 		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
 		c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
+	case errors.Is(result.err, errNotYet):
+		c.tellAgain(ctx, r, result.err)
 	case errors.Is(result.err, errUntold):
 		c.rollInstead(ctx, r, result.err)
 	case kube.HasChanged(result.err):
@@ -128,6 +130,13 @@ func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
 	delay := c.again(ctx, r)
 	c.log.WarnContext(r.context(ctx), "pods not told; replacing them", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
+}
+
+// tellAgain has pods told at another attempt.
+func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
+	delay := c.again(ctx, r)
+	c.log.InfoContext(r.context(ctx), "pods not told yet; telling them again", "workload", r.workload.ID.String(),
+		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
 // released ends what a patch was for.

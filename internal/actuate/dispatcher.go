@@ -215,12 +215,22 @@ func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.W
 func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
 	p.way = d.ways.choose(p, w, doing)
 	switch why := d.admission.obstacle(w, doing, p.first); {
+	case isSlot(why.reason):
+		return why
 	case why.reason != plan.None:
+		p.filesSince = time.Time{}
 		return why
 	case d.admission.limits.needsSlot(w) && d.gathering.slots.has(p):
 		return obstacle{reason: p.slot} // It is looked at for another reason than that its turn has come.
 	}
-	return p.way.obstacle(d.now())
+	why := p.way.obstacle(d.now())
+	switch {
+	case why.reason != plan.None && p.filesSince.IsZero():
+		p.filesSince = d.now()
+	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
+	}
+	return why
 }
 
 // leave releases the changes that need no patch.

@@ -10,21 +10,35 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/inplace"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// errUntold is returned if a pod could not be told of a change.
-var errUntold = errors.New("not every pod could be told")
+var (
+	// errUntold is returned if a pod could not be told of a change.
+	errUntold = errors.New("not every pod could be told")
+	// errNotYet is returned if it may be told at another attempt.
+	errNotYet = errors.New("not every pod can be told yet")
+)
 
 // way is how a workload gets changes that roll it.
 type way struct {
 	// inPlace has its pods told. Else they are replaced, and instead is why, if the workload asks for the other.
 	inPlace bool
 	instead string
-	// refreshed is when their files are certainly new.
+	// refreshed is when their files are new.
 	refreshed time.Time
 }
+
+const (
+	// maxDelays is how often a later change may have the wait for new files begin anew, in times the delay.
+	maxDelays = 3
+	// tellPause is how long a workload waits for a place to have its pods told.
+	tellPause = time.Second
+	// maxStarting is how often pods are told of which one is not ready, before they are replaced.
+	maxStarting = 6
+)
 
 // ways chooses between telling pods of changes and replacing them.
 type ways struct {
@@ -49,6 +63,9 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 			chosen.refreshed = seen
 		}
 	}
+	if c.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*c.delay)) {
+		return way{instead: "its sources change too often"}
+	}
 	return chosen
 }
 
@@ -66,10 +83,17 @@ func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
 	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "tell pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
 	defer span.End()
 	told, err := p.teller.Tell(ctx, inplace.Pods{
-		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller,
+		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller, Deployment: r.workload.ID.Name,
 		Port: to.Endpoint.Port, Path: to.Endpoint.Path, Refreshed: r.way.refreshed,
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, inplace.ErrNotListed) || errors.Is(err, inplace.ErrStarting) && r.attempts < maxStarting:
+		span.SetStatus(codes.Error, "not told yet")
+		return told, fmt.Errorf("%w: %w", errNotYet, err)
+	case kube.IsMissingRight(err, "list"):
+		err = fmt.Errorf("the component reload-in-place, which grants it, is missing: %w", err)
+		fallthrough
+	case err != nil:
 		span.SetStatus(codes.Error, "not told")
 		return told, fmt.Errorf("%w: %w", errUntold, err)
 	}

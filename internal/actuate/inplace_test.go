@@ -26,6 +26,7 @@ type tellBed struct {
 	*testing.T
 	*loop
 	w       *workload.Workload
+	client  *fake.Clientset
 	patches []string
 	// answer is the status that the pod answers with. Zero: it does not listen.
 	answer int
@@ -39,10 +40,13 @@ func newTellBed(t *testing.T, set func(*Options), annotations map[string]string)
 	deployment := mountingDeployment("db", on)
 	client := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web-1", UID: "pod", Labels: map[string]string{"app": "web"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs", Controller: new(true)}},
+			Namespace: "shop", Name: "web-1", UID: "pod", Labels: map[string]string{"app": "web", "pod-template-hash": "1"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "rs", Controller: new(true)}},
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
 	})
 	client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		b.patches = append(b.patches, revisionIn(action))
@@ -56,7 +60,7 @@ func newTellBed(t *testing.T, set func(*Options), annotations map[string]string)
 	if !ok || w.InPlace == nil {
 		t.Fatalf("it is not told in place: %v", w.Problems)
 	}
-	b.w, b.loop = w, loopOf(t, options, w)
+	b.w, b.client, b.loop = w, client, loopOf(t, options, w)
 	return b
 }
 

@@ -24,7 +24,7 @@ type patcher struct {
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *index
-	// workers is --patch-workers. Alone says that workloads of no other namespace are watched.
+	// workers is --patch-workers; as many others tell pods. Alone says that workloads of no other namespace are watched.
 	workers int
 	alone   bool
 
@@ -57,24 +57,41 @@ func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
 	}
 }
 
-// full reports whether no further patch may be started.
-func (p *patcher) full() bool { return p.free() <= 0 }
+// full reports whether no further patch may be started, but for workloads whose pods are told.
+func (p *patcher) full() bool {
+	_, free := p.room("", false)
+	return free <= 0
+}
 
-func (p *patcher) free() int { return p.workers - (len(p.rolls) - p.completing) }
-
-// hasRoom reports whether a patch may be started in a namespace: while fewer are under way there than workers are free, as with slots. A patch may
-// take until its timeout, and those of a namespace usually do so together.
-func (p *patcher) hasRoom(namespace string) bool {
-	if p.alone {
-		return !p.full()
-	}
-	own := 0
+// room returns how many workers patch workloads of a namespace, and how many are free. Pods may take long to answer, so that as many other workers
+// tell them.
+func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
+	free = p.workers
 	for key, r := range p.rolls {
-		if key.Namespace == namespace && !r.completes {
+		if r.completes || r.way.inPlace != inPlace {
+			continue
+		}
+		free--
+		if key.Namespace == namespace {
 			own++
 		}
 	}
-	return own < p.free()
+	return own, free
+}
+
+// hasRoom reports whether a patch may be started in a namespace: while fewer are under way there than workers are free, as with slots. A patch may
+// take until its timeout, and those of a namespace usually do so together.
+func (p *patcher) hasRoom(namespace string) bool { return p.mayStart(namespace, false) }
+
+// mayTell reports the same of a workload whose pods are told.
+func (p *patcher) mayTell(namespace string) bool { return p.mayStart(namespace, true) }
+
+func (p *patcher) mayStart(namespace string, inPlace bool) bool {
+	own, free := p.room(namespace, inPlace)
+	if p.alone {
+		return free > 0
+	}
+	return own < free
 }
 
 // idle reports whether no patch is under way that is for a change.

@@ -74,6 +74,8 @@ type pending struct {
 	// way is how it gets the changes, as last decided. Untold is why its pods could not be told of them, empty if that was not tried.
 	way    way
 	untold string
+	// filesSince is since when it waits for nothing but its files. Zero: it does not.
+	filesSince time.Time
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
 	// slot is why it waits for a slot, if it is among those that do.
@@ -234,6 +236,6 @@ func (p *pending) merge(older *pending) []replaced {
 		p.woke = older.woke
 	}
 	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
-	p.denied, p.denials, p.untold = older.denied, older.denials, older.untold
+	p.denied, p.denials, p.untold, p.filesSince = older.denied, older.denials, older.untold, older.filesSince
 	return given
 }

@@ -2,13 +2,14 @@ package inplace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -16,18 +17,22 @@ import (
 // Pods says which pods are told, and where.
 type Pods struct {
 	Namespace string
-	// Selector is their label selector, and Controller the UID of their controller. Empty: they belong to ReplicaSets.
-	Selector, Controller string
-	Port                 uint16
+	// Selector is their label selector.
+	Selector string
+	// Controller is the UID of their controller. Empty: they belong to the ReplicaSets of Deployment, which is a name.
+	Controller, Deployment string
+	Port                   uint16
 	// Path begins with a slash, and is escaped as in a URL.
 	Path string
 	// name is that of the only one that is looked for. Empty: all.
 	name string
-	// Refreshed is when the files of older pods were certainly refreshed. Pods that were created well after it have read them so.
+	// Refreshed is when the kubelets have refreshed the files of older pods. Pods that were created well after it have read them so.
 	Refreshed time.Time
 }
 
 const (
+	// unfinished selects the pods that have not ended.
+	unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
 	// page is how many pods are read at a time.
 	page = 500
 	// clockMargin is how far the clocks of the API server and of this process may be apart.
@@ -39,20 +44,21 @@ type pod struct {
 	name    string
 	uid     types.UID
 	address netip.Addr
+	ready   bool
 }
 
-// find lists the pods that are to be told: those that run. A pod whose containers have not started reads the files later, and one that is being
-// deleted does not matter any more.
+// find lists the pods that are to be told: those that may have read the files. One that is on a node may have, or have them mounted, even if not
+// all of its containers have started.
 func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
-	options := metav1.ListOptions{LabelSelector: pods.Selector, FieldSelector: "status.phase=" + string(corev1.PodRunning), Limit: page}
+	options := metav1.ListOptions{LabelSelector: pods.Selector, FieldSelector: unfinished, Limit: page}
 	if pods.name != "" {
 		options.FieldSelector += ",metadata.name=" + pods.name
 	}
 	for {
 		list, err := t.client.CoreV1().Pods(pods.Namespace).List(ctx, options)
 		if err != nil {
-			return nil, fmt.Errorf("listing pods: %w", err)
+			return nil, notListed(err)
 		}
 		for i := range list.Items {
 			p := &list.Items[i]
@@ -60,10 +66,13 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 				continue
 			}
 			address, err := addressOf(p)
+			if err != nil && p.Status.PodIP == "" {
+				err = ErrStarting
+			}
 			if err != nil {
 				return nil, fmt.Errorf("pod %s: %w", p.Name, err)
 			}
-			found = append(found, pod{p.Name, p.UID, address})
+			found = append(found, pod{p.Name, p.UID, address, isReady(p)})
 		}
 		if list.Continue == "" {
 			return found, nil
@@ -72,43 +81,55 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	}
 }
 
-// isGone reports whether a pod is certainly none of those that are to be told any more.
-func (t *Teller) isGone(ctx context.Context, p pod, pods Pods) bool {
+// notListed returns an error of a list: ErrNotListed unless it will be the same each time.
+func notListed(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	return fmt.Errorf("%w: %w", ErrNotListed, err)
+}
+
+// judge returns what it means that a pod could not be told: nothing if it is gone, and ErrStarting if it is not ready.
+func (t *Teller) judge(ctx context.Context, p pod, pods Pods, untold error) error {
 	pods.name = p.name
 	found, err := t.find(ctx, pods)
-	return err == nil && !slices.ContainsFunc(found, func(other pod) bool { return other.uid == p.uid })
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(found, func(other pod) bool { return other.uid == p.uid })
+	switch {
+	case i < 0:
+		return nil
+	case !found[i].ready:
+		untold = fmt.Errorf("%w: %w", ErrStarting, untold)
+	}
+	return fmt.Errorf("pod %s: %w", p.name, untold)
 }
 
 // include reports whether a pod is one of those that are to be told.
 func (p Pods) include(of *corev1.Pod) bool {
-	if of.Status.Phase != corev1.PodRunning || of.DeletionTimestamp != nil || of.CreationTimestamp.After(p.Refreshed.Add(clockMargin)) {
+	switch phase := of.Status.Phase; {
+	case phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil:
+		return false
+	case phase != corev1.PodRunning && of.Spec.NodeName == "":
+		return false // It mounts the files later.
+	case of.CreationTimestamp.After(p.Refreshed.Add(clockMargin)):
 		return false
 	}
 	controller := metav1.GetControllerOfNoCopy(of)
 	switch {
 	case controller == nil:
 		return false
-	case p.Controller == "":
-		// The ReplicaSet of another Deployment has other labels: both would fight for its pods otherwise.
-		return controller.Kind == "ReplicaSet"
+	case p.Controller != "":
+		return string(controller.UID) == p.Controller
 	}
-	return string(controller.UID) == p.Controller
+	// Another Deployment may have the same labels, and more.
+	return controller.APIVersion == "apps/v1" && controller.Kind == "ReplicaSet" &&
+		controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-var (
-	errNodeAddress = errors.New("it has the address of its node")
-	errAddress     = errors.New("it has no address that a pod can have")
-)
-
-// addressOf returns the address of a pod. It refuses what leads elsewhere, whoever wrote that into the status: this process, the node and its
-// metadata service.
-func addressOf(p *corev1.Pod) (netip.Addr, error) {
-	address, err := netip.ParseAddr(p.Status.PodIP)
-	switch {
-	case err != nil || !address.IsGlobalUnicast() || address.Zone() != "":
-		return netip.Addr{}, errAddress
-	case p.Spec.HostNetwork || p.Status.PodIP == p.Status.HostIP:
-		return netip.Addr{}, errNodeAddress
-	}
-	return address.Unmap(), nil
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

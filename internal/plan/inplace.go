@@ -15,6 +15,8 @@ func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 	}
 	for _, decision := range doing {
 		switch {
+		case decision.Reason == PodsNewer && decision.Hold != "":
+			return decision.Source.String() + " is on hold, and only new pods read it now", false // They count as new, too.
 		case decision.Reason == PodsNewer && w.IsReplacingPods():
 			return "a change of the workload itself is replacing its pods", false // They count as new only because a roll was to replace them.
 		case decision.Reason.Action() != Roll:

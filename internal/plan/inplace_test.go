@@ -91,3 +91,12 @@ func TestPodsOfARolloutInProgressAreReplacedWithWhatTheyWaitedFor(t *testing.T) 
 		t.Errorf("got %t, %q", ok, why)
 	}
 }
+
+func TestPodsAreReplacedIfASourceOnHoldCountsAsReadByNewOnes(t *testing.T) {
+	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	doing := []Decision{{Source: db, Reason: Changed}, {Source: app, Reason: PodsNewer, Hold: "migration"}}
+	if why, ok := InPlace(mountsDB(t, nil, nil), doing); ok || why != "configmap/app is on hold, and only new pods read it now" {
+		t.Errorf("got %t, %q", ok, why)
+	}
+}

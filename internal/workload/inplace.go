@@ -61,7 +61,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 		fail(err.Error())
 		return
 	case !reading.InPlace:
-		fail("is not allowed by this actuator, which runs without --reload-in-place")
+		fail("is not allowed with these flags, without --reload-in-place")
 		return
 	case p.selector == nil:
 		fail("is for a Deployment, a StatefulSet or a DaemonSet, whose pods can be found")

@@ -1,0 +1,16 @@
+package inplace
+
+import "errors"
+
+var (
+	// ErrStarting is returned if a pod could not be told that is not ready yet.
+	ErrStarting = errors.New("it is not ready")
+	// ErrNotListed is returned if the pods could not be listed, and may be at another time.
+	ErrNotListed = errors.New("listing pods")
+
+	errNodeAddress = errors.New("it has the address of its node")
+	errAddress     = errors.New("it has no address that a pod can have")
+	errTimeout     = errors.New("it does not answer in time")
+	errAllTimeout  = errors.New("they do not all answer in time")
+	errNoAnswer    = errors.New("it does not answer as a web server does")
+)

@@ -1,0 +1,93 @@
+package inplace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxHeaders and maxBody are how much of an answer is taken, in bytes. Nothing of it is read but the status.
+const maxHeaders, maxBody = 16 << 10, 64 << 10
+
+// statusError is an answer that is no success.
+type statusError int
+
+func (e statusError) Error() string { return "it answers with the status " + strconv.Itoa(int(e)) }
+
+// post sends one request on a connection of its own. The client of net/http would log what a server says that speaks first, and follow redirects and
+// the proxies of the environment.
+func (t *Teller) post(ctx context.Context, span trace.Span, at, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+at+path, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("making a request: %w", err)
+	}
+	request.Close = true
+	request.Header.Set("User-Agent", "keyturn")
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
+	connection, err := t.dial(ctx, "tcp", at)
+	if err != nil {
+		return reported(ctx, err)
+	}
+	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	if err := request.Write(connection); err != nil {
+		return reported(ctx, err)
+	}
+	status, err := answerOf(connection, request)
+	if status != 0 {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
+	}
+	switch {
+	case status != 0 && (status < 200 || status > 299):
+		return statusError(status)
+	case err != nil:
+		return reported(ctx, err)
+	}
+	return nil
+}
+
+// answerOf returns the status of the answer, zero if there is none, once it has ended: the pod may still be at work while it answers.
+func answerOf(connection io.Reader, request *http.Request) (int, error) {
+	limited := &io.LimitedReader{R: connection, N: maxHeaders}
+	reader := bufio.NewReader(limited)
+	response, err := http.ReadResponse(reader, request)
+	for err == nil && response.StatusCode < 200 { // It says that it is at work.
+		response, err = http.ReadResponse(reader, request)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	limited.N = maxBody
+	_, err = io.Copy(io.Discard, response.Body)
+	if limited.N == 0 {
+		err = nil
+	}
+	return response.StatusCode, err
+}
+
+// reported returns what is wrong with a call. An error about an answer quotes it, which nobody may see.
+func reported(ctx context.Context, err error) error {
+	var timeout net.Error
+	var op *net.OpError
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout():
+		return errTimeout
+	case ctx.Err() != nil:
+		return context.Canceled
+	case errors.As(err, &op):
+		return op
+	}
+	return errNoAnswer
+}
