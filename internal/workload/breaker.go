@@ -96,8 +96,12 @@ func (w *Workload) readBreaker(on map[string]string, reading Reading) {
 	w.breaker.most, w.breaker.own = most, true
 }
 
-// recallRolls adds the rolls that an earlier state has. Who takes rolls back may put back or remove the annotation, too.
+// recallRolls adds the rolls that an earlier state has. Who takes rolls back may put back or remove the annotation, too. Rolls of the future are
+// none: they would be later than all that is counted from then on.
 func (w *Workload) recallRolls(earlier *Workload) {
+	if latest := w.Written.Add(pauseTolerance); !w.Written.IsZero() && earlier.breaker.rolls.since.After(latest) {
+		return
+	}
 	if earlier.breaker.rolls.isLater(w.breaker.rolls) {
 		w.breaker.rolls = earlier.breaker.rolls
 	}

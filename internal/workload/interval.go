@@ -62,13 +62,13 @@ func (i interval) or(other interval) interval {
 	return i
 }
 
-// asBefore returns what puts back what a roll that was none has recorded: that it was asked for, and when it was.
+// asBefore returns what puts back what a roll that was none has recorded: that it was asked for, when it was, and that it counts.
 func (w *Workload) asBefore(before *Workload) []operation {
 	if before == nil {
 		return nil
 	}
 	var operations []operation
-	for _, name := range []string{annotationRolledNow, annotationRolledAt} {
+	for _, name := range []string{annotationRolledNow, annotationRolledAt, annotationRolls} {
 		if text := before.stored.record[name]; text != w.stored.record[name] {
 			operations = append(operations, w.stored.write(name, text)...)
 		}

@@ -12,6 +12,8 @@ import (
 type kept struct {
 	rolled                   map[string]RolledFor
 	revision, recordRevision string
+	// own is the revision on the workload itself.
+	own string
 	// rolledNow is what it records of AnnotationRollNow.
 	rolledNow string
 	// rolledAt is when that was.
@@ -22,12 +24,23 @@ type kept struct {
 	instead string
 }
 
-// Keeping returns the workload with what a patch would have written on it, which later states of it keep.
+// Keeping returns the workload with what a patch would have written on it, which later states of it keep. What an earlier one would have, and
+// this one would not, stays: it is not on the object that the patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
-	return w.with(kept{
+	k := kept{
 		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision,
-		rolledNow: patched.now.done, rolledAt: patched.interval.rolled, rolls: patched.breaker.rolls,
-	})
+		rolledNow: cmp.Or(patched.now.done, w.now.done), rolledAt: w.interval.rolled, rolls: w.breaker.rolls,
+	}
+	if w.kept != nil && patched.Revision == w.kept.own {
+		k.revision = w.Revision // The patch rolls nothing.
+	}
+	if patched.interval.rolled.After(k.rolledAt) {
+		k.rolledAt = patched.interval.rolled
+	}
+	if patched.breaker.rolls.isLater(k.rolls) {
+		k.rolls = patched.breaker.rolls
+	}
+	return w.with(k)
 }
 
 // KeepingStart returns the workload with the changes for which a Job of it was started, as its last outcome has them. It returns false if no Jobs
@@ -71,7 +84,10 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 }
 
 func (w *Workload) with(k kept) *Workload {
-	k.instead = w.stored.record[annotationRolled]
+	k.instead, k.own = w.stored.record[annotationRolled], w.Revision
+	if w.kept != nil {
+		k.own = w.kept.own
+	}
 	keeping := *w
 	keeping.kept, keeping.Rolled, keeping.Revision, keeping.recordRevision = &k, k.rolled, k.revision, k.recordRevision
 	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)

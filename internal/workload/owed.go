@@ -34,12 +34,17 @@ func (r RolledFor) isOwed() bool {
 	return content == owedContent || content == owedDeletion
 }
 
-// Owed lists the sources that the workload waits to be rolled for, as its record says, in no order.
+// Owed lists the sources that the workload wants and waits to be rolled for, as its record says, in no order.
 func (w *Workload) Owed() []events.Source {
 	var list []events.Source
 	for text, entry := range w.Rolled {
-		if source, err := events.ParseSource(text); err == nil && entry.isOwed() {
-			list = append(list, SourceNamed(source.Kind, w.ID.Namespace, source.Name))
+		source, err := events.ParseSource(text)
+		if err != nil || !entry.isOwed() {
+			continue
+		}
+		// Whoever may annotate the workload must not have the stream read for each line.
+		if source = SourceNamed(source.Kind, w.ID.Namespace, source.Name); w.wants(source).Wanted() {
+			list = append(list, source)
 		}
 	}
 	return list

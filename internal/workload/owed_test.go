@@ -17,7 +17,7 @@ func TestTheRecordSaysWhatAWorkloadWaitsToBeRolledFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Annotations: map[string]string{annotationRolled: record},
+		Namespace: "shop", Annotations: map[string]string{annotationRolled: record, AnnotationRollOn: "secret/db, secret/gone"},
 	}}, Reading{})
 	got := make(map[string]bool)
 	for _, source := range w.Owed() {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -43,16 +44,28 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	return rolled
 }
 
-// surplus returns those of the texts, which are sources of one kind in a record, that are too many: what is new stays first, then what has
-// changed last.
+// Notable returns those of the entries that the record of the workload has room for.
+func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
+	rolled, notable := w.newRecord(entries), make(map[string]RolledFor, len(entries))
+	for text, entry := range entries {
+		if _, kept := rolled[text]; kept {
+			notable[text] = entry
+		}
+	}
+	return notable
+}
+
+// surplus returns those of the texts, which are sources of one kind in a record, that are too many: what was rolled for now stays first, then what
+// the workload waits for, then what has changed last. What is only noted displaces nothing that was noted before.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
-		_, newA := write[a]
-		_, newB := write[b]
+		if by := cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)); by != 0 {
+			return by
+		}
 		switch {
-		case newA != newB && newA, newA == newB && Newer(rolled[a].Version, rolled[b].Version):
+		case Newer(rolled[a].Version, rolled[b].Version):
 			return -1
-		case newA != newB && newB, newA == newB && Newer(rolled[b].Version, rolled[a].Version):
+		case Newer(rolled[b].Version, rolled[a].Version):
 			return 1
 		}
 		return strings.Compare(a, b)
@@ -64,6 +77,20 @@ func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 		}
 	}
 	return nil
+}
+
+// rank returns which entries of a record stay before others, the first ones lowest.
+func rank(text string, rolled, write map[string]RolledFor) int {
+	_, isNew := write[text]
+	switch isOwed := rolled[text].isOwed(); {
+	case isNew && !isOwed:
+		return 0
+	case isOwed && !isNew:
+		return 1
+	case isOwed:
+		return 2
+	}
+	return 3
 }
 
 // names reports whether the workload references the source, or names it exactly.

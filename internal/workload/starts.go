@@ -14,10 +14,12 @@ const startsPage = 500
 // Starts is what Jobs of one CronJob were started for, as far as those say that are still there. They do where nothing may be written on the CronJob.
 type Starts struct {
 	rolled map[string]RolledFor
-	// revision is that of the newest of them, which was created at that time, and rolledNow what that says of AnnotationRollNow.
-	revision  string
+	// revision is that of the newest of them, which was created at that time.
+	revision string
+	created  metav1.Time
+	// rolledNow is what the newest of those that say it has of AnnotationRollNow, and asked is when that was created.
 	rolledNow string
-	created   metav1.Time
+	asked     metav1.Time
 }
 
 // ReadStarts returns what the Jobs in a namespace, or in all of them, were started for, by the UID of the CronJob.
@@ -55,7 +57,9 @@ func addStart(found map[string]Starts, job *batchv1.Job) {
 	}
 	if !job.CreationTimestamp.Before(&starts.created) {
 		starts.revision, starts.created = job.Annotations[annotationRevision], job.CreationTimestamp
-		starts.rolledNow = job.Annotations[annotationRolledNow]
+	}
+	if done := job.Annotations[annotationRolledNow]; done != "" && !job.CreationTimestamp.Before(&starts.asked) {
+		starts.rolledNow, starts.asked = done, job.CreationTimestamp
 	}
 	found[string(owner.UID)] = starts
 }
