@@ -78,8 +78,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	owing := &owing{
+		dryRun: o.DryRun,
 		policy: o.policy(), kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
-		retries: make(map[workload.Key]time.Time),
+		turns: make(map[workload.Key]*owingTurn),
 	}
 	shadows := &shadows{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,

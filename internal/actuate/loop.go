@@ -112,7 +112,7 @@ func (l *loop) work(ctx context.Context) {
 		case <-overdue.C:
 			// In this order: the review releases what is held, and only the dispatch after it holds it again.
 			l.takeSnapshot()
-			l.owing.advance(ctx)
+			l.owing.advance(ctx, false)
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
 			l.pauses.advance(ctx)
@@ -208,13 +208,30 @@ func (l *loop) drain(ctx context.Context) {
 	l.dater.running.Wait()
 	l.recorder.running.Wait()
 	ctx = context.WithoutCancel(ctx)
-	l.owing.advance(ctx)
+	l.note(ctx)
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
 	l.flush(ctx)
 	l.inFlight.abandon(ctx)
+}
+
+// note has what waits noted for the next leader, as patches end and leave room, or fail.
+func (l *loop) note(ctx context.Context) {
+	timeout := time.After(owingPatience)
+	for {
+		l.owing.advance(ctx, true)
+		if l.patcher.idle() {
+			return
+		}
+		select {
+		case result := <-l.patcher.results:
+			l.completion.finish(ctx, result)
+		case <-timeout:
+			return
+		}
+	}
 }
 
 // flush has every outcome published, for as long as one attempt may take.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -14,12 +15,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// owingRetry is how long after a patch that failed the next one of the workload is sent.
-const owingRetry = time.Minute
+// owingPatience is how long a leader that ends begins to note what is left.
+const owingPatience = 2 * time.Second
 
-// owing notes in the records of workloads that wait for long what they are to be rolled for, as far as the stream may forget it: an event that was
+// owing notes in the records of workloads that wait what they are to be rolled for, as far as the stream may forget it: an event that was
 // read again is not in flight, and that of a deletion expires. The next leader asks for what is noted.
 type owing struct {
+	dryRun    bool
 	policy    plan.Policy
 	kinds     workload.Kinds
 	index     *index
@@ -29,8 +31,30 @@ type owing struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	// retries has when patches that have failed may be sent again.
-	retries map[workload.Key]time.Time
+	turns map[workload.Key]*owingTurn
+}
+
+// owingTurn is when the same may be noted of a workload again, because the patch was refused, or because someone has removed the note.
+type owingTurn struct {
+	due     time.Time
+	backoff wait.Backoff
+	tried   map[string]workload.RolledFor
+}
+
+// begin reports whether entries may be noted now, and takes note that they are. What is new need not wait.
+func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) bool {
+	fresh := false
+	for source, entry := range entries {
+		fresh = fresh || t.tried[source] != entry
+	}
+	if fresh {
+		t.backoff = recordBackoff()
+	} else if now.Before(t.due) {
+		return false
+	}
+	maps.Copy(t.tried, entries)
+	t.due = now.Add(t.backoff.Step())
+	return true
 }
 
 // resume asks for what earlier leaders have noted.
@@ -42,20 +66,19 @@ func (o *owing) resume(ask func(question)) {
 	}
 }
 
-// advance notes what is not noted yet.
-func (o *owing) advance(ctx context.Context) {
-	maps.DeleteFunc(o.retries, func(key workload.Key, _ time.Time) bool { return o.gathering.byKey[key] == nil })
+// advance notes what is not noted yet. Ending says that this leader ends: nothing of what it gathers is patched any more.
+func (o *owing) advance(ctx context.Context, ending bool) {
+	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.gathering.byKey[key] == nil })
 	for key, p := range o.gathering.byKey {
 		w := o.index.get(key)
-		if w == nil || !isLong(p.held) || o.patcher.busy(key) || o.now().Before(o.retries[key]) || !o.patcher.hasRoom(key.Namespace) {
+		if w == nil || o.dryRun || !ending && !p.isStuck() || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		k, known := o.kinds.Named(key.Kind)
-		entries := o.entries(p, w)
-		if !known || len(entries) == 0 {
+		entries := w.Notable(o.entries(p, w))
+		if !known || len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
 			continue
 		}
-		o.retries[key] = o.now().Add(owingRetry)
 		patch, err := k.Patch(w, workload.Write{Rolled: entries})
 		if err != nil {
 			o.log.ErrorContext(ctx, "no patch to note what a workload waits for", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
@@ -65,6 +88,13 @@ func (o *owing) advance(ctx context.Context) {
 			kind: k, workload: w, patch: patch, owes: true, pending: newPending(key, o.now()), span: trace.SpanFromContext(ctx),
 		})
 	}
+}
+
+func (o *owing) turn(key workload.Key) *owingTurn {
+	if o.turns[key] == nil {
+		o.turns[key] = &owingTurn{tried: make(map[string]workload.RolledFor)}
+	}
+	return o.turns[key]
 }
 
 // entries returns what is to be noted of a workload.
@@ -92,13 +122,16 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 	case result.err == nil:
 		o.metrics.patched(ctx, id, false)
 	case kube.HasChanged(result.err):
-		delete(o.retries, result.roll.key()) // It is made anew of what the workload is now.
+		delete(o.turns, result.roll.key()) // It is made anew of what the workload is now.
 	default:
 		o.metrics.patchFailed(ctx, id.Kind)
-		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying", "workload", id.String(), "namespace", id.Namespace,
-			"retry_in", owingRetry, "err", result.err)
+		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),
+			"namespace", id.Namespace, "err", result.err)
 	}
 }
+
+// isStuck reports whether the workload waits for more than the end of its debounce window: for whatever holds it, or after a patch that failed.
+func (p *pending) isStuck() bool { return p.isHeld() || p.attempts > 0 }
 
 // isLong reports whether a workload that is held for a reason may wait for days.
 func isLong(why plan.Reason) bool { return rests(why) || why == plan.PeerFailed || why == plan.Aborted }

@@ -1,7 +1,9 @@
 package actuate
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	appsv1 "k8s.io/api/apps/v1"
@@ -66,5 +68,63 @@ func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
 	c.wantTold("web", "started deleted: ")
 	if !recordOf(c.get("web").Annotations[annotationRolled])["secret/db"].IsDeleted() {
 		t.Errorf("the record is %s", c.get("web").Annotations[annotationRolled])
+	}
+}
+
+// The slot of the namespace is taken, and the event was acked before the workload was known to want it.
+func TestAChangeThatWasReadAgainAndWaitsForASlotOutlivesTheActuator(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, deploymentOf("other", "db", rollOn("auto")), deploymentOf("web", "db", map[string]string{"team": "a"}))
+	options := c.options()
+	options.MaxRollouts, options.Namespaces = 1, []string{"shop"}
+	_, stop := c.start(options)
+	version := c.next()
+	c.publish(0, content("1"))
+	c.wantPatched("other")
+	c.decided()
+	c.write("web", version, func(d *appsv1.Deployment) { d.Annotations = rollOn("auto") })
+	c.isHeld("web", plan.Limit, "")
+	stop()
+	_, stop = c.start(options)
+	defer stop()
+	c.set("other", c.complete)
+	c.wantPatched("other", "web")
+}
+
+func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
+	annotations := rollOn("configmap/release-*")
+	annotations[events.AnnotationHold] = "tofu"
+	c := newCluster(t, deploymentOf("web", "db", annotations))
+	now, options := time.Now(), c.options()
+	options.Now, options.RollOnDelete = func() time.Time { return now }, true
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := a.index.read(deployments, c.get("web"))
+	a.index.observe(w, false)
+	l := newLoop(a.surroundings, unwritten(a))
+	for i := range 250 {
+		e := eventOf(changeOf(func(ch *events.Change) {
+			ch.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: fmt.Sprintf("release-%d", i)}
+			ch.Verb, ch.Changed, ch.Time = events.VerbDeleted, nil, now
+		}))
+		e.delivery.Received, e.delivery.Seq, e.open = now, uint64(i+1), 1
+		l.intake.consider(t.Context(), e, w, nil)
+	}
+	now = now.Add(20 * time.Second)
+	for range 120 {
+		l.dispatcher.dispatch(t.Context())
+		l.owing.advance(t.Context(), false)
+		for !l.patcher.idle() {
+			l.completion.finish(t.Context(), <-l.patcher.results)
+		}
+		now = now.Add(overdueCheck)
+	}
+	if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.OnHold {
+		t.Fatalf("it is %+v", p)
+	}
+	if n := len(c.records()); n != 1 {
+		t.Errorf("the same is noted %d times in ten minutes, want once", n)
 	}
 }

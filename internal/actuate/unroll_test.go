@@ -42,3 +42,14 @@ func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) 
 		})
 	}
 }
+
+func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
+	b := newReadBed(t, workload.Reading{MaxRollsPerHour: 3}, rollOn("auto"))
+	b.strips = true
+	for range 4 {
+		b.change()
+	}
+	if got := b.deployment.Annotations["keyturn.dev/rolls"]; got != "" || b.read().Revision != "" {
+		t.Errorf("it was never rolled (revision %q), and counts %q", b.read().Revision, got)
+	}
+}
