@@ -223,14 +223,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case d.admission.limits.needsSlot(w) && d.gathering.slots.has(p):
 		return obstacle{reason: p.slot} // It is looked at for another reason than that its turn has come.
 	}
-	why := p.way.obstacle(d.now())
-	switch {
-	case why.reason != plan.None && p.filesSince.IsZero():
-		p.filesSince = d.now()
-	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
-		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
-	}
-	return why
+	return d.untellable(p, w)
 }
 
 // leave releases the changes that need no patch.

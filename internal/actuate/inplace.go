@@ -77,6 +77,18 @@ func (w way) obstacle(now time.Time) obstacle {
 	return obstacle{reason: plan.FilesPending, end: w.refreshed}
 }
 
+// untellable returns why the pods of a workload cannot be told yet, if they are to be.
+func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
+	why := p.way.obstacle(d.now())
+	switch {
+	case why.reason != plan.None && p.filesSince.IsZero():
+		p.filesSince = d.now()
+	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
+	}
+	return why
+}
+
 // tell tells the pods of a workload, and returns how many there are. Unlike a patch, it ends with the context: the next leader tells them again.
 func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
 	to := r.workload.InPlace
