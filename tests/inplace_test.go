@@ -65,7 +65,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 	r.startWatcher()
 	before := r.tally()
 	r.set(events.KindSecret, "db", "password", "two")
-	r.isHeld("web", "files-pending", "once the kubelets have certainly refreshed them: until ")
+	r.isHeld("web", "files-pending", "once the kubelets have had the time to refresh them: until ")
 	instead := r.outcomeOf("variable", events.VerbStarted)
 	if want := "; not in place: secret/db is read as environment"; !strings.HasSuffix(instead.Message, want) {
 		t.Errorf("the one that reads it as environment is rolled with the message %q, want %q", instead.Message, want)
