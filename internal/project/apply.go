@@ -21,6 +21,8 @@ type applier struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	digests digests
+	// wrote is called with a resource that was written, as it was before and is now.
+	wrote func(from *target, object *unstructured.Unstructured)
 }
 
 // project gives a resource what it wants. The error is one after which the same may succeed soon, and quotes nothing.
@@ -109,6 +111,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 		r.message = f.explain(r.reason)
 		return r, nil
 	}
+	a.wrote(t, applied)
 	switch r.version = applied.GetResourceVersion(); {
 	case len(t.wishes) == 0 || same && dropped:
 		r.reason = reasonReleased

@@ -55,6 +55,16 @@ func (x *index) put(t *target) {
 	}
 }
 
+// wrote takes note of a resource as the projector has written it, unless the watch is further: then what the watch tells is no news.
+func (x *index) wrote(from *target, object *unstructured.Unstructured) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	// One that wants nothing any more goes with the watch, and with it what the loop knows of it.
+	if now := x.reader.read(from.kind, object); x.targets[from.key()] == from && now.concerns() {
+		x.targets[from.key()] = now
+	}
+}
+
 func (x *index) remove(k key) {
 	x.mu.Lock()
 	_, known := x.targets[k]

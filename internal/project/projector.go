@@ -40,6 +40,7 @@ func New(o Options) (*Projector, error) {
 		queue: workqueue.NewTypedDelayingQueue[key](),
 	}
 	l.index = newIndex(reader{digests: digests}, func(k key) { l.add(k, nil) })
+	l.apply.wrote = l.index.wrote
 	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
 }
 

@@ -107,6 +107,12 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 	if s.index.get(key{kind: "widget", namespace: "shop", name: "free"}) != nil {
 		t.Error("a resource that wants nothing and has nothing is kept")
 	}
+	step("what the projector itself has written", 0, func() error {
+		before := s.index.get(key{kind: "widget", namespace: "shop", name: "main"})
+		s.index.wrote(before, widget("main", wants+";", "c"))
+		s.index.wrote(before, widget("main", wants+";", "of before the watch")) // it is not what is known any more
+		return s.Update(widget("main", wants+";", "c"))
+	})
 	step("it has gone", 1, func() error { return s.Delete(widget("main", wants, "b")) })
 	step("a list without one that was there", 2, func() error {
 		if err := s.Add(widget("main", wants, "b")); err != nil {

@@ -78,6 +78,10 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 	c.runReady("watcher")
 	c.runReady("projector")
 	awaitPassword("one")
+	// Before the watcher has seen it, a change is none.
+	testkit.Await(t, "the watcher and the projector know the Secret", func(context.Context) bool {
+		return strings.Contains(c.exec("actuator", "actuator", "history", "--source", "secret/db", "--namespace", c.namespace), "observed")
+	})
 	setPassword("two")
 	awaitPassword("two")
 
