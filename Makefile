@@ -47,7 +47,7 @@ unit: $(GOTESTSUM)
 	$(say) 'unit: testing the packages with the race detector'
 	@$(GO_TEST) --packages './internal/... ./cmd/... ./docs/...' -- -race -vet=off
 
-#? e2e: run the tests on a control plane; the first run spends 15 minutes building its servers
+#? e2e: run the tests on a control plane; the first run spends 18 minutes building its servers
 e2e: $(GOTESTSUM)
 	$(say) 'e2e: building the test servers that are not in the cache yet'
 	@go run ./tests/testbed/cmd/build
