@@ -63,8 +63,8 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 	mustPublish(t, own, version("db", "1"), 0)
 
 	take := func(t *testing.T, opts ConsumeOptions, want, refused []string) {
-		var rejects []string
-		opts.OnReject = func(_ context.Context, reason string) { rejects = append(rejects, reason) }
+		refusals := make(chan string, 10)
+		opts.OnReject = func(_ context.Context, reason string) { refusals <- reason }
 		c := consume(t, own, opts)
 		var got []string
 		for range want {
@@ -72,11 +72,18 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 			got = append(got, d.Change.Cluster+" "+d.Change.Source.String())
 			d.Done(t.Context(), nil)
 		}
+		// The server may count what was stored just now only later.
+		var rejects []string
+		testkit.Eventually(t, "what is to be refused was", func() bool { return len(refusals) >= len(refused) })
 		testkit.Eventually(t, "nothing is left", func() bool {
 			lag, err := own.Lag(t.Context(), opts.Durable)
 			return err == nil && lag.Pending == 0 && lag.AckPending == 0
 		})
 		c.stop()
+		close(refusals)
+		for reason := range refusals {
+			rejects = append(rejects, reason)
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("taken (-want +got):\n%s", diff)
 		}
