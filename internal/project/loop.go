@@ -39,6 +39,8 @@ type item struct {
 	// failures are those in a row.
 	failures int
 	backoff  wait.Backoff
+	// rewrites spaces the writes, if somebody undoes each.
+	rewrites rewrites
 }
 
 // add has a resource dealt with, for a cause or, if that is nil, without one.
@@ -56,7 +58,7 @@ func (l *loop) add(k key, c *cause) {
 func (l *loop) item(k key) *item {
 	i, ok := l.items[k]
 	if !ok {
-		i = &item{backoff: kube.PatchBackoff()}
+		i = &item{backoff: kube.PatchBackoff(), rewrites: rewrites{backoff: kube.PatchBackoff()}}
 		l.items[k] = i
 	}
 	return i
@@ -81,6 +83,9 @@ func (l *loop) step(ctx context.Context, k key) {
 	l.mu.Unlock()
 	if t := l.index.get(k); t == nil {
 		l.forget(ctx, k)
+		return
+	} else if pause := i.rewrites.pause(l.now()); pause > 0 && len(causes) == 0 {
+		l.queue.AddAfter(k, pause)
 		return
 	} else if err := l.deal(ctx, t, i, causes); err != nil {
 		if ctx.Err() != nil {
@@ -113,6 +118,9 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	}
 	if r.reason.wrote() || r.reason != reasonNone && (len(causes) > 0 || !r.repeats(i.told)) {
 		i.owed = l.reporter.tell(ctx, t, r, causes, began)
+	}
+	if r.reason.wrote() {
+		i.rewrites.add(l.now())
 	}
 	if err == nil {
 		i.told = r
