@@ -60,13 +60,12 @@ func (b *bakeBed) lead() {
 			last[workload.KeyOf(outcome.Workload)] = outcome
 		}
 	}
+	b.rollouts.peers.resume()
 	for _, outcome := range last {
 		b.rollouts.following.resume(b.Context(), outcome)
 		b.rollouts.peers.resumeOutcome(outcome)
 	}
-	for key := range last {
-		b.rollouts.review(b.Context(), key)
-	}
+	b.rollouts.reviewResumed(b.Context())
 }
 
 // change has the last event of db delivered, of which each workload is told that has not rolled for it.
@@ -218,6 +217,25 @@ func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
 	b.lead()
 	if b.rollouts.peers.has(b.workload("a").Key()) {
 		t.Error("another leader takes it for failed")
+	}
+}
+
+func TestOthersGoAfterARestartDuringOrAfterAFailedBake(t *testing.T) {
+	for name, readyFor := range map[string]time.Duration{"its pods have just become ready": 0, "they had nearly baked": defaultBake - time.Second} {
+		t.Run(name, func(t *testing.T) {
+			b := newBakeBed(t, deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0")))
+			b.change("200")
+			b.ready("a")
+			b.unready("a")
+			b.ready("a")
+			b.pass(readyFor)
+			b.lead()
+			b.change("200")
+			b.pass(defaultBake - time.Second)
+			b.rolled("while it bakes anew", "a")
+			b.pass(time.Second)
+			b.rolled("when it has baked, although nothing has changed at it since", "a", "b")
+		})
 	}
 }
 

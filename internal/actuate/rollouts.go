@@ -98,12 +98,22 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	o.reverts.resume()
 	bounded, cancel := context.WithTimeout(ctx, changedPatience)
 	defer cancel()
-	for key, r := range o.following.rollouts {
+	for _, r := range o.following.rollouts {
 		r.changed = stream.changed(bounded, r.started)
-		o.review(ctx, key)
 	}
+	o.reviewResumed(ctx)
 	if complete && !o.dryRun {
 		o.find(ctx, stream)
+	}
+}
+
+// reviewResumed looks at the workloads that the last leader has followed, or held others for: nothing may change at them any more.
+func (o *rollouts) reviewResumed(ctx context.Context) {
+	for key := range o.following.rollouts {
+		o.review(ctx, key)
+	}
+	for key := range o.peers.keys {
+		o.review(ctx, key)
 	}
 }
 
