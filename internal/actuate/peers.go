@@ -78,17 +78,6 @@ func (f *failedPeers) addFor(outcome events.Outcome) {
 // bakes reports whether the pods of a workload did not stay ready, and must do so before others go.
 func (f failure) bakes() bool { return f.outcome.Reason == reasonBakeFailed }
 
-// baking lists those whose pods are ready again, and have to stay so.
-func (f *failedPeers) baking() []workload.Key {
-	var keys []workload.Key
-	for key, failed := range f.keys {
-		if !failed.ready.IsZero() {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 // bake takes a state of a workload whose pods did not stay ready, and reports whether they have now, for as long as they must.
 func (f *failedPeers) bake(key workload.Key, w *workload.Workload, now time.Time) bool {
 	failed := f.keys[key]

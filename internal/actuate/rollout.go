@@ -24,7 +24,7 @@ type rollout struct {
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
 
-	// moved is when it was last seen to make progress, or to wait for people or for a time. Furthest is the most progress that was seen of a
+	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. Furthest is the most progress that was seen of a
 	// generation: a pod that crashes makes the same progress again and again.
 	moved      time.Time
 	furthest   workload.Progress
@@ -41,7 +41,8 @@ func (r *rollout) context(ctx context.Context) context.Context {
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
-	if changed || p.Waits(now) || p.Done > r.furthest.Done || p.State == workload.Complete {
+	bakes := !r.ready.IsZero() && p.State == workload.Complete
+	if changed || p.Waits(now) || p.Done > r.furthest.Done || bakes {
 		r.moved, r.furthest, r.generation = now, p, w.Generation
 	}
 }

@@ -179,14 +179,14 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	return o.canaries.bake(w, r)
 }
 
-// reviewBaking looks at the workloads whose pods have to stay ready.
+// reviewBaking looks at the workloads whose pods have to stay ready, and at those that have failed, which may have recovered without a change.
 func (o *rollouts) reviewBaking(ctx context.Context) {
 	for key, r := range o.following.rollouts {
 		if !r.ready.IsZero() {
 			o.review(ctx, key)
 		}
 	}
-	for _, key := range o.peers.baking() {
+	for key := range o.peers.keys {
 		o.review(ctx, key)
 	}
 }
