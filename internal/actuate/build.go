@@ -42,7 +42,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	timing := &timing{index: s.index, namespaces: s.namespaces, now: now}
 	unfinished := unfinished(gathering, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
-		index: s.index, gathering: gathering, following: following, timing: timing, now: now, best: make(map[sourceChange]*workload.Workload),
+		index: s.index, gathering: gathering, following: following, timing: timing, peers: peers, now: now,
+		best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
 	outbox := newOutbox(now)
 	teller := &teller{outbox: outbox, kube: kube}

@@ -126,13 +126,21 @@ func (c *canaries) pass(of sourceChange) {
 	}
 }
 
-// bake returns how long the pods of a workload must stay ready after a rollout, because others wait to see whether they do. Zero: nobody waits. Those
-// of a rollout that an earlier leader has started may wait, although their events have not been delivered again yet.
+// bake returns how long the pods of a workload must stay ready after a rollout. Zero: nobody waits.
 func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
-	if !c.always || !w.Tries() || w.Bake() == 0 {
+	if !c.isTrying(w, workload.ChangesOf(r.started), r.own) {
 		return 0
 	}
-	for source, change := range workload.ChangesOf(r.started) {
+	return w.Bake()
+}
+
+// isTrying reports whether a workload that was rolled for changes goes first with one, and others wait to see whether its pods stay ready. Own
+// says that this actuator has rolled it. If it has not, others may wait although their events have not been delivered again yet.
+func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.RolledFor, own bool) bool {
+	if !c.always || !w.Tries() || w.Bake() == 0 {
+		return false
+	}
+	for source, change := range changes {
 		of := sourceChangeOf(w.ID.Namespace, source, change)
 		if about, ok := of.about(); ok {
 			c.find(of, about)
@@ -143,11 +151,11 @@ func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
 		if !ok || key != w.Key() {
 			continue
 		}
-		if c.candidates.isAwaited(of, source, key) || !r.own && c.candidates.isMissing(of, source) {
-			return w.Bake()
+		if c.candidates.isAwaited(of, source, key) || !own && c.candidates.isMissing(of, source) {
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 // yields reports whether a canary whose patch has failed lets another workload go first, because it may be waiting for that one: a workload of a

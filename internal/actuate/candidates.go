@@ -16,6 +16,7 @@ type candidates struct {
 	gathering *debounce
 	following *following
 	timing    *timing
+	peers     *failedPeers
 	now       func() time.Time
 	// best has the one that goes before all others, by change; nil if there is none. It is looked for once for each dispatch, and again when that
 	// one cannot go.
@@ -86,10 +87,11 @@ func (c *candidates) found(of sourceChange, source events.Source) (key workload.
 		if peer.ID.Namespace != of.namespace || !of.isOf(peer) {
 			continue
 		}
+		failed := c.peers.has(peer.Key())
 		switch {
-		case !c.following.follows(peer.Key()) && isReady(peer):
+		case !failed && !c.following.follows(peer.Key()) && isReady(peer):
 			return workload.Key{}, true
-		case c.isUnderWay(peer) && peer.Tries() && (first == nil || goesBefore(peer, first)):
+		case (failed || c.isUnderWay(peer)) && peer.Tries() && (first == nil || goesBefore(peer, first)):
 			first = peer
 		}
 	}

@@ -21,10 +21,11 @@ type failedPeers struct {
 type failure struct {
 	revision string
 	rolled   map[string]workload.RolledFor
-	// outcome is how its rollout ended, if its pods did not stay ready, and must do so before others go. Ready is since when they have. Zero: they
-	// are not.
+	// outcome is how its rollout ended, as far as it is known, and own says that this actuator has started it.
 	outcome events.Outcome
-	ready   time.Time
+	own     bool
+	// ready is since when its pods have been ready, if they must stay so before others go. Zero: they are not, or need not.
+	ready time.Time
 }
 
 func newFailedPeers(index *index) *failedPeers {
@@ -65,20 +66,19 @@ func (f *failedPeers) add(key workload.Key) {
 	}
 }
 
-// addFor takes the workload of an outcome that says why its rollout has failed.
-func (f *failedPeers) addFor(outcome events.Outcome) {
+// addFor takes the workload of an outcome that says why its rollout has failed. Own says that this actuator has started it.
+func (f *failedPeers) addFor(outcome events.Outcome, own bool) {
 	key := workload.KeyOf(outcome.Workload)
 	f.add(key)
-	if failed := f.keys[key]; outcome.Reason == reasonBakeFailed {
-		failed.outcome = outcome
-		f.keys[key] = failed
-	}
+	failed := f.keys[key]
+	failed.outcome, failed.own = outcome, own
+	f.keys[key] = failed
 }
 
-// bakes reports whether the pods of a workload did not stay ready, and must do so before others go.
-func (f failure) bakes() bool { return f.outcome.Reason == reasonBakeFailed }
+// lostPods reports whether the pods of a workload were ready and did not stay so. They must before others go.
+func (f failure) lostPods() bool { return f.outcome.Reason == reasonBakeFailed }
 
-// bake takes a state of a workload whose pods did not stay ready, and reports whether they have now, for as long as they must.
+// bake takes a state of a workload whose pods must stay ready, and reports whether they have, for as long as they must.
 func (f *failedPeers) bake(key workload.Key, w *workload.Workload, now time.Time) bool {
 	failed := f.keys[key]
 	switch {
@@ -103,12 +103,14 @@ func (f *failedPeers) remove(key workload.Key) {
 }
 
 // recovered reports whether a workload was failed and is no more, as its state w says; w is nil if it is gone. It has recovered when its
-// rollout is complete after all, and its pods stay ready where they did not, or when it was replaced by another. Untested are the changes that
+// rollout is complete after all, and its pods have stayed ready if it bakes, or when it was replaced by another. Untested are the changes that
 // nothing is known of in that case: whether their content is good.
-func (f *failedPeers) recovered(key workload.Key, w *workload.Workload, now time.Time) (untested map[string]workload.RolledFor, recovered bool) {
+func (f *failedPeers) recovered(
+	key workload.Key, w *workload.Workload, bakes bool, now time.Time,
+) (untested map[string]workload.RolledFor, recovered bool) {
 	failed, ok := f.keys[key]
 	complete := w != nil && w.Revision == failed.revision && w.Progress.State == workload.Complete
-	if ok && failed.bakes() && w != nil && w.Revision == failed.revision {
+	if ok && bakes && w != nil && w.Revision == failed.revision {
 		complete = f.bake(key, w, now)
 	}
 	if !ok || w != nil && w.Revision == failed.revision && !complete {
@@ -130,13 +132,12 @@ func (f *failedPeers) resume() {
 	}
 }
 
-// resumeOutcome adds the workload of its last outcome, if that says that its rollout failed and it has not recovered since. Only
-// Deployments and Rollouts have a status that says so.
+// resumeOutcome adds the workload of its last outcome, if that says that its rollout failed. Only Deployments and Rollouts have a status that says
+// so. Whether it has recovered since is seen when it is reviewed.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
 	w := f.index.get(workload.KeyOf(last.Workload))
-	recovered := w != nil && w.Progress.State == workload.Complete && last.Reason != reasonBakeFailed
-	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && !recovered && failsPeers(last) {
-		f.addFor(last)
+	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && failsPeers(last) {
+		f.addFor(last, false)
 	}
 }
 

@@ -146,9 +146,10 @@ func TestTheNextLeaderKnowsWhoseRolloutTimedOut(t *testing.T) {
 	}
 	recovered := *w
 	recovered.Progress.State = workload.Complete
-	next = newFailedPeers(indexOf(&recovered))
-	next.resumeOutcome(last)
-	if len(next.keys) != 0 {
+	resumed := loopOf(t, testOptions(), &recovered)
+	resumed.rollouts.peers.resumeOutcome(last)
+	resumed.rollouts.reviewResumed(t.Context())
+	if len(resumed.rollouts.peers.keys) != 0 {
 		t.Error("the next leader takes it for failed although it has recovered")
 	}
 }

@@ -150,8 +150,9 @@ func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	w := o.index.get(key)
 	failed := o.peers.keys[key]
-	if untested, recovered := o.peers.recovered(key, w, o.now()); recovered {
-		if failed.bakes() && w != nil && w.Revision == failed.revision {
+	bakes := w != nil && w.Revision == failed.revision && (failed.lostPods() || o.canaries.isTrying(w, failed.rolled, failed.own))
+	if untested, recovered := o.peers.recovered(key, w, bakes, o.now()); recovered {
+		if bakes && failed.outcome.Verb != "" {
 			o.teller.report(ctx, o.outcomes.baked(failed.outcome, w))
 		}
 		o.canaries.require(key.Namespace, untested)
@@ -206,7 +207,7 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	ctx = end.rollout.context(ctx)
 	outcome := end.outcome
 	if failsPeers(outcome) {
-		o.peers.addFor(outcome)
+		o.peers.addFor(outcome, end.rollout.own)
 	}
 	if outcome.Reason == reasonReverted {
 		o.reverts.add(end.rollout.span, outcome, end.rollout.before)
