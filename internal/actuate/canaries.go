@@ -147,11 +147,11 @@ func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.Ro
 		}
 	}
 	for of, key := range c.chosen {
-		source, ok := of.about()
-		if !ok || key != w.Key() {
+		if key != w.Key() {
 			continue
 		}
-		if c.candidates.isAwaited(of, source, key) || !own && c.candidates.isMissing(of, source) {
+		source, ok := of.about()
+		if ok && (c.candidates.isAwaited(of, source, key) || !own && c.candidates.isMissing(of, source)) {
 			return true
 		}
 	}
