@@ -341,6 +341,23 @@ func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
 	b.rolled("when it is over", "a", "a", "b")
 }
 
+func TestABakeBeginsAgainWhenSomebodyChangesThePods(t *testing.T) {
+	b := newBakeBed(t, deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0")))
+	b.change("200")
+	b.ready("a")
+	b.pass(defaultBake - time.Minute)
+	b.becomes("a", func(d *appsv1.Deployment) {
+		d.Generation, d.Spec.Template.Spec.Containers[0].Image = d.Generation+1, "app:2"
+		d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 0
+	})
+	b.pass(2 * time.Minute)
+	b.ready("a")
+	b.pass(defaultBake - time.Second)
+	b.rolled("before the new pods have baked", "a")
+	b.pass(time.Second)
+	b.rolled("when they have", "a", "b")
+}
+
 func TestTheOnlyReaderOfASourceNeedNotBake(t *testing.T) {
 	b := newBakeBed(t, deploymentOf("a", "db", inWave("0")))
 	b.change("200")

@@ -29,8 +29,9 @@ type rollout struct {
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
-	// ready is since when its pods have been ready, if they must stay so. Zero: they were not, or need not.
+	// ready is since when its pods have been ready, if they must stay so, and tried is the workload as it was then. Zero: they were not, or need not.
 	ready time.Time
+	tried *workload.Workload
 }
 
 func (r *rollout) context(ctx context.Context) context.Context {
@@ -40,6 +41,9 @@ func (r *rollout) context(ctx context.Context) context.Context {
 // observe takes a state of the workload.
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
+	if r.isOther(w) {
+		r.ready, r.tried = time.Time{}, nil
+	}
 	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
 	bakes := !r.ready.IsZero() && p.State == workload.Complete
 	if changed || p.Waits(now) || p.Done > r.furthest.Done || bakes {
@@ -52,12 +56,17 @@ func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time)
 	if bake == 0 {
 		return false
 	}
-	if r.ready.IsZero() {
-		r.ready = now
+	if r.ready.IsZero() || r.isOther(w) {
+		r.ready, r.tried = now, w
 		r.span.AddEvent("bake", trace.WithTimestamp(now))
 	}
 	r.observe(w, now)
 	return now.Sub(r.ready) < bake
+}
+
+// isOther reports whether somebody has changed the pod template since pods were ready. They were not those that have to stay so.
+func (r *rollout) isOther(w *workload.Workload) bool {
+	return r.tried != nil && !r.tried.SameTemplate(w)
 }
 
 // lostPods reports whether pods were ready and are not any more, though nobody has changed how many there are to be or the workload.
