@@ -84,6 +84,12 @@ func (f *following) isAborted(key workload.Key) bool {
 	return w != nil && w.Aborted
 }
 
+// isComplete reports whether the pods of a workload are ready. If its rollout is followed nevertheless, they have to stay so.
+func (f *following) isComplete(key workload.Key) bool {
+	w := f.index.get(key)
+	return w != nil && w.Progress.State == workload.Complete
+}
+
 // replacing lists the rollouts that replace pods, in no order. Those whose pods only have to stay ready do not.
 func (f *following) replacing() iter.Seq[workload.Key] {
 	return func(yield func(workload.Key) bool) {

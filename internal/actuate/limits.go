@@ -75,7 +75,7 @@ func (l *limits) count() {
 		l.take(key)
 	}
 	for key := range l.patcher.rolling() {
-		if !l.following.follows(key) {
+		if !l.following.follows(key) || l.following.isComplete(key) {
 			l.take(key)
 		}
 	}

@@ -18,12 +18,18 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		others []workload.Progress
 		// patched says that a patch is under way to one more.
 		patched bool
-		pods    int32
-		want    plan.Reason
+		// again says that it is one whose last rollout is followed, and whose pods are ready.
+		again bool
+		pods  int32
+		want  plan.Reason
 	}{
 		{name: "a place is free", limit: 2, others: []workload.Progress{running}, pods: 3, want: plan.None},
 		{name: "no place is free", limit: 2, others: []workload.Progress{running, running}, pods: 3, want: plan.Limit},
 		{name: "a patch that is under way takes a place", limit: 2, others: []workload.Progress{running}, patched: true, pods: 3, want: plan.Limit},
+		{
+			name: "also to one whose pods have to stay ready", limit: 2, others: []workload.Progress{running}, patched: true, again: true, pods: 3,
+			want: plan.Limit,
+		},
 		{name: "a rollout without pods takes none", limit: 1, others: []workload.Progress{{State: workload.Progressing, Pods: 0}}, pods: 3, want: plan.None},
 		{
 			name: "nor does one that is restarted later", limit: 1,
@@ -45,6 +51,11 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 			}
 			if test.patched {
 				other := workloadOf(t, "auto", wholeDB, named("patched", func(w *workload.Workload) { w.Progress = running }))
+				if test.again {
+					other.Progress.State = workload.Complete
+					x.observe(other, false)
+					b.following.rollouts[other.Key()] = &rollout{}
+				}
 				b.patcher.rolls[other.Key()] = &roll{workload: other, rolls: true}
 			}
 			l := newLimits(Options{MaxRollouts: test.limit, Namespaces: []string{"shop"}}, b.following, b.patcher)
