@@ -25,7 +25,10 @@ import (
 const (
 	// namespaceInterval is how often a namespace is read that may be read, and not watched.
 	namespaceInterval = 5 * time.Second
-	// namespaceAgain is how long after a refusal a namespace is tried again.
+	// namespaceRefusals is how many refusals in a row count as one, and namespaceRepeat how long after one that does not count it is tried again. A
+	// single one may be of an API server that has not read the roles yet.
+	namespaceRefusals, namespaceRepeat = 3, 3 * time.Second
+	// namespaceAgain is how long after a refusal that counts a namespace is tried again.
 	namespaceAgain = time.Minute
 )
 
@@ -41,13 +44,13 @@ type namespaces struct {
 
 	mu     sync.Mutex
 	byName map[string]workload.Namespace
-	// told has the scopes of which it was said that they may not be read.
-	told map[string]bool
+	// refusals counts for each scope how often in a row it could not be read because it may not be.
+	refusals map[string]int
 }
 
 func newNamespaces(client kubernetes.Interface, log *slog.Logger, listed, changed func(string)) *namespaces {
 	return &namespaces{
-		client: client, log: log, listed: listed, changed: changed, byName: make(map[string]workload.Namespace), told: make(map[string]bool),
+		client: client, log: log, listed: listed, changed: changed, byName: make(map[string]workload.Namespace), refusals: make(map[string]int),
 	}
 }
 
@@ -96,14 +99,22 @@ func (n *namespaces) set(ctx context.Context, name string, annotations map[strin
 // run follows a namespace, or all of them, until the context is done.
 func (n *namespaces) run(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		if name == metav1.NamespaceAll || !n.poll(ctx, name) {
-			n.reflect(ctx, name)
+		if name != metav1.NamespaceAll {
+			n.poll(ctx, name)
+		}
+		err := n.reflect(ctx, name)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(n.refused(ctx, name, err)):
 		}
 	}
 }
 
-// poll reads one namespace again and again, and returns false if that is not allowed.
-func (n *namespaces) poll(ctx context.Context, name string) (allowed bool) {
+// poll reads one namespace again and again, until the context is done or that is not allowed.
+func (n *namespaces) poll(ctx context.Context, name string) {
 	_ = wait.PollUntilContextCancel(ctx, wait.Jitter(namespaceInterval, 0.2), true, func(ctx context.Context) (bool, error) {
 		found, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -116,21 +127,18 @@ func (n *namespaces) poll(ctx context.Context, name string) (allowed bool) {
 		default:
 			n.set(ctx, name, found.Annotations)
 		}
-		allowed = true
-		n.listed(namespaceScope(name))
+		n.answered(name)
 		return false, nil
 	})
-	return allowed
 }
 
-// reflect watches a namespace, or all of them, until the context is done, or for a while if that is not allowed.
-func (n *namespaces) reflect(ctx context.Context, name string) {
-	watching, refused := context.WithCancel(ctx)
-	defer refused()
+// reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
+func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
+	watching, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	check := func(err error) {
 		if apierrors.IsForbidden(err) {
-			n.refused(ctx, name, err)
-			refused()
+			refuse(err)
 		}
 	}
 	client, selector := n.client.CoreV1().Namespaces(), ""
@@ -152,21 +160,34 @@ func (n *namespaces) reflect(ctx context.Context, name string) {
 	store := &namespaceStore{namespaces: n, ctx: func() context.Context { return ctx }, scope: name}
 	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, n.client), &corev1.Namespace{}, store,
 		cache.ReflectorOptions{Name: namespaceScope(name), TypeDescription: "namespace"}).RunWithContext(watching)
-	select {
-	case <-ctx.Done():
-	case <-time.After(namespaceAgain):
+	if ctx.Err() != nil {
+		return nil
 	}
+	return context.Cause(watching)
 }
 
-// refused takes note that namespaces may not be read. Nothing waits for what they say.
-func (n *namespaces) refused(ctx context.Context, name string, err error) {
+// answered takes note that it is known what the namespaces of a scope say.
+func (n *namespaces) answered(name string) {
 	n.mu.Lock()
-	told := n.told[name]
-	n.told[name] = true
+	delete(n.refusals, name)
 	n.mu.Unlock()
-	if !told {
+	n.listed(namespaceScope(name))
+}
+
+// refused takes note that namespaces may not be read, and returns after how long that is tried again. Nothing waits for what they say if the refusal
+// counts.
+func (n *namespaces) refused(ctx context.Context, name string, err error) time.Duration {
+	n.mu.Lock()
+	n.refusals[name]++
+	refusals := n.refusals[name]
+	n.mu.Unlock()
+	if refusals < namespaceRefusals {
+		return namespaceRepeat
+	}
+	if refusals == namespaceRefusals {
 		n.log.WarnContext(ctx, "no permission to read namespaces; holds and windows on them do not count", "scope", namespaceScope(name),
 			"annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "err", err)
 	}
 	n.listed(namespaceScope(name))
+	return namespaceAgain
 }

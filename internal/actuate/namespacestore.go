@@ -64,7 +64,7 @@ func (s *namespaceStore) Replace(list []any, _ string) error {
 			s.set(s.ctx(), name, nil)
 		}
 	}
-	s.listed(namespaceScope(s.scope))
+	s.answered(s.scope)
 	return nil
 }
 

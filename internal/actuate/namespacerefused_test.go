@@ -1,0 +1,87 @@
+package actuate
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// authorizer refuses so many requests for namespaces.
+type authorizer struct{ refuses atomic.Int32 }
+
+// heldNamespace is an API server with one namespace, which is on hold, and what refuses requests for it by the verbs.
+func heldNamespace(verbs ...string) (*fake.Clientset, *authorizer) {
+	client, a := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"},
+	}}), &authorizer{}
+	for _, verb := range verbs {
+		client.PrependReactor(verb, "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+			if a.refuses.Add(-1) < 0 {
+				return false, nil, nil
+			}
+			return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil)
+		})
+	}
+	return client, a
+}
+
+func TestARefusalToReadNamespacesCountsOnceItWasRepeated(t *testing.T) {
+	tests := []struct {
+		name     string
+		scope    string
+		refusals int32
+		holds    bool
+	}{
+		{"one for all namespaces", metav1.NamespaceAll, 1, true},
+		{"two for all namespaces", metav1.NamespaceAll, 2, true},
+		{"three for all namespaces", metav1.NamespaceAll, 3, false},
+		{"one for a namespace", "shop", 1, true},
+		{"two for a namespace", "shop", 2, true},
+		{"three for a namespace", "shop", 3, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				verbs := []string{"list"}
+				if tt.scope != metav1.NamespaceAll {
+					verbs = []string{"get"}
+				}
+				client, a := heldNamespace(verbs...)
+				if tt.scope != metav1.NamespaceAll {
+					client.PrependReactor("list", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+						return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil)
+					})
+				}
+				a.refuses.Store(tt.refusals)
+				known := make(chan workload.Namespace, 1)
+				var n *namespaces
+				n = newNamespaces(client, slog.New(slog.DiscardHandler), func(string) {
+					select {
+					case known <- n.get("shop"):
+					default: // Only the first one counts for readiness.
+					}
+				}, func(string) {})
+				began := time.Now()
+				go n.run(t.Context(), tt.scope)
+				if holds := !(<-known).Same(workload.Namespace{}); holds != tt.holds {
+					t.Errorf("the first answer is that the namespace holds: %t, want %t", holds, tt.holds)
+				}
+				if waited := time.Since(began); waited > 10*time.Second {
+					t.Errorf("readiness waited for %s", waited)
+				}
+			})
+		})
+	}
+}
