@@ -1,7 +1,9 @@
 package actuate
 
 import (
+	"bytes"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,4 +86,29 @@ func TestARefusalToReadNamespacesCountsOnceItWasRepeated(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		client, a := heldNamespace("get", "list")
+		n := newNamespaces(client, slog.New(slog.NewTextHandler(&log, nil)), func(string) {}, func(string) {})
+		go n.run(t.Context(), "shop")
+		for lost := 1; lost <= 2; lost++ {
+			a.refuses.Store(0)
+			time.Sleep(2 * namespaceAgain)
+			if n.get("shop").Same(workload.Namespace{}) {
+				t.Fatal("the namespace does not hold")
+			}
+			a.refuses.Store(1 << 20)
+			time.Sleep(10 * namespaceAgain)
+			synctest.Wait()
+			if n.get("shop").Same(workload.Namespace{}) {
+				t.Error("the hold ended with the permission")
+			}
+			if got := strings.Count(log.String(), "but for those that were read before"); got != lost || strings.Count(log.String(), "kept=1") != lost {
+				t.Errorf("lost %d times, it is said %d times:\n%s", lost, got, log.String())
+			}
+		}
+	})
 }

@@ -175,18 +175,23 @@ func (n *namespaces) answered(name string) {
 }
 
 // refused takes note that namespaces may not be read, and returns after how long that is tried again. Nothing waits for what they say if the refusal
-// counts.
+// counts. What was read before stays: a hold must not end because a permission did.
 func (n *namespaces) refused(ctx context.Context, name string, err error) time.Duration {
 	n.mu.Lock()
 	n.refusals[name]++
-	refusals := n.refusals[name]
+	refusals, kept := n.refusals[name], 0
+	for known := range n.byName {
+		if name == metav1.NamespaceAll || name == known {
+			kept++
+		}
+	}
 	n.mu.Unlock()
 	if refusals < namespaceRefusals {
 		return namespaceRepeat
 	}
 	if refusals == namespaceRefusals {
-		n.log.WarnContext(ctx, "no permission to read namespaces; holds and windows on them do not count", "scope", namespaceScope(name),
-			"annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "err", err)
+		n.log.WarnContext(ctx, "no permission to read namespaces; holds and windows on them do not count, but for those that were read before",
+			"scope", namespaceScope(name), "annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "kept", kept, "err", err)
 	}
 	n.listed(namespaceScope(name))
 	return namespaceAgain
