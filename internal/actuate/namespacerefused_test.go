@@ -9,12 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -111,4 +113,36 @@ func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *
 			}
 		}
 	})
+}
+
+func TestWithoutPermissionToReadNamespacesNoReflectorLogsErrors(t *testing.T) {
+	for _, scope := range []string{metav1.NamespaceAll, "shop"} {
+		t.Run(namespaceScope(scope), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				handler := slog.NewTextHandler(&log, nil)
+				client, a := heldNamespace("get", "list", "watch")
+				a.refuses.Store(1 << 20)
+				n := newNamespaces(client, slog.New(handler), func(string) {}, func(string) {})
+				go n.run(klog.NewContext(t.Context(), logr.FromSlogHandler(handler)), scope) // A reflector logs where its context says.
+				time.Sleep(10 * namespaceAgain)
+				synctest.Wait()
+				if got := log.String(); strings.Contains(got, "ERROR") || strings.Count(got, "\n") != 1 {
+					t.Errorf("want one warning and no error, got\n%s", got)
+				}
+				lists := 0
+				for _, action := range client.Actions() {
+					if list, ok := action.(k8stesting.ListActionImpl); ok {
+						lists++
+						if list.ListOptions.Limit != 1 {
+							t.Error("a reflector lists what may not be listed, and may log that")
+						}
+					}
+				}
+				if lists < 10 {
+					t.Errorf("it is tried %d times in ten minutes, want 10 at least", lists)
+				}
+			})
+		})
+	}
 }

@@ -134,22 +134,23 @@ func (n *namespaces) poll(ctx context.Context, name string) {
 
 // reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
 func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
-	watching, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
-	check := func(err error) {
-		if apierrors.IsForbidden(err) {
-			refuse(err)
-		}
-	}
 	client, selector := n.client.CoreV1().Namespaces(), ""
 	if name != metav1.NamespaceAll {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	}
+	// A reflector would log the refusal as an error, each time.
+	if _, err := client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); apierrors.IsForbidden(err) {
+		return err
+	}
+	watching, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector
 			list, err := client.List(ctx, options)
-			check(err)
+			if apierrors.IsForbidden(err) {
+				refuse(err)
+			}
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
