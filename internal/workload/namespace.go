@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -29,7 +30,7 @@ func ReadNamespace(name string, on map[string]string) Namespace {
 // Same reports whether both say the same.
 func (n Namespace) Same(other Namespace) bool {
 	a, b := n.opening, other.opening
-	return n.hold == other.hold && a.own == b.own && a.windows.String() == b.windows.String() && (a.invalid == nil) == (b.invalid == nil)
+	return n.hold == other.hold && a.own == b.own && a.windows.String() == b.windows.String() && fmt.Sprint(a.invalid) == fmt.Sprint(b.invalid)
 }
 
 // Invalid returns what is wrong with the windows, nil if nothing is.
