@@ -34,7 +34,7 @@ func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
 		}
 	})
 	r := newRigIn(t, teamA, programs.Options{RBAC: "../deploy/namespaced/rbac.yaml", ActuatorArgs: []string{"--settle", "50ms"}})
-	for account, want := range map[string]rights{watcherAccount: sourcesRead, actuatorAccount: workloadsRoll} {
+	for account, want := range map[string]rights{watcherAccount: sourcesRead, actuatorAccount: workloadsRoll.and(rightsOf("get", "namespaces"))} {
 		r.eventually("the cluster-wide rights of "+account+" are gone", func(context.Context) bool {
 			return maps.Equal(rightsIn(t, account, other), everybodys)
 		})

@@ -207,8 +207,8 @@ func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) 
 			}
 		}
 	}
-	if len(bom.Dependencies) != 3 {
-		t.Errorf("got %d programs, want 3", len(bom.Dependencies))
+	if len(bom.Dependencies) != 4 {
+		t.Errorf("got %d programs, want 4", len(bom.Dependencies))
 	}
 }
 
