@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// namespaceInterval is how often a namespace is read that may be read, and not watched.
-	namespaceInterval = 5 * time.Second
+	// namespaceInterval is how often a namespace is read that may be read, and not watched, while it says something, and namespaceQuiet while it says
+	// nothing, as most of them do.
+	namespaceInterval, namespaceQuiet = 5 * time.Second, 30 * time.Second
 	// namespaceRefusals is how many refusals in a row count as one, and namespaceRepeat how long after one that does not count it is tried again. A
 	// single one may be of an API server that has not read the roles yet.
 	namespaceRefusals, namespaceRepeat = 3, 3 * time.Second
@@ -115,21 +116,33 @@ func (n *namespaces) run(ctx context.Context, name string) {
 
 // poll reads one namespace again and again, until the context is done or that is not allowed.
 func (n *namespaces) poll(ctx context.Context, name string) {
-	_ = wait.PollUntilContextCancel(ctx, wait.Jitter(namespaceInterval, 0.2), true, func(ctx context.Context) (bool, error) {
+	for failing := false; ctx.Err() == nil; {
 		found, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			found, err = &corev1.Namespace{}, nil // One that is gone says nothing.
+		}
+		interval := namespaceInterval
 		switch {
 		case apierrors.IsForbidden(err):
-			return true, nil
-		case apierrors.IsNotFound(err):
-			n.set(ctx, name, nil)
+			return
 		case err != nil:
-			return false, nil //nolint:nilerr // It is read again, and what was known stays so.
+			if !failing && ctx.Err() == nil {
+				n.log.WarnContext(ctx, "cannot read a namespace; what was known of it stays", "namespace", name, "retry_in", interval, "err", err)
+			}
+			failing = true
 		default:
+			failing = false
 			n.set(ctx, name, found.Annotations)
+			n.answered(name)
+			if n.get(name).Same(workload.Namespace{}) {
+				interval = namespaceQuiet
+			}
 		}
-		n.answered(name)
-		return false, nil
-	})
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait.Jitter(interval, 0.2)):
+		}
+	}
 }
 
 // reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
