@@ -35,7 +35,7 @@ func TestANamespaceThatSaysNothingIsReadLessOften(t *testing.T) {
 				client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: tt.annotations}})
 				n := newNamespaces(client, slog.New(slog.DiscardHandler), func(string) {}, func(string) {})
 				go n.run(t.Context(), "shop")
-				time.Sleep(10 * time.Minute)
+				<-time.After(10 * time.Minute)
 				synctest.Wait()
 				if got := len(client.Actions()); got < tt.least || got > tt.most {
 					t.Errorf("it is read %d times in ten minutes, want %d to %d", got, tt.least, tt.most)
@@ -58,14 +58,14 @@ func TestWhyANamespaceCannotBeReadIsLoggedOnce(t *testing.T) {
 		down.Store(true)
 		go n.run(t.Context(), "shop")
 		for outage := 1; outage <= 2; outage++ {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			synctest.Wait()
 			if got := strings.Count(log.String(), "no quorum"); got != outage {
 				t.Errorf("after %d outages it is logged %d times:\n%s", outage, got, log.String())
 			}
 			down.Store(false)
 			<-ready
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			down.Store(true)
 		}
 	})

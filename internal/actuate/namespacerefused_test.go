@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-	"k8s.io/klog/v2"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -98,12 +97,12 @@ func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *
 		go n.run(t.Context(), "shop")
 		for lost := 1; lost <= 2; lost++ {
 			a.refuses.Store(0)
-			time.Sleep(2 * namespaceAgain)
+			<-time.After(2 * namespaceAgain)
 			if n.get("shop").Same(workload.Namespace{}) {
 				t.Fatal("the namespace does not hold")
 			}
 			a.refuses.Store(1 << 20)
-			time.Sleep(10 * namespaceAgain)
+			<-time.After(10 * namespaceAgain)
 			synctest.Wait()
 			if n.get("shop").Same(workload.Namespace{}) {
 				t.Error("the hold ended with the permission")
@@ -124,8 +123,8 @@ func TestWithoutPermissionToReadNamespacesNoReflectorLogsErrors(t *testing.T) {
 				client, a := heldNamespace("get", "list", "watch")
 				a.refuses.Store(1 << 20)
 				n := newNamespaces(client, slog.New(handler), func(string) {}, func(string) {})
-				go n.run(klog.NewContext(t.Context(), logr.FromSlogHandler(handler)), scope) // A reflector logs where its context says.
-				time.Sleep(10 * namespaceAgain)
+				go n.run(logr.NewContext(t.Context(), logr.FromSlogHandler(handler)), scope) // A reflector logs where its context says.
+				<-time.After(10 * namespaceAgain)
 				synctest.Wait()
 				if got := log.String(); strings.Contains(got, "ERROR") || strings.Count(got, "\n") != 1 {
 					t.Errorf("want one warning and no error, got\n%s", got)
