@@ -36,7 +36,8 @@ func TestADryRunTellsOfARollAndPatchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range testbed.Requests(entries, user) {
-		if e.Namespace == r.namespace && e.Verb != "list" && e.Verb != "watch" && e.Resource != "events" {
+		reads := e.Verb == "list" || e.Verb == "watch" || e.Verb == "get" && e.Resource == "namespaces"
+		if e.Namespace == r.namespace && !reads && e.Resource != "events" {
 			t.Errorf("the dry run made the request %s %s", e.Verb, e.URI)
 		}
 	}
