@@ -54,10 +54,10 @@ func New(options Options) (*Actuator, error) {
 	a.snapshots = &a.newest
 	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
 	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
-	a.namespaces = newNamespaces(options.Client, a.log, a.reflectors.listed, a.index.changedIn)
+	a.namespaces = newNamespaces(options.Client, a.log, a.reflectors.lists.Listed, a.index.changedIn)
 	if a.readsNamespaces() {
 		for _, name := range a.reflectors.namespaces {
-			a.reflectors.expect(namespaceScope(name))
+			a.reflectors.lists.Expect(namespaceScope(name))
 		}
 	}
 	if options.ForceSync {
@@ -81,7 +81,7 @@ func New(options Options) (*Actuator, error) {
 func (a *Actuator) readsNamespaces() bool { return !a.options.PrivateStream }
 
 // Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.
-func (a *Actuator) Ready() error { return a.reflectors.ready() }
+func (a *Actuator) Ready() error { return a.reflectors.lists.Ready() }
 
 // Run acts on the events of the bus, whenever this actuator is the leader, until the context is done. Patches that are under way
 // then are finished first. It returns nil when the context ended it. It may be called once.

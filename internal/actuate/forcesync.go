@@ -32,10 +32,10 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *telle
 func syncWatch(options Options, index *forcesync.Index, reflectors *reflectors) *forcesync.Watch {
 	watch := forcesync.NewWatch(forcesync.WatchOptions{
 		Client: options.Dynamic, Namespaces: reflectors.namespaces, Ignored: options.IgnoreNamespaces,
-		Log: reflectors.log, Listed: reflectors.listed, Denied: reflectors.denied,
+		Log: reflectors.log, Listed: reflectors.lists.Listed, Denied: reflectors.denied,
 	}, index)
 	for _, resource := range watch.Resources() {
-		reflectors.expect(resource)
+		reflectors.lists.Expect(resource)
 	}
 	return watch
 }

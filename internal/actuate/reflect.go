@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -36,8 +35,7 @@ type reflectors struct {
 	pollers map[*poller]struct{}
 	// unwatchable has the resources of which it was said that they may not be watched.
 	unwatchable map[string]bool
-	waiting     map[string]error // "deployments in shop" -> why it is not listed yet; gone once it is
-	done        chan struct{}
+	lists       *kube.FirstLists
 }
 
 func newReflectors(options Options, kinds workload.Kinds, index *index, log *slog.Logger) *reflectors {
@@ -49,20 +47,17 @@ func newReflectors(options Options, kinds workload.Kinds, index *index, log *slo
 		clients: options.clients(), kinds: kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
 		index: index, reloader: options.Reloader, log: log, now: options.Now,
 		pollers: make(map[*poller]struct{}), unwatchable: make(map[string]bool),
-		waiting: make(map[string]error), done: make(chan struct{}),
+		lists: kube.NewFirstLists(),
 	}
 	for _, kind := range kinds {
 		for _, namespace := range namespaces {
-			r.waiting[place(kind, namespace)] = nil
+			r.lists.Expect(place(kind, namespace))
 		}
 	}
 	return r
 }
 
 func place(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
-
-// expect has readiness wait for the first list of another resource too. Call it before run.
-func (r *reflectors) expect(where string) { r.waiting[where] = nil }
 
 // run reflects until the context is done.
 func (r *reflectors) run(ctx context.Context) {
@@ -77,7 +72,7 @@ func (r *reflectors) run(ctx context.Context) {
 
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace string) {
-	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.listed(place(k, namespace)) }}
+	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.lists.Listed(place(k, namespace)) }}
 	if k.Component == "" {
 		r.keep(ctx, k, store, func() {})
 		return
@@ -164,43 +159,14 @@ func (r *reflectors) denied(ctx context.Context, where string, err error) {
 	if err == nil {
 		return
 	}
-	r.mu.Lock()
-	if _, waiting := r.waiting[where]; waiting {
-		r.waiting[where] = err
-	}
-	r.mu.Unlock()
+	r.lists.Deny(where, err)
 	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", err)
-}
-
-func (r *reflectors) listed(where string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, waiting := r.waiting[where]; !waiting {
-		return // a list after the first
-	}
-	delete(r.waiting, where)
-	if len(r.waiting) == 0 {
-		close(r.done)
-	}
-}
-
-// ready returns nil when everything was listed once; else it says what is missing.
-func (r *reflectors) ready() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for where, err := range r.waiting {
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("the first list of %s is not complete", where)
-	}
-	return nil
 }
 
 // wait blocks until everything was listed once. It returns false if the context ended first.
 func (r *reflectors) wait(ctx context.Context) bool {
 	select {
-	case <-r.done:
+	case <-r.lists.Done():
 		return true
 	case <-ctx.Done():
 		return false

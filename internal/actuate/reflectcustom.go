@@ -35,7 +35,7 @@ func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namesp
 	where := place(k, namespace)
 	return kube.AwaitInstalled(ctx, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
-		r.listed(where)
+		r.lists.Listed(where)
 	})
 }
 

@@ -45,7 +45,7 @@ func New(o Options) (*Projector, error) {
 }
 
 // Ready returns nil when all resources were listed once; else it says what is missing.
-func (p *Projector) Ready() error { return p.reflectors.ready() }
+func (p *Projector) Ready() error { return p.reflectors.lists.Ready() }
 
 // Run gives resources their values until ctx ends.
 func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
@@ -67,7 +67,7 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 	running.Go(func() { p.resync(ctx) })
 	// An event before its resources are known would be acked in vain.
 	select {
-	case <-p.reflectors.done:
+	case <-p.reflectors.lists.Done():
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -2,9 +2,7 @@ package project
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,18 +24,15 @@ type reflectors struct {
 	client dynamic.Interface
 	index  *index
 	log    *slog.Logger
-
-	mu sync.Mutex
-	// waiting has why a resource is not listed yet, nil if it is being listed. It is gone once it is listed, or found not to be installed.
-	waiting map[string]error
-	done    chan struct{}
+	// lists are waited for until the kind is listed, or found not to be installed.
+	lists *kube.FirstLists
 }
 
 func newReflectors(client dynamic.Interface, index *index, kinds []*kind, log *slog.Logger) *reflectors {
-	r := &reflectors{client: client, index: index, log: log, waiting: make(map[string]error), done: make(chan struct{})}
+	r := &reflectors{client: client, index: index, log: log, lists: kube.NewFirstLists()}
 	for _, k := range kinds {
 		for _, namespace := range k.namespaces() {
-			r.waiting[place(k, namespace)] = nil
+			r.lists.Expect(place(k, namespace))
 		}
 	}
 	return r
@@ -50,10 +45,10 @@ func place(k *kind, namespace string) string {
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
-	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
+	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.lists.Listed(where) }}
 	for kube.AwaitInstalled(ctx, client, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
-		r.listed(where)
+		r.lists.Listed(where)
 	}) {
 		installed, remove := context.WithCancel(ctx)
 		check := func(err error) {
@@ -89,35 +84,6 @@ func (r *reflectors) check(ctx context.Context, where string, err error) {
 	if missing == nil {
 		return
 	}
-	r.mu.Lock()
-	if _, waiting := r.waiting[where]; waiting {
-		r.waiting[where] = missing
-	}
-	r.mu.Unlock()
+	r.lists.Deny(where, missing)
 	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
-}
-
-func (r *reflectors) listed(where string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, waiting := r.waiting[where]; !waiting {
-		return
-	}
-	delete(r.waiting, where)
-	if len(r.waiting) == 0 {
-		close(r.done)
-	}
-}
-
-// ready returns nil when everything was listed once; else it says what is missing.
-func (r *reflectors) ready() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for where, err := range r.waiting {
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("the first list of %s is not complete", where)
-	}
-	return nil
 }
