@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -79,14 +78,13 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 		if !known || len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
 			continue
 		}
-		patch, err := k.Patch(w, workload.Write{Rolled: entries})
+		note, err := newNote(ctx, k, w, workload.Write{Rolled: entries}, o.now())
 		if err != nil {
 			o.log.ErrorContext(ctx, "no patch to note what a workload waits for", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 			continue
 		}
-		o.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: patch, owes: true, pending: newPending(key, o.now()), span: trace.SpanFromContext(ctx),
-		})
+		note.owes = true
+		o.patcher.start(ctx, note)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -62,14 +60,13 @@ func (p *pauses) advance(ctx context.Context) {
 		if w == nil || !known {
 			continue
 		}
-		patch, err := k.Patch(w, workload.Write{EndsPause: true})
+		note, err := newNote(ctx, k, w, workload.Write{EndsPause: true}, p.now())
 		if err != nil {
 			p.log.ErrorContext(ctx, "no patch to end a pause", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 			continue
 		}
-		p.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: patch, endsPause: true, pending: newPending(key, p.now()), span: trace.SpanFromContext(ctx),
-		})
+		note.endsPause = true
+		p.patcher.start(ctx, note)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -215,16 +214,15 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.lookLater(turn)
 		return
 	}
-	patch, err := k.Patch(w, workload.Write{Rolled: entries, Version: w.Version})
+	note, err := newNote(ctx, k, w, workload.Write{Rolled: entries, Version: w.Version}, r.now())
 	if err != nil {
 		r.log.ErrorContext(ctx, "no patch to complete the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 		r.postpone(turn)
 		return
 	}
 	r.busy, turn.wrote, turn.looks = true, r.now(), lookBackoff()
-	r.patcher.start(ctx, &roll{
-		kind: k, workload: w, patch: patch, completes: true, pending: newPending(w.Key(), r.now()), span: trace.SpanFromContext(ctx),
-	})
+	note.completes = true
+	r.patcher.start(ctx, note)
 }
 
 // entries returns what is to be recorded of a workload that has no pending changes. An event is decided for it when it was acked, or taken:

@@ -96,19 +96,18 @@ func (v *reverts) advance(ctx context.Context) {
 			delete(v.open, key) // It has gone, or has another pod template since.
 			continue
 		}
-		patch, err := k.Patch(w, workload.Write{
+		note, err := newNote(ctx, k, w, workload.Write{
 			Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes),
 			// The pause began with the roll. When that is repeated is said by the delays.
 			EndsPause: !w.IsPausedBySomeone(),
-		})
+		}, v.now())
 		if err != nil {
 			delete(v.open, key)
 			v.log.ErrorContext(ctx, "no patch to correct the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 			continue
 		}
-		v.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: patch, corrects: c, pending: newPending(key, v.now()), attempts: c.failures, span: c.span,
-		})
+		note.corrects, note.attempts, note.span = c, c.failures, c.span
+		v.patcher.start(ctx, note)
 	}
 }
 

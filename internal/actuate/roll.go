@@ -105,6 +105,12 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	return r, err
 }
 
+// newNote makes a patch that is for no pending changes, such as one that completes the record. The caller sets whose it is.
+func newNote(ctx context.Context, k workload.Kind, w *workload.Workload, write workload.Write, now time.Time) (*roll, error) {
+	patch, err := k.Patch(w, write)
+	return &roll{kind: k, workload: w, patch: patch, pending: newPending(w.Key(), now), span: trace.SpanFromContext(ctx)}, err
+}
+
 // writtenAt returns when a change was written, by the API server's clock; zero if that is not known, as of a deletion, or of a path in a store,
 // which has a clock of its own.
 func writtenAt(change events.Change) time.Time {
