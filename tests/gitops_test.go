@@ -78,13 +78,15 @@ func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 		{"a changed Secret rolls each once after the release", once, true, r.change},
 		{"what somebody edits is healed by Argo CD alone", func(a gitopsApp) int64 { return 2 * onlyIf(a.heals) }, false, r.edit},
 		{"a release rolls each once", once, false, func() { r.image++; r.release("a release") }},
+		// A tool on a busy machine takes longer from the ConfigMap to the Deployment than the default --settle.
+		{"both programs start with a long debounce", none, true, func() { r.restart("--roll-all", "--settle", "10s", "--settle-max", "1m") }},
 		{"a release with its configuration rolls each once", once, false, func() {
 			r.image++
 			r.config++
 			r.release("a release with its configuration")
 		}},
-		{"a changed configuration rolls each once", once, false, func() { r.config++; r.release("other configuration") }},
 		{"both programs start once more", none, true, func() { r.restart("--roll-all") }},
+		{"a changed configuration rolls each once", once, false, func() { r.config++; r.release("other configuration") }},
 		{"a changed Secret rolls each once at last", once, true, r.change},
 	})
 	// Four changes of the Secret and one of the configuration. Another came with a release, whose pods have it.
