@@ -19,6 +19,10 @@ var (
 	ErrRedelivered = errors.New("the event was delivered again")
 )
 
+// errUnasked means that a consumer has messages and no request for them. A request is lost that reaches a server of a cluster before that has
+// learned of the consumer, which is on another one: the server answers that there is nobody to ask, and the iterator ignores that.
+var errUnasked = errors.New("the consumer was not asked for its messages")
+
 // errLost is the error of a reading whose consumer was lost with its server, or messages of it on their way.
 var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
 
