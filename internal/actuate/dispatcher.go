@@ -57,9 +57,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.act(ctx, p, w)
 			continue
 		}
-		d.gathering.drop(p)
-		d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-		d.gathering.releaseHeld(p.key.Namespace, d.now())
+		d.miss(ctx, p)
 	}
 }
 

@@ -28,7 +28,8 @@ type index struct {
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
 	// waves counts the workloads of each namespace with a wave other than 0.
-	waves map[string]int
+	waves    map[string]int
+	unserved unserved
 }
 
 func newIndex(reading workload.Reading, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
@@ -39,6 +40,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 		waves:     make(map[string]int),
+		unserved:  make(unserved),
 	}
 }
 

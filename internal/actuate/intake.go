@@ -22,6 +22,7 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
+	missed    *missed
 	// arrived is called for each event that concerns a workload.
 	arrived func(workload.Key, events.Source)
 	metrics *metrics
@@ -35,6 +36,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	e := i.inFlight.deliver(ctx, delivery)
 	eventCtx := e.context(ctx)
 	dependents := i.index.dependents(change.Source)
+	i.missed.take(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
 	if i.baselines.isLate(delivery) {
 		// What the later event says is true of all that this one concerns.
@@ -73,8 +75,8 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	if w != nil && delivery == nil {
 		delivery = i.forgotten(w, recalled.source)
 	}
-	// A pending change, or a patch under way, is for this event or a later one.
-	if w == nil || delivery == nil || i.gathering.has(key, delivery.Change.Source) || i.patcher.patching(key).covers(delivery) ||
+	// A pending change, or a patch under way, may be for this event or a later one. While the kind of the workload was not served, it got none.
+	if w == nil || delivery == nil || i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) ||
 		recalled.linked && !i.isMissed(w, delivery.Change) {
 		return
 	}

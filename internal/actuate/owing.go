@@ -59,9 +59,14 @@ func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) 
 // resume asks for what earlier leaders have noted.
 func (o *owing) resume(ask func(question)) {
 	for _, w := range o.index.all() {
-		for _, source := range w.Owed() {
-			ask(question{workload: w.Key(), source: source, owed: true})
-		}
+		askOwed(w, ask)
+	}
+}
+
+// askOwed asks for what earlier leaders have noted on a workload.
+func askOwed(w *workload.Workload, ask func(question)) {
+	for _, source := range w.Owed() {
+		ask(question{workload: w.Key(), source: source, owed: true})
 	}
 }
 

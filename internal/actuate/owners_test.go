@@ -119,7 +119,7 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
 	store := &kindStore{index: x, kind: k, synced: func() {}, seen: "20"}
-	store.clear()
+	store.clear(written)
 	wantDependents(t, x, "when the kind of the owner is not served any more", gadget.Key())
 	if link, linked := x.get(gadget.Key()).Link(db); !linked || link.Version != "20" || len(fresh) != 1 || fresh[0] != gadget.Key() {
 		t.Errorf("secret/db: got %v, %t, asked for %v, want that it is asked about what has changed since version 20", link, linked, fresh)

@@ -121,6 +121,15 @@ func (p *pending) supersedes(delivery *events.Delivery) bool {
 	return c != nil && positionOf(delivery).isBefore(positionOf(c.event.delivery))
 }
 
+// hasUpTo reports whether the workload has a change of the source of a delivery, and the delivery is not known to be later.
+func (p *pending) hasUpTo(delivery *events.Delivery) bool {
+	if p == nil {
+		return false
+	}
+	c := p.changes[delivery.Change.Source]
+	return c != nil && !positionOf(c.event.delivery).isBefore(positionOf(delivery))
+}
+
 // covers reports whether the workload has the change of a delivery, or a later one of the source.
 func (p *pending) covers(delivery *events.Delivery) bool {
 	if p == nil {

@@ -82,7 +82,9 @@ func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 		prepare func(*loop, *workload.Workload)
 		after   func(*loop, *workload.Workload)
 	}{
-		{"one that is pending", func(l *loop, w *workload.Workload) { l.gathering.pend(w, later) }, func(*loop, *workload.Workload) {}},
+		{"one that is pending", func(l *loop, w *workload.Workload) {
+			l.gathering.pend(w, later).changes[db].event.delivery = storedAt(2, later)
+		}, func(*loop, *workload.Workload) {}},
 		{
 			"one whose patch is under way, and fails",
 			func(l *loop, w *workload.Workload) {

@@ -82,7 +82,7 @@ func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace str
 		r.keep(installed, k, store, remove)
 		remove()
 		if !r.isBack(ctx, k, namespace) {
-			store.clear()
+			store.clear(r.now())
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // installInterval is how often to look whether the CRD of a kind is installed, while it is not.
 const installInterval = 10 * time.Second
 
-// goneAfter is how long the API server must not have served a kind before its workloads are forgotten. Until then an answer that it knows no such
-// kind may be that of one of several API servers that has not heard of it yet, and changes wait.
+// goneAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then an answer that it knows no
+// such kind may be that of one of several API servers that has not heard of it yet.
 const goneAfter = time.Minute
 
 // manifestOf is what grants the permissions on a kind.
@@ -35,6 +35,7 @@ func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namesp
 	where := place(k, namespace)
 	return kube.AwaitInstalled(ctx, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
+		r.index.unserve(kindPlace{k.Name, namespace}, r.now())
 		r.lists.Listed(where)
 	})
 }
@@ -46,8 +47,8 @@ func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace stri
 	defer end()
 	where := place(k, namespace)
 	back := kube.AwaitInstalled(patience, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
-		r.log.WarnContext(ctx, "kind of workloads not served any more; forgetting its workloads if it stays so", "resource", where,
-			"retry_in", installInterval, "forgotten_in", goneAfter)
+		r.log.WarnContext(ctx, "kind of workloads not served any more; its workloads wait for it", "resource", where,
+			"retry_in", installInterval, "forgotten_in", unservedFor)
 	})
 	return back || ctx.Err() != nil
 }

@@ -144,3 +144,20 @@ func TestAKindThatIsServedAgainIsAskedForWhatHasChangedSince(t *testing.T) {
 		}
 	})
 }
+
+func TestAKindThatIsNotServedAtFirstIsKnownToBeMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &widgetServer{absent: true}
+		x := reflectWidgets(t, s, unlinked)
+		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
+		if !x.isUnserved(key, time.Now()) {
+			t.Error("nobody knows that the kind is not served")
+		}
+		s.serve(true)
+		pass(3 * installInterval)
+		wantDependents(t, x, "when it is served", key)
+		if x.isUnserved(key, time.Now()) {
+			t.Error("it is served, and counts as if it were not")
+		}
+	})
+}

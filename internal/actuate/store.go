@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -70,6 +72,13 @@ func (s *kindStore) Delete(obj any) error {
 
 // Replace is called with the result of a list.
 func (s *kindStore) Replace(list []any, version string) error {
+	s.replace(list, version)
+	s.serve(s.place())
+	s.synced()
+	return nil
+}
+
+func (s *kindStore) replace(list []any, version string) {
 	listed := make(map[workload.Key]struct{}, len(list))
 	for _, obj := range list {
 		if w, ok := s.workload(obj); ok {
@@ -87,15 +96,17 @@ func (s *kindStore) Replace(list []any, version string) error {
 		}
 	}
 	s.seen = version
-	s.synced()
-	return nil
 }
 
 // clear is called when the API server no longer serves the kind. How far it was seen stays known: what has changed since was not decided for
-// workloads that come back with the kind.
-func (s *kindStore) clear() {
-	_ = s.Replace(nil, s.seen) // It never fails.
+// workloads that come back with the kind. Nobody has deleted them: what is pending for them waits.
+func (s *kindStore) clear(now time.Time) {
+	s.unserve(s.place(), now)
+	s.replace(nil, s.seen)
+	s.synced()
 }
+
+func (s *kindStore) place() kindPlace { return kindPlace{s.kind.Name, s.namespace} }
 
 // Resync does nothing: the index keeps nothing that would have to be repeated.
 func (s *kindStore) Resync() error { return nil }
