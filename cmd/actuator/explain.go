@@ -41,7 +41,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
 				return err
 			}
-			options.Reading.Owners = options.Kinds.Owners()
+			options.Reading.Owners, options.Reading.Unwatched = options.Kinds.Owners(), options.Kinds.Unwatched()
 			client, err := a.Process.Kube.Client()
 			if err != nil {
 				return err

@@ -46,7 +46,7 @@ func New(options Options) (*Actuator, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading.Owners = kinds.Owners()
+	reading.Owners, reading.Unwatched = kinds.Owners(), kinds.Unwatched()
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),

@@ -12,7 +12,7 @@ import (
 // target's pods.
 func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	controller := metav1.GetControllerOfNoCopy(meta)
-	isOfPods := slices.Contains([]string{deployments.Name, statefulSets.Name, daemonSets.Name}, k.Name) || k.plural != ""
+	isOfPods := slices.Contains(ownable, k.Name) || k.plural != ""
 	if controller == nil || len(r.Owners) == 0 || !isOfPods {
 		return Key{}, false
 	}

@@ -197,3 +197,45 @@ func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
 		}
 	}
 }
+
+// Nobody knows of what it owns, and its rollout would never end.
+func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
+	widget := targetKind(t, annotates+"  status: {owned: true}\n")
+	object := widgetOf("web", nil, nil)
+	p, err := widget.Patch(readTarget(t, widget, object), roll("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolled := patched(t, object, p)
+	kinds, err := append(BuiltIn(), widget).Without([]string{"statefulsets"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		kinds Kinds
+		want  State
+	}{
+		{"all kinds are watched", append(BuiltIn(), widget), Progressing},
+		{"one is ignored", kinds, Complete},
+	} {
+		w, ok := Read(widget, rolled, Reading{Owners: tt.kinds.Owners(), Unwatched: tt.kinds.Unwatched()})
+		if !ok || w.Progress.State != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, w.Progress, tt.want)
+		}
+	}
+	owned, ok := Read(deployments, ownedDeployment(), Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
+	if !ok {
+		t.Fatal("what it owns cannot be read")
+	}
+	w, _ := Read(widget, rolled, Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
+	if joined := w.RunBy(owned); joined.Progress.State != Progressing {
+		t.Errorf("with a Deployment that has not got the change: got %v", joined.Progress)
+	}
+}
+
+// ownedDeployment is a Deployment of which the widget web is the controller.
+func ownedDeployment() *appsv1.Deployment {
+	set := ownedSet("pods", nil)
+	return &appsv1.Deployment{ObjectMeta: set.ObjectMeta, Spec: appsv1.DeploymentSpec{Template: set.Spec.Template}}
+}

@@ -59,7 +59,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.OptIn, w.Problems = OptIn{}, nil
 	}
 	if parts.target != nil {
-		w.readTarget(parts.target)
+		w.readTarget(parts.target, reading)
 	}
 	if owner, ok := reading.ownerOf(k, meta); ok && !parts.borrows {
 		w.Owner = owner

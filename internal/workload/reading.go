@@ -19,6 +19,8 @@ type Reading struct {
 	Stores StoreAccess
 	// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of.
 	Owners Owners
+	// Unwatched are the kinds that are not watched, and that targets may be the controllers of.
+	Unwatched []string
 	// Window is --window: when workloads may be rolled whose annotations do not say it.
 	Window window.Windows
 	// MinInterval is --min-interval: the time between two rolls of a workload whose annotations do not say it.

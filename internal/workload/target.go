@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -147,13 +148,19 @@ func (r targetRead) add(object map[string]any, found uses) {
 }
 
 // readTarget takes what only an object of a target has.
-func (w *Workload) readTarget(of *targetParts) {
+func (w *Workload) readTarget(of *targetParts, reading Reading) {
 	w.target, w.Refs = of, of.refs
 	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
 	w.Problems = append(w.Problems, of.problems...)
 	of.said = w.Progress
 	if of.owned && w.Revision != "" && w.Progress.State == Complete {
 		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")
+		if len(reading.Unwatched) > 0 {
+			// What it is the controller of may be of these kinds: its rollout would be said to fail, and others would wait for it.
+			w.Progress = w.Progress.is(Complete, fmt.Sprintf(
+				"it was written; it is the controller of no workload that is known, but workloads of the kinds %s are not watched",
+				strings.Join(reading.Unwatched, ", ")))
+		}
 	}
 	// Reloader rolls none of them, and nobody looks for what it writes.
 	w.stored.containers = nil

@@ -110,6 +110,20 @@ func (t Kinds) Owners() Owners {
 	return owners
 }
 
+// ownable are the kinds of Kubernetes itself that a target may be the controller of.
+var ownable = []string{deployments.Name, statefulSets.Name, daemonSets.Name}
+
+// Unwatched lists the kinds that a target may be the controller of and that are not in the table.
+func (t Kinds) Unwatched() []string {
+	var missing []string
+	for _, name := range ownable {
+		if _, watched := t.Named(name); !watched {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
 // Have reports whether a kind of a name is one of them.
 func (o Owners) Have(name string) bool {
 	for _, kind := range o {
