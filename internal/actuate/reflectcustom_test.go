@@ -84,7 +84,13 @@ func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []e
 	options.Dynamic, options.Now = s.client(), time.Now
 	x := newIndex(reading, func(workload.Key) {}, linked)
 	widget, _ := kinds.Named("widget")
-	r := newReflectors(options, workload.Kinds{widget}, x, slog.New(slog.DiscardHandler))
+	runReflectors(t, newReflectors(options, workload.Kinds{widget}, x, slog.New(slog.DiscardHandler)))
+	return x
+}
+
+// runReflectors runs the reflectors until the test ends, and waits until they wait.
+func runReflectors(t *testing.T, r *reflectors) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -96,7 +102,6 @@ func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []e
 		<-done
 	})
 	synctest.Wait()
-	return x
 }
 
 // pass has so much time pass, and waits for what happens then.

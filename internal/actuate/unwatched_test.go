@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"testing"
@@ -36,17 +35,7 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*index, *refle
 	options.Client, options.Reloader, options.Namespaces, options.Now = client, true, namespaces, time.Now
 	x := newIndex(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
 	r := newReflectors(options, workload.Kinds{deployments}, x, slog.New(slog.NewTextHandler(l, nil)))
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
-	synctest.Wait()
+	runReflectors(t, r)
 	return x, r
 }
 

@@ -81,27 +81,10 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 
 // TestWhatAServerDoesNotTakeBackIsSaid sets what cannot be repaired beside what can.
 func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
-	tests := []struct {
-		field  string
-		stream int
-		alter  func(*jetstream.StreamConfig)
-	}{
-		{"deny_delete", 0, func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
-		{"deny_purge", 0, func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
-		{"allow_msg_schedules", 0, func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
-		{"sealed", 0, func(c *jetstream.StreamConfig) { c.Sealed = true }},
-		{"allow_msg_ttl", 2, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.field, func(t *testing.T) {
+	for _, tt := range notTakenBack {
+		t.Run(tt.String(), func(t *testing.T) {
 			s := startServer(t)
-			js := s.jetstream()
-			altered := Declared(1)[tt.stream]
-			tt.alter(&altered)
-			altered.MaxMsgs = 1
-			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
-				t.Fatal(err)
-			}
+			js, altered := s.alter(tt)
 			guard, log := guardOf(s, Declared(1))
 			now := time.Now()
 			guard.now = func() time.Time { return now }
@@ -111,13 +94,7 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 			if got := strings.Count(log.String(), said); got != 1 || !strings.Contains(log.String(), "remedy=") {
 				t.Errorf("it is said %d times, want once:\n%s", got, log.String())
 			}
-			stream, err := js.Stream(t.Context(), altered.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := stream.CachedInfo().Config.MaxMsgs; got != -1 {
-				t.Errorf("max_msgs is %d: what can be repaired is not", got)
-			}
+			wantRepaired(t, js, altered.Name)
 			now = now.Add(sayAgain)
 			guard.Compare(t.Context())
 			if got := strings.Count(log.String(), said); got != 2 {

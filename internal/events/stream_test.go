@@ -57,37 +57,14 @@ func TestDeclare(t *testing.T) {
 
 // Somebody who may update a stream must not keep the actuator from starting for ever.
 func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
-	tests := []struct {
-		name   string
-		stream int
-		alter  func(*jetstream.StreamConfig)
-	}{
-		{"deny_delete on CHANGES", 0, func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
-		{"deny_purge on HISTORY", 1, func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
-		{"message schedules on CHANGES", 0, func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
-		{"message TTLs on DEADLETTERS", 2, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }},
-		{"sealed DEADLETTERS", 2, func(c *jetstream.StreamConfig) { c.Sealed = true }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, tt := range notTakenBack {
+		t.Run(tt.String(), func(t *testing.T) {
 			s := startServer(t)
-			js := s.jetstream()
-			altered := Declared(1)[tt.stream]
-			tt.alter(&altered)
-			altered.MaxMsgs = 1
-			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
-				t.Fatal(err)
-			}
+			js, altered := s.alter(tt)
 			if err := Declare(t.Context(), js, 1); err != nil {
 				t.Errorf("the streams are not declared: %v", err)
 			}
-			stream, err := js.Stream(t.Context(), altered.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := stream.CachedInfo().Config.MaxMsgs; got != -1 {
-				t.Errorf("max_msgs is %d: what can be repaired is not", got)
-			}
+			wantRepaired(t, js, altered.Name)
 		})
 	}
 }

@@ -30,16 +30,7 @@ configMapGenerator:
     behavior: merge
     literals: [KEYTURN_NAMESPACES=SERVED, "KEYTURN_NATS_URL=nats://keyturn-nats.SERVED.svc:4222"]
 patches:
-  - target: {kind: Role|RoleBinding, name: keyturn-watcher|keyturn-actuator}
-    patch: |
-      - {op: replace, path: /metadata/namespace, value: SERVED}
-  - target: {kind: Namespace}
-    patch: |
-      $patch: delete
-      apiVersion: v1
-      kind: Namespace
-      metadata: {name: keyturn-system}
-`
+` + servedAlone
 
 func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	t.Parallel()

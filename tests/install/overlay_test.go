@@ -9,6 +9,18 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
+// servedAlone is the end of an overlay of deploy/namespaced: its patches have all of it in the namespace that is served.
+const servedAlone = `  - target: {kind: Role|RoleBinding, name: keyturn-watcher|keyturn-actuator}
+    patch: |
+      - {op: replace, path: /metadata/namespace, value: SERVED}
+  - target: {kind: Namespace}
+    patch: |
+      $patch: delete
+      apiVersion: v1
+      kind: Namespace
+      metadata: {name: keyturn-system}
+`
+
 // applyOverlay applies what an operator would have as a kustomization beside deploy. SERVED in it is a namespace that is there.
 func applyOverlay(t *testing.T, namespace, content string) {
 	t.Helper()

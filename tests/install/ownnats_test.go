@@ -33,16 +33,7 @@ patches:
   - target: {kind: Job}
     patch: |
       - {op: replace, path: /spec/template/spec/containers/0/args/0, value: --namespace=SERVED}
-  - target: {kind: Role|RoleBinding, name: keyturn-watcher|keyturn-actuator}
-    patch: |
-      - {op: replace, path: /metadata/namespace, value: SERVED}
-  - target: {kind: Namespace}
-    patch: |
-      $patch: delete
-      apiVersion: v1
-      kind: Namespace
-      metadata: {name: keyturn-system}
-`
+` + servedAlone
 
 func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	t.Parallel()
