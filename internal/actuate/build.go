@@ -118,6 +118,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 			owing: owing, concluder: concluder,
 			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
+			uncounted: make(map[string]bool),
 		},
 	}
 }

@@ -31,6 +31,8 @@ type completion struct {
 
 	// unrecorded has the kinds of which the log says that nothing can be recorded on them.
 	unrecorded map[string]bool
+	// uncounted has the kinds of which the log says that no rolls can be counted on them.
+	uncounted map[string]bool
 }
 
 // finish takes the result of a patch.
@@ -40,6 +42,9 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	c.gathering.patched(r.key(), c.now())
 	if result.unrecorded != nil {
 		c.warn(ctx, r, result.unrecorded)
+	}
+	if result.uncounted != nil && result.err == nil {
+		c.warnUncounted(ctx, r, result.uncounted)
 	}
 	switch {
 	case r.corrects != nil:

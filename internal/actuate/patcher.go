@@ -45,7 +45,9 @@ type patchResult struct {
 	told    int
 	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
 	unrecorded error
-	err        error
+	// uncounted is why a roll could not be counted on the workload, nil if it could.
+	uncounted error
+	err       error
 }
 
 // newPatcher returns a patcher with the workers of the options.
@@ -174,8 +176,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	if r.forDeletion && isTerminating(callCtx, p.clients.Typed, id.Namespace) {
 		return patchResult{roll: r, err: errTerminating}
 	}
-	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
 	result := patchResult{roll: r}
+	obj, uncounted, err := p.apply(callCtx, r)
+	result.uncounted = uncounted
 	if errors.Is(err, workload.ErrUnrecorded) {
 		result.unrecorded, err = err, nil
 	}
@@ -188,6 +191,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	after, ok := p.index.read(r.kind, obj)
 	if !ok {
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
+	}
+	if uncounted != nil {
+		after.Recount(r.workload, r.write.RolledAt)
 	}
 	if r.rolls {
 		if err := r.kind.Accepted(after, r.patch); err != nil {

@@ -33,7 +33,9 @@ type roll struct {
 	way   way
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
-	patch       workload.Patch
+	// patch is what write makes of the workload. A patch that is for no change has no write.
+	patch workload.Patch
+	write workload.Write
 	// started is the outcome of a patch that rolls, but for what only its answer says.
 	started events.Outcome
 	// corrects is what a patch does that is for no change. Nil: it is for changes.
@@ -89,19 +91,19 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		r.way = p.way
 		r.rolls = !r.way.inPlace
 	}
-	written := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
+	r.write = workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
 	if len(r.causes) > 0 && w.Pause.Period > 0 {
-		written.PausedAt = p.decided
+		r.write.PausedAt = p.decided
 	}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
-		written.Traceparent = r.newest().change.Trace.Parent
+		r.write.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
-			written.Changes = append(written.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
+			r.write.Changes = append(r.write.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
 		}
 	}
 	var err error
-	r.patch, err = k.Patch(w, written)
+	r.patch, err = k.Patch(w, r.write)
 	return r, err
 }
 

@@ -115,9 +115,19 @@ func (b breaker) or(other breaker) breaker {
 	return b
 }
 
-// rollsAfter returns what counts a roll, also one that tells pods in place, nothing without a limit.
+// Counts reports whether a patch counts a roll, also one that tells pods in place. Nothing is counted without a limit.
+func (w *Workload) Counts(write Write) bool {
+	return write.acts() && w.breaker.most > 0 && !write.RolledAt.IsZero() && !write.Uncounted
+}
+
+// Recount has a workload that was rolled know of the roll although it was not counted on it. Before is the state before it.
+func (w *Workload) Recount(before *Workload, at time.Time) {
+	w.breaker.rolls = before.breaker.rolls.and(at)
+}
+
+// rollsAfter returns what counts a roll.
 func (w *Workload) rollsAfter(write Write) []operation {
-	if !write.acts() || w.breaker.most == 0 || write.RolledAt.IsZero() {
+	if !w.Counts(write) {
 		return nil
 	}
 	return w.stored.write(annotationRolls, w.breaker.rolls.and(write.RolledAt).String())

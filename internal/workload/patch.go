@@ -30,6 +30,8 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided, which is recorded if an interval applies, and for which it is counted.
 	RolledAt time.Time
+	// Uncounted says that the roll is not counted on the workload.
+	Uncounted bool
 	// Before is the state before a roll that was none: what that has recorded of AnnotationRollNow and of its time is as it was then. Nil: it stays.
 	Before *Workload
 	// EndsPause takes away what says that a pause has begun.

@@ -1,0 +1,41 @@
+package actuate
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// apply sends a patch. If admission refuses one that counts a roll, it is sent once more without the count: a policy of a release that did not
+// count must not stop all rolls. Uncounted is then what was refused, nil if nothing was.
+func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncounted, err error) {
+	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
+	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)
+	if !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {
+		return obj, nil, err
+	}
+	write := r.write
+	write.Uncounted = true
+	patch, madeErr := r.kind.Patch(r.workload, write)
+	if madeErr != nil {
+		return obj, nil, err
+	}
+	rolled, againErr := objects.Patch(ctx, r.workload.ID.Name, patch)
+	if againErr != nil {
+		return obj, nil, err
+	}
+	return rolled, err, nil
+}
+
+// warnUncounted says once for a kind that rolls cannot be counted on its workloads.
+func (c *completion) warnUncounted(ctx context.Context, r *roll, err error) {
+	if c.uncounted[r.kind.Name] {
+		return
+	}
+	c.uncounted[r.kind.Name] = true
+	c.log.WarnContext(ctx, "an admission policy refuses the annotation keyturn.dev/rolls; rolls are counted in memory only; update the policy",
+		"workload", r.workload.ID.String(), "namespace", r.workload.ID.Namespace, "err", err)
+}
