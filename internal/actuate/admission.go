@@ -73,7 +73,25 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 // waitsFor reports whether a workload must wait for one that goes before it, nil if there is none. A workload that failed does not wait for one
 // that waits for the repair of such a workload, which may be what is to begin now.
 func (a *admission) waitsFor(w, first *workload.Workload) bool {
-	return first != nil && (!a.peers.has(w.Key()) || !a.gathering.isReported(first.Key(), plan.PeerFailed))
+	return first != nil && (!a.peers.has(w.Key()) || !a.awaitsRepair(first.Key()))
+}
+
+// maxBehind is how many workloads are looked at that wait for each other in a row.
+const maxBehind = 100
+
+// awaitsRepair reports whether a workload waits for the repair of one that failed, or for another that does, as far as these were looked at.
+func (a *admission) awaitsRepair(key workload.Key) bool {
+	for range maxBehind {
+		p := a.gathering.byKey[key]
+		if p == nil {
+			return false
+		}
+		if p.isReported(plan.PeerFailed) {
+			return true
+		}
+		key = p.behind
+	}
+	return false
 }
 
 // begin takes note of a workload that is being rolled.

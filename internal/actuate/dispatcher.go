@@ -264,6 +264,15 @@ func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
 
 // keep has a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
+	p.behind = workload.Key{}
+	if why.peer != nil {
+		p.behind = why.peer.Key()
+	}
+	awaits := why.reason == plan.PeerFailed || d.admission.awaitsRepair(p.behind)
+	if awaits && !p.awaitsRepair {
+		d.gathering.releaseHeld(p.key.Namespace, d.now()) // The one that failed may wait for this one, and need not any more.
+	}
+	p.awaitsRepair = awaits
 	if why.end.IsZero() {
 		d.gathering.hold(p, why.reason)
 		return
@@ -276,9 +285,6 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 
 // hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
 func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
-	if why.reason == plan.PeerFailed && !p.isReported(why.reason) {
-		d.gathering.releaseHeld(p.key.Namespace, d.now()) // The one that failed may wait for this one, and need not any more.
-	}
 	d.keep(p, why)
 	if p.isReported(why.reason) {
 		return

@@ -78,6 +78,9 @@ type pending struct {
 	filesSince time.Time
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
+	// behind is the workload that it was last found to wait for, zero if none. AwaitsRepair is admission.awaitsRepair of it at that time.
+	behind       workload.Key
+	awaitsRepair bool
 	// slot is why it waits for a slot, if it is among those that do.
 	slot plan.Reason
 	// reported is the last reason for waiting that an outcome was published for. If that was a slot, the others of that kind before it are kept, too.
