@@ -1,22 +1,26 @@
 package tests
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -53,41 +57,60 @@ func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func(
 	return stop
 }
 
-// mostAtOnce returns how many rollouts were in progress at once, as their outcomes say, of workloads for which counts returns true.
-func (r *rig) mostAtOnce(counts func(events.Workload) bool) int {
+// mostAtOnce returns how many Deployments were being rolled out at once since a resourceVersion, by what etcd has stored of them.
+func (r *rig) mostAtOnce(since int64) int {
 	r.Helper()
-	type edge struct {
-		at    time.Time
-		grows int
+	newest, err := plane.NewestRevision(r.Context(), "deployments", r.namespace)
+	if err != nil {
+		r.Fatal(err)
 	}
-	var edges []edge
-	for _, outcome := range r.outcomes() {
-		switch {
-		case !counts(outcome.Workload):
-		case outcome.Verb == events.VerbStarted:
-			edges = append(edges, edge{outcome.Time, 1})
-		case outcome.Verb == events.VerbCompleted:
-			edges = append(edges, edge{outcome.Time, -1})
+	inProgress, most := map[string]bool{}, 0
+	allRead := errors.New("all revisions are read")
+	err = plane.Revisions(r.Context(), "deployments", r.namespace, since, func(revision testbed.Revision) error {
+		if d, is := revision.Object.(*appsv1.Deployment); is {
+			if inProgress[revision.Name] = true; complete(d) {
+				delete(inProgress, revision.Name)
+			}
+			most = max(most, len(inProgress))
 		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(a.at.Compare(b.at), a.grows-b.grows) })
-	now, most := 0, 0
-	for _, e := range edges {
-		now += e.grows
-		most = max(most, now)
+		if revision.Version >= newest {
+			return allRead
+		}
+		return nil
+	})
+	if !errors.Is(err, allRead) {
+		r.Fatal(err)
 	}
 	return most
 }
 
-func TestWorkloadsThatWaitForAWindowRollOnceWithTheLastContentWhenItOpens(t *testing.T) {
-	const size, withPods, limit = 500, 12, 2
+// deferred waits until so many workloads are held for a window, and returns until when, as they are told.
+func (r *rig) deferred(count int) map[string]time.Time {
+	r.Helper()
+	moments := map[string]time.Time{}
+	r.eventually("all are deferred", func(context.Context) bool {
+		for _, outcome := range r.told(events.VerbHeld) {
+			_, until, _ := strings.Cut(outcome.Message, ": until ")
+			until, _, _ = strings.Cut(until, ": ")
+			if at, err := time.Parse(time.RFC3339, until); err == nil && outcome.Reason == "window-closed" {
+				moments[outcome.Workload.Name] = at
+			}
+		}
+		return len(moments) >= count
+	})
+	return moments
+}
+
+// The test does not run beside others: it kills the API server that they share.
+func TestWorkloadsDeferredOverARestartOfEverythingRollOnceWithTheLastContentWhenTheirWindowOpens(t *testing.T) {
+	const size, limit = 500, 40
 	n := startOutsideNATS(t)
 	r := newRig(t, programs.Options{NATSURL: n.URL()})
-	r.fleet(size, ownSecret)
-	r.secret("shared", map[string]string{"password": "before"})
-	for i := range withPods {
-		r.deploy(r.reading("pods-"+strconv.Itoa(i), "shared", 1, nil))
-	}
+	r.fleetOf(1, size, ownSecret)
+	r.eventually("all pods are available", func(ctx context.Context) bool {
+		all, err := r.client.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && !slices.ContainsFunc(all.Items, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas == 0 })
+	})
 	// The window opens in six hours or a little less.
 	opening := time.Now().UTC().Add(6 * time.Hour).Truncate(time.Hour)
 	clock := &shiftedClock{}
@@ -100,54 +123,62 @@ func TestWorkloadsThatWaitForAWindowRollOnceWithTheLastContentWhenItOpens(t *tes
 	r.startWatcher()
 	before := r.generations()
 	r.rotate(size, ownSecret)
-	r.secret("shared", map[string]string{"password": "after"})
-	deferred := func(times int) func(context.Context) bool {
-		return func(context.Context) bool {
-			told := 0
-			for _, outcome := range r.told(events.VerbHeld) {
-				if outcome.Reason == "window-closed" {
-					told++
-				}
-			}
-			return told >= times
+	moments := r.deferred(size)
+	distinct := map[time.Time]bool{}
+	for name, at := range moments {
+		distinct[at] = true
+		if at.Before(opening) || at.After(opening.Add(3*time.Minute)) {
+			t.Errorf("%s is told that it waits until %s, want three minutes from %s", name, at, opening)
 		}
 	}
-	r.eventually("all are deferred", deferred(size+withPods))
+	if len(distinct) < 50 {
+		t.Errorf("they are to begin at %d moments, want that they are spread over three minutes", len(distinct))
+	}
 
-	// Everything restarts, and everything changes again while NATS is away.
-	stop()
-	stop = run()
+	// The API server, NATS and the actuator are down together, and everything changes again before NATS is back.
+	plane.KillAPIServer()
 	n.Stop()
+	stop()
+	if err := plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plane.Revive(); err != nil {
+		t.Fatal(err)
+	}
 	for i := range size {
 		r.secret(ownSecret(i), map[string]string{"password": "last"})
 	}
-	r.secret("shared", map[string]string{"password": "last"})
 	n.Start()
+	run()
 	r.eventually("the watcher has told of the last content", func(context.Context) bool {
-		last := events.Source{Kind: events.KindSecret, Name: "shared"}
+		last := events.Source{Kind: events.KindSecret, Name: ownSecret(size - 1)}
 		return r.lastChange(last).ResourceVersion == r.source(last.Kind, last.Name).GetResourceVersion()
 	})
-	stop()
-	run()
 	r.eventually("all are in flight", func(ctx context.Context) bool {
 		lag, err := r.connect().Lag(ctx, "actuator-"+r.programs.Cluster())
-		return err == nil && lag.AckPending >= size+1 && lag.Pending == 0
+		return err == nil && lag.AckPending >= size && lag.Pending == 0
 	})
+
+	closed, err := plane.NewestRevision(t.Context(), "deployments", r.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if rolled := r.tally().since(tallyOf(before)); len(rolled) > 0 {
 		t.Fatalf("rolled before the window opens: %v", rolled)
 	}
-
 	clock.goTo(opening.Add(5 * time.Minute))
 	r.eachRolledOnce(before)
 	for _, i := range []int{0, size / 2, size - 1} {
 		r.hasRolledForTheLast("deployment/app-"+strconv.Itoa(i), events.Source{Kind: events.KindSecret, Name: ownSecret(i)})
 	}
-	for i := range withPods {
-		r.hasRolledForTheLast("deployment/pods-"+strconv.Itoa(i), events.Source{Kind: events.KindSecret, Name: "shared"})
-	}
 	r.eachToldOnce(before)
-	if most := r.mostAtOnce(func(w events.Workload) bool { return len(w.Name) > 4 && w.Name[:5] == "pods-" }); most > limit {
-		t.Errorf("%d rollouts were in progress at once, want at most %d", most, limit)
+	for _, outcome := range r.told(events.VerbStarted) {
+		if at := moments[outcome.Workload.Name]; outcome.Time.Before(at) {
+			t.Errorf("%s was rolled at %s, before %s, of which it was told", outcome.Workload, outcome.Time, at)
+		}
+	}
+	if most := r.mostAtOnce(closed); most != limit {
+		t.Errorf("%d rollouts were in progress at once, want %d, the limit", most, limit)
 	}
 }
 
