@@ -24,17 +24,18 @@ const (
 	maxEndpoint  = 512
 )
 
-// ParseEndpoint reads the value of AnnotationReload. It names no host, so that whoever may annotate a workload has nobody but its pods called.
+// ParseEndpoint reads the value of AnnotationReload. It names no host, so that whoever may annotate a workload has nobody but its pods called. An
+// error quotes nothing of the value: it may be a URL with a credential.
 func ParseEndpoint(text string) (Endpoint, error) {
 	wrong := func(problem string) (Endpoint, error) {
-		return Endpoint{}, fmt.Errorf("%.100q %s: write %s", text, problem, endpointForm)
+		return Endpoint{}, fmt.Errorf("%s: write %s", problem, endpointForm)
 	}
 	rest, ok := strings.CutPrefix(text, endpointPrefix)
 	switch {
 	case len(text) > maxEndpoint:
 		return wrong(fmt.Sprintf("is longer than %d bytes", maxEndpoint))
 	case strings.HasPrefix(text, "https:"):
-		return wrong("asks for TLS, which a pod has no certificate of its address for")
+		return wrong("asks for TLS, for which a pod has no certificate of its address")
 	case !ok:
 		return wrong("is not a port and a path")
 	}

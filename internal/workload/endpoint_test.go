@@ -53,6 +53,24 @@ func TestAnEndpointIsAPortOfThePodAndAPath(t *testing.T) {
 	}
 }
 
+func TestAnEndpointThatIsNotValidIsNotQuoted(t *testing.T) {
+	const credential = "s3cr3t"
+	for _, text := range []string{
+		"http://me:" + credential + "@:9090/reload", "http://:" + credential + "@:9090/reload", "http://:9090/reload?token=" + credential,
+		"http://:9090?token=" + credential, "https://:9090/" + credential, credential, "http://:9090/../" + credential, "http://:" + credential,
+		"http://:9090/" + credential + strings.Repeat("a", maxEndpoint),
+	} {
+		if _, err := ParseEndpoint(text); err == nil || strings.Contains(err.Error(), credential) {
+			t.Errorf("%q has the error %v", text, err)
+		}
+		deployment := webDeployment("50", map[string]string{AnnotationReload: text})
+		w, _ := Read(deployments, deployment, Reading{InPlace: true})
+		if w.InPlace != nil || len(w.Problems) != 1 || strings.Contains(w.Problems[0].Error(), credential) {
+			t.Errorf("with %q it has the problems %v", text, w.Problems)
+		}
+	}
+}
+
 func FuzzParseEndpoint(f *testing.F) {
 	for _, text := range []string{"http://:9090/-/reload", "http://:80", "http://:1/%41", "http://h:80/", "http://:80/..", "https://:1/"} {
 		f.Add(text)
