@@ -37,6 +37,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Reading.Window, err = a.Actuate.Windows(); err != nil {
 				return err
 			}
+			options.ReloadDelay = a.Actuate.ReloadDelay
 			options.Reading.MinInterval, options.Reading.MaxRollsPerHour = a.Actuate.MinInterval, a.Actuate.MaxRollsPerHour
 			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
 				return err
@@ -66,6 +67,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")
+	flags.DurationVar(&a.Actuate.ReloadDelay, "reload-delay", a.Actuate.ReloadDelay, "explain the decisions of an actuator with this `duration`")
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
 	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")

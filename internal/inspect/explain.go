@@ -25,6 +25,8 @@ type ExplainOptions struct {
 	Clients workload.Clients
 	// Reading is how the actuator reads workloads.
 	Reading workload.Reading
+	// ReloadDelay is --reload-delay of the actuator.
+	ReloadDelay time.Duration
 	// Policy is that of the actuator.
 	Policy plan.Policy
 	// Now is when that is asked, for the windows in which workloads are rolled.
@@ -73,7 +75,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	}
 	writeTiming(w.In(within), options.Now, out)
 	writeAborted(w, runners, out)
-	writeInPlace(w, out)
+	writeInPlace(w, options.ReloadDelay, out)
 	switch {
 	case options.ignores(w.ID.Kind):
 		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)
@@ -133,14 +135,18 @@ func writeSources(ctx context.Context, options ExplainOptions, reader *events.Re
 		fmt.Fprintln(out, "It depends on no source.")
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
-	for _, source := range sources {
+	rows := make([]explanation, len(sources))
+	for i, source := range sources {
 		stored, err := options.Origins.Last(ctx, reader, source)
-		row, err := explain(options.Policy, w, source, stored, err)
-		if err != nil {
+		if rows[i], err = explain(options.Policy, w, source, stored, err); err != nil {
 			return err
 		}
+	}
+	reloadInPlace(w, options.ReloadDelay, rows)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
+	for i, source := range sources {
+		row := rows[i]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", source, row.read, row.asked, row.changed, row.rolled, row.now)
 	}
 	return table.Flush()

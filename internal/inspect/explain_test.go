@@ -111,13 +111,28 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	if err := client.Tracker().Add(told); err != nil {
 		t.Fatal(err)
 	}
+	mounting := deploymentOf("mounting", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationReload: "http://:9090/-/reload"})
+	mounting.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "mounting"}}
+	mounting.Spec.Template.Spec = corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "db"}}}},
+		Volumes:    []corev1.Volume{{Name: "db", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}},
+	}
+	now := mounting.DeepCopy()
+	now.Name, now.UID, now.Annotations[workload.AnnotationRollNow] = "now", "uid-now", "1"
+	onNode := mounting.DeepCopy()
+	onNode.Name, onNode.UID, onNode.Spec.Template.Spec.HostNetwork = "on-node", "uid-on-node", true
+	for _, d := range []*appsv1.Deployment{mounting, now, onNode} {
+		if err := client.Tracker().Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
 	paused := deploymentOf("paused", rollOn("auto"))
 	paused.Spec.Paused = true
 	if err := client.Tracker().Add(paused); err != nil {
 		t.Fatal(err)
 	}
 	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
-	options.Reading.InPlace = true
+	options.Reading.InPlace, options.ReloadDelay = true, 2*time.Minute
 	tests := []struct {
 		name, workload string
 		want           []string
@@ -149,11 +164,24 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			want: []string{"It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait."},
 		},
 		{
-			name: "of one whose pods are told in place", workload: "deployment/told",
+			name: "of one whose pods reload in place, but not what they read as environment", workload: "deployment/told",
 			want: []string{
-				"Its pods are told of a change at http://:9090/-/reload, instead of being replaced, once their files are new.",
+				"Its pods are asked to reload at http://:9090/-/reload, instead of being replaced, 2m0s after a change, once their files are new.",
 				"They are replaced where configmap/app is not mounted.\nThey are replaced where secret/db is read as environment.",
+				"roll: content that the pods read has changed; not in place: secret/db is read as environment",
 			},
+		},
+		{
+			name: "of one whose pods reload in place", workload: "deployment/mounting",
+			want: []string{"reload: content that the pods read has changed; at http://:9090/-/reload, 2m0s after the change"},
+		},
+		{
+			name: "of one that is to be rolled instead", workload: "deployment/now",
+			want: []string{"roll: content that the pods read has changed; not in place: keyturn.dev/roll-now asks for a rollout"},
+		},
+		{
+			name: "of one whose pods have the address of their node", workload: "deployment/on-node",
+			want: []string{"roll: content that the pods read has changed; not in place: the pods have the network of their node"},
 		},
 		{
 			name: "of one that is on hold", workload: "deployment/held",

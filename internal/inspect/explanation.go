@@ -13,6 +13,8 @@ import (
 // explanation is what a source means to a workload, by the columns of the table.
 type explanation struct {
 	read, asked, changed, rolled, now string
+	// decision is what would happen now. Its reason is plan.None if that is not decided.
+	decision plan.Decision
 }
 
 // explain explains the last event of a source, or the error of reading it.
@@ -28,7 +30,8 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 		e.rolled = "resourceVersion " + last.Version
 	}
 	if errors.Is(err, events.ErrNotFound) && policy.Delete && w.Rolled[source.String()].OwesDeletion() {
-		e.now = plan.Roll.String() + ": " + plan.Deleted.Sentence() // The stream has forgotten it meanwhile.
+		e.decision = plan.Decision{Source: source, Reason: plan.Deleted} // The stream has forgotten it meanwhile.
+		e.now = plan.Roll.String() + ": " + plan.Deleted.Sentence()
 		return e, nil
 	}
 	if errors.Is(err, events.ErrNotFound) {
@@ -49,7 +52,7 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 
 // decide adds what would happen now.
 func (e *explanation) decide(decision plan.Decision, change events.Change) {
-	e.changed = "never"
+	e.decision, e.changed = decision, "never"
 	if change.ChangedAt != "" {
 		e.changed = "resourceVersion " + change.ChangedAt
 	}
