@@ -84,7 +84,7 @@ type Options struct {
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, and patches nothing.
 	DryRun bool
-	// PatchWorkers is how many patches are sent at a time. Default 16.
+	// PatchWorkers is how many workloads are patched at a time. The pods of as many others are asked to reload, with InPlace. Default 16.
 	PatchWorkers int
 	// ForceSync makes External Secrets Operator sync an ExternalSecret when a secret changes that it reads in a store. It needs
 	// permission to list the operator's cluster-scoped kinds, even if Namespaces is set. Default false.
@@ -194,7 +194,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
-	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers, "maximum `number` of concurrent patches")
+	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers,
+		"maximum `number` of workloads that are patched at a time, and of others whose pods are asked to reload")
 	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
 	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
 	flags.BoolVar(&o.ArgoRollouts, "argo-rollouts", o.ArgoRollouts, "also roll Rollouts of Argo Rollouts; its CRD may be installed later")
