@@ -115,9 +115,6 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
-	for _, cause := range r.causes {
-		c.metrics.ready(cause.event.context(ctx), id.Kind, now.Sub(cause.change.Time))
-	}
 	outcome := result.started
 	outcome.Message = fmt.Sprintf("%d pods were told at %s of %s", result.told, r.workload.InPlace.Endpoint, r.cause)
 	c.metrics.told(ctx, id.Kind, outcome)

@@ -159,7 +159,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	if v.rolls {
 		why = d.obstacle(p, w, v.doing)
 	}
-	p.rest(rests(why.reason), d.now())
+	p.rest(rests(why.reason) || why.reason == plan.FilesPending, d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
 		// A held workload is decided whenever something moves. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)

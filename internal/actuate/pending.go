@@ -85,7 +85,7 @@ type pending struct {
 	slot plan.Reason
 	// reported is the last reason for waiting that an outcome was published for. If that was a slot, the others of that kind before it are kept, too.
 	reported []plan.Reason
-	// rested says that it rests, or did when it was last looked at, and woke is when it was first found not to rest any more.
+	// rested says that it rests, or waits for its files, or did when it was last looked at, and woke is when it was first found not to any more.
 	rested bool
 	woke   time.Time
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
@@ -169,7 +169,8 @@ func (p *pending) age(now time.Time) time.Duration {
 	return now.Sub(oldest)
 }
 
-// waitedSince returns since when a change has waited for what nobody has chosen: since the watcher saw it, or since the workload last rested.
+// waitedSince returns since when a change has waited for what nobody has chosen: since the watcher saw it, or since the workload last rested or
+// waited for its files.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
 	if p.woke.After(c.change.Time) {
 		return p.woke

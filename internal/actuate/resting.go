@@ -35,7 +35,7 @@ func rests(why plan.Reason) bool {
 	}
 }
 
-// rest takes note of whether a workload that is looked at rests.
+// rest takes note of whether a workload that is looked at rests, or waits for the delay that somebody has set for its files.
 func (p *pending) rest(rests bool, now time.Time) {
 	if p.rested && !rests {
 		p.woke = now
