@@ -78,6 +78,11 @@ func (f *failure) Error() string {
 	return text
 }
 
+// Status implements apierrors.APIStatus, so that kube knows what kind of failure it is.
+func (f *failure) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: f.code, Reason: f.why, Message: f.Error()}
+}
+
 // reason returns the reason of a request that writes, or reasonNone if the same request may succeed soon.
 func (f *failure) reason() reason {
 	switch f.code {
@@ -104,6 +109,9 @@ func (f *failure) explain(why reason) string {
 		return fmt.Sprintf("Another field manager owns %s, and nothing is forced.", about)
 	case reasonForbidden:
 		return fmt.Sprintf("The projector may not write %s: a permission is missing, or admission refuses it (code %d).", about, f.code)
+	}
+	if f.why == "" {
+		return fmt.Sprintf("The API server does not accept %s (code %d).", about, f.code)
 	}
 	return fmt.Sprintf("The API server does not accept %s (%s, code %d).", about, f.why, f.code)
 }

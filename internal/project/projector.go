@@ -10,6 +10,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// listPatience bounds how long events wait for the first lists, such as one that the API server never ends.
+const listPatience = 10 * time.Second
+
 // Projector gives resources the values of Secrets that they want. Make one with New.
 type Projector struct {
 	options    Options
@@ -65,9 +68,13 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 		running.Go(func() { p.loop.run(ctx) })
 	}
 	running.Go(func() { p.resync(ctx) })
-	// An event before its resources are known would be acked in vain.
+	// An event before its resources are known is acked, and missing in the trace of what they get when they are listed. Those that cannot be listed
+	// hold up no others.
+	patience := time.NewTimer(listPatience)
+	defer patience.Stop()
 	select {
-	case <-p.reflectors.lists.Done():
+	case <-p.reflectors.answered.Done():
+	case <-patience.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -2,9 +2,11 @@ package project
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,13 +28,16 @@ type reflectors struct {
 	log    *slog.Logger
 	// lists are waited for until the kind is listed, or found not to be installed.
 	lists *kube.FirstLists
+	// answered are waited for until the kind is listed, or cannot be.
+	answered *kube.FirstLists
 }
 
 func newReflectors(client dynamic.Interface, index *index, kinds []*kind, log *slog.Logger) *reflectors {
-	r := &reflectors{client: client, index: index, log: log, lists: kube.NewFirstLists()}
+	r := &reflectors{client: client, index: index, log: log, lists: kube.NewFirstLists(), answered: kube.NewFirstLists()}
 	for _, k := range kinds {
 		for _, namespace := range k.namespaces() {
 			r.lists.Expect(place(k, namespace))
+			r.answered.Expect(place(k, namespace))
 		}
 	}
 	return r
@@ -45,10 +50,11 @@ func place(k *kind, namespace string) string {
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
-	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.lists.Listed(where) }}
-	for kube.AwaitInstalled(ctx, client, installInterval, func() {
+	log := reducedLog(r.log)
+	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
+	for kube.AwaitInstalled(ctx, checked{client, func(err error) { r.check(ctx, where, err) }}, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
-		r.lists.Listed(where)
+		r.listed(where)
 	}) {
 		installed, remove := context.WithCancel(ctx)
 		check := func(err error) {
@@ -70,7 +76,7 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 			},
 		}
 		cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), &unstructured.Unstructured{}, s,
-			cache.ReflectorOptions{Name: where, TypeDescription: k.name}).RunWithContext(installed)
+			cache.ReflectorOptions{Name: where, TypeDescription: k.name, Logger: &log}).RunWithContext(logr.NewContext(installed, log))
 		remove()
 		if ctx.Err() == nil {
 			_ = s.Replace(nil, "") // It never fails.
@@ -78,12 +84,36 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	}
 }
 
-// check takes note of a missing permission.
+// checked lists, and tells of the error.
+type checked struct {
+	dynamic.ResourceInterface
+	check func(error)
+}
+
+// List implements dynamic.ResourceInterface.
+func (c checked) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	list, err := c.ResourceInterface.List(ctx, options)
+	c.check(err)
+	return list, err
+}
+
+// listed takes note of a list.
+func (r *reflectors) listed(where string) {
+	r.lists.Listed(where)
+	r.answered.Listed(where)
+}
+
+// check takes note of an error, and of a missing permission.
 func (r *reflectors) check(ctx context.Context, where string, err error) {
-	missing := kube.MissingPermission(where, "deploy/components/projector", err)
-	if missing == nil {
+	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) {
 		return
 	}
-	r.lists.Deny(where, missing)
-	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
+	known := reduce("listing and watching", err, nil)
+	if missing := kube.MissingPermission(where, "deploy/projections/example", known); missing != nil {
+		r.lists.Deny(where, missing)
+		r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
+	} else {
+		r.lists.Deny(where, fmt.Errorf("%s cannot be listed: %w", where, known))
+	}
+	r.answered.Listed(where)
 }
