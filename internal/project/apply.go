@@ -101,6 +101,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	}
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
+	r.generation = t.generation
 	client, options := a.dynamic.Resource(t.kind.resource).Namespace(t.namespace), metav1.ApplyOptions{FieldManager: fieldManager}
 	applied, err := client.Apply(ctx, t.name, body, options)
 	if err != nil {
@@ -112,7 +113,13 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 		return r, nil
 	}
 	a.wrote(t, applied)
-	switch r.version = applied.GetResourceVersion(); {
+	r.version, r.generation = applied.GetResourceVersion(), applied.GetGeneration()
+	lost := notKept(t.wishes, values, applied)
+	switch {
+	case len(lost) > 0:
+		r.reason, r.message = reasonNotKept, fmt.Sprintf("The API server has stored another value in %s than was applied: a webhook alters it. "+
+			"Have it leave the field alone, or put into the Secret what it makes of the value.", strings.Join(lost, ", "))
+		return r, nil
 	case len(t.wishes) == 0 || same && dropped:
 		r.reason = reasonReleased
 	case same:
@@ -124,10 +131,24 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	return r, nil
 }
 
+// notKept returns the paths of the fields that have other values than were applied.
+func notKept(wishes []wish, values []string, applied *unstructured.Unstructured) []string {
+	var list []string
+	for i, w := range wishes {
+		if text, isText := w.value(applied); !isText || text != values[i] {
+			list = append(list, w.path.String())
+		}
+	}
+	return list
+}
+
 // explain returns the sentence of a success.
 func explain(why reason, t *target) string {
-	if why == reasonReleased && len(t.wishes) == 0 {
+	switch {
+	case why == reasonReleased && len(t.wishes) == 0:
 		return "No field has the value of a Secret any more."
+	case why == reasonRecovered:
+		return "The fields have their values again, without a write."
 	}
 	fields := make([]string, 0, len(t.wishes))
 	for _, w := range t.wishes {

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// cause is the change of a Secret. It is acked when every resource that wants the Secret was dealt with.
+// cause is the change of a Secret. It is acked when every resource that wants the Secret was dealt with, or reported as one that cannot be yet.
 type cause struct {
 	delivery *events.Delivery
 	span     trace.Span

@@ -15,10 +15,12 @@ type index struct {
 
 	mu      sync.Mutex
 	targets map[key]*target
+	// refused are the generations that the API server has not accepted with their values.
+	refused map[key]int64
 }
 
 func newIndex(reader reader, changed func(key)) *index {
-	return &index{reader: reader, changed: changed, targets: make(map[key]*target)}
+	return &index{reader: reader, changed: changed, targets: make(map[key]*target), refused: make(map[key]int64)}
 }
 
 // get returns a resource, or nil if the projector has nothing to do with it.
@@ -48,9 +50,11 @@ func (x *index) put(t *target) {
 		x.targets[t.key()] = t
 	} else {
 		delete(x.targets, t.key())
+		delete(x.refused, t.key())
 	}
+	generation, refused := x.refused[t.key()]
 	x.mu.Unlock()
-	if before == nil && t.concerns() || before != nil && !t.isLike(before) {
+	if before == nil && t.concerns() || before != nil && (!t.isLike(before) || refused && generation != t.generation) {
 		x.changed(t.key())
 	}
 }
@@ -65,10 +69,29 @@ func (x *index) wrote(from *target, object *unstructured.Unstructured) {
 	}
 }
 
+// settle takes note of what became of a resource. If the API server has not accepted it, the next generation of it is due: it may be another one that
+// validation or a webhook refers to.
+func (x *index) settle(k key, r result) {
+	x.mu.Lock()
+	t := x.targets[k]
+	delete(x.refused, k)
+	// Without a generation it is a Secret that may not be read.
+	refused := t != nil && r.reason.refused() && r.generation > 0
+	if refused {
+		x.refused[k] = r.generation
+	}
+	missed := refused && t.generation > r.generation
+	x.mu.Unlock()
+	if missed {
+		x.changed(k)
+	}
+}
+
 func (x *index) remove(k key) {
 	x.mu.Lock()
 	_, known := x.targets[k]
 	delete(x.targets, k)
+	delete(x.refused, k)
 	x.mu.Unlock()
 	if known {
 		x.changed(k)

@@ -16,6 +16,9 @@ import (
 // workers is how many resources are dealt with at once. A webhook that does not answer delays one for the time that a patch may take.
 const workers = 4
 
+// maxOwed is how many reports of a resource wait for the stream. The oldest go first: logs and Kubernetes Events have them, too.
+const maxOwed = 16
+
 // loop deals with resources, each by one worker at a time.
 type loop struct {
 	index    *index
@@ -32,10 +35,14 @@ type loop struct {
 // item is what is known of a resource. The worker of the resource owns all but the causes.
 type item struct {
 	causes []*cause
-	// owed was not published yet, or is nil.
-	owed *events.Projection
-	// told is what was reported last.
+	// answered is for how many of the causes something was reported.
+	answered int
+	// owed are the reports that were not published yet, at most maxOwed.
+	owed []events.Projection
+	// told is what was reported last, or found to need no report.
 	told result
+	// written is the resourceVersion of the last write.
+	written string
 	// failures are those in a row.
 	failures int
 	backoff  wait.Backoff
@@ -81,29 +88,43 @@ func (l *loop) step(ctx context.Context, k key) {
 	i := l.item(k)
 	causes := i.causes
 	l.mu.Unlock()
-	if t := l.index.get(k); t == nil {
+	t := l.index.get(k)
+	if t == nil {
 		l.forget(ctx, k)
 		return
-	} else if pause := i.rewrites.pause(l.now()); pause > 0 && len(causes) == 0 {
+	}
+	if pause := i.rewrites.pause(l.now()); pause > 0 && len(causes) == 0 {
 		l.queue.AddAfter(k, pause)
 		return
-	} else if err := l.deal(ctx, t, i, causes); err != nil {
+	}
+	err := l.deal(ctx, t, i, causes)
+	if err != nil {
 		if ctx.Err() != nil {
 			return // The causes are delivered again.
 		}
 		delay := i.backoff.Step()
-		l.log.WarnContext(within(ctx, causes), "resource not given its values yet", "resource", t.workload().String(), "namespace", k.namespace,
+		l.log.WarnContext(within(ctx, causes), "resource to be dealt with again", "resource", t.workload().String(), "namespace", k.namespace,
 			"retry_in", delay, "err", err)
 		l.queue.AddAfter(k, delay)
-		return
+		if !i.isReported(len(causes)) {
+			return
+		}
 	}
 	l.mu.Lock()
-	i.causes = i.causes[len(causes):]
-	i.failures, i.backoff = 0, kube.PatchBackoff()
+	i.causes, i.answered = i.causes[len(causes):], 0
+	if err == nil {
+		i.backoff = kube.PatchBackoff()
+	}
 	l.mu.Unlock()
 	for _, c := range causes {
 		c.settled(ctx)
 	}
+}
+
+// isReported reports whether so many causes need not wait for a resource that cannot be dealt with: it is known, and all retries compare it with
+// the Secret as it is then. Events that are never acked would keep the server from delivering others.
+func (i *item) isReported(causes int) bool {
+	return i.told.reason == reasonUnavailable && len(i.owed) == 0 && i.answered == causes
 }
 
 // deal gives a resource its values, and reports it. The error is one after which the same is tried again soon.
@@ -111,27 +132,55 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	ctx = within(ctx, causes)
 	began := l.now()
 	r, err := l.apply.project(ctx, t)
-	if err != nil {
-		if i.failures++; i.failures == kube.MaxDenials {
+	if r.version != "" && r.version == i.written {
+		r = r.unwritten() // The watch is behind what was written before.
+	}
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return err
+	case err == nil:
+		i.failures = 0
+		l.index.settle(t.key(), r)
+		if r.reason == reasonNone && i.told.reason.open() {
+			r.reason, r.message = reasonRecovered, explain(reasonRecovered, t)
+		}
+	default:
+		if i.failures++; i.failures >= kube.MaxDenials {
 			r.reason, r.message = reasonUnavailable, retried(err)
 		}
 	}
-	if r.reason.wrote() || r.reason != reasonNone && (len(causes) > 0 || !r.repeats(i.told)) {
-		i.owed = l.reporter.tell(ctx, t, r, causes, began)
-	}
-	if r.reason.wrote() {
+	if r.version != "" {
+		i.written = r.version
 		i.rewrites.add(l.now())
 	}
-	if err == nil {
+	if r.reason != reasonNone && (r.version != "" && !r.reason.open() || len(causes) > i.answered || !r.repeats(i.told)) {
+		i.owe(*l.reporter.tell(ctx, t, r, causes, began))
+		i.answered = len(causes)
+	}
+	if err == nil || r.reason != reasonNone {
 		i.told = r
 	}
-	if i.owed != nil {
-		if published := l.reporter.publish(ctx, *i.owed); published != nil {
+	for len(i.owed) > 0 {
+		if published := l.reporter.publish(ctx, i.owed[0]); published != nil {
 			return published
 		}
-		i.owed = nil
+		i.owed = i.owed[1:]
 	}
 	return err
+}
+
+// owe has a report published.
+func (i *item) owe(report events.Projection) {
+	i.owed = append(i.owed, report)
+	i.owed = i.owed[max(0, len(i.owed)-maxOwed):]
+}
+
+// unwritten is a result whose request has changed nothing.
+func (r result) unwritten() result {
+	if r.version = ""; !r.reason.open() {
+		r.reason, r.message = reasonNone, ""
+	}
+	return r
 }
 
 // repeats reports whether a result says what another one said.
@@ -157,6 +206,7 @@ func (l *loop) giveBack(ctx context.Context) {
 	for _, i := range l.items {
 		for _, c := range i.causes {
 			c.delivery.Done(ctx, context.Canceled)
+			c.span.End()
 		}
 	}
 }

@@ -4,16 +4,26 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // stream is a bus that takes no event while it is down.
@@ -32,38 +42,298 @@ func (s *stream) PublishProjection(_ context.Context, p events.Projection) error
 	return nil
 }
 
-func TestAReportIsPublishedOnceTheStreamIsThere(t *testing.T) {
-	s, _ := testIndex(t)
+// reasons are those that were published.
+func (s *stream) reasons() []string {
+	var list []string
+	for _, p := range s.has {
+		list = append(list, p.Reason)
+	}
+	return list
+}
+
+// bench is a loop that the test steps by hand, with an API server that answers an apply as the test says.
+type bench struct {
+	*testing.T
+	*loop
+	store  *store
+	bus    *stream
+	client *fake.Clientset
+	main   key
+	// answer is what the API server answers, nil: it stores what is applied as version. clock is the time.
+	answer  error
+	version int
+	applied int
+	clock   time.Time
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
 	metrics, err := newMetrics(noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus, client, log := &stream{down: true}, fake.NewClientset(), slog.New(slog.DiscardHandler)
-	l := &loop{
-		index: s.index, apply: &applier{client: client, digests: s.index.reader.digests}, log: log, now: time.Now, items: make(map[key]*item),
+	b := &bench{
+		T: t, bus: &stream{}, client: fake.NewClientset(), main: key{kind: "widget", namespace: "shop", name: "main"}, version: 10,
+		clock: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC),
+	}
+	b.store, _ = testIndex(t)
+	writer := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	writer.PrependReactor("patch", "widgets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if b.applied++; b.answer != nil {
+			return true, nil, b.answer
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(action.(clienttesting.PatchAction).GetPatch()); err != nil {
+			t.Error(err)
+		}
+		password, _, _ := unstructured.NestedString(object.Object, "spec", "auth", "password")
+		stored := equal(password)
+		stored.SetResourceVersion(strconv.Itoa(b.version))
+		return true, stored, nil
+	})
+	log, now := slog.New(slog.DiscardHandler), func() time.Time { return b.clock }
+	b.loop = &loop{
+		index: b.store.index, log: log, now: now, items: make(map[key]*item),
+		apply: &applier{client: b.client, dynamic: writer, digests: b.store.index.reader.digests, wrote: b.store.index.wrote},
 		reporter: &reporter{
-			client: client, bus: bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: time.Now,
+			client: b.client, bus: b.bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: now,
 		},
 		queue: workqueue.NewTypedDelayingQueue[key](),
 	}
-	defer l.queue.ShutDown()
-	if err := s.Add(widget("main", "no form", "a")); err != nil {
-		t.Fatal(err)
+	t.Cleanup(b.queue.ShutDown)
+	return b
+}
+
+const wantsDB = "spec.auth.password=secret/db/password"
+
+// secret has the Secret have a password.
+func (b *bench) secret(password string) {
+	b.Helper()
+	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte(password)}}
+	_ = b.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "shop", "db")
+	if err := b.client.Tracker().Add(object); err != nil {
+		b.Fatal(err)
 	}
-	main := key{kind: "widget", namespace: "shop", name: "main"}
-	l.step(t.Context(), main)
-	if len(bus.has) != 0 {
-		t.Fatalf("while the stream is down: got %d reports", len(bus.has))
+}
+
+// sees has the watch tell of the resource.
+func (b *bench) sees(wants, password string) {
+	b.Helper()
+	object := equal(password)
+	object.SetAnnotations(map[string]string{annotation: wants})
+	if err := b.store.Update(object); err != nil {
+		b.Fatal(err)
 	}
-	bus.down = false
-	for range 3 {
-		l.step(t.Context(), main)
+}
+
+// steps deals with the resource so often, some time apart.
+func (b *bench) steps(count int) {
+	for range count {
+		b.clock = b.clock.Add(2 * time.Minute)
+		b.step(b.Context(), b.main)
 	}
-	told, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+}
+
+// reports fails the test unless these, and no others, were published.
+func (b *bench) reports(want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.bus.reasons()); diff != "" {
+		b.Errorf("reports (-want +got):\n%s", diff)
+	}
+}
+
+// wroteEvents fails the test unless so many Kubernetes Events were written.
+func (b *bench) wroteEvents(want int) {
+	b.Helper()
+	got := 0
+	for _, action := range b.client.Actions() {
+		if action.Matches("create", "events") {
+			got++
+		}
+	}
+	if got != want {
+		b.Errorf("got %d Kubernetes Events, want %d", got, want)
+	}
+}
+
+// equal is a widget that has the password and no other field of the projector.
+func equal(password string) *unstructured.Unstructured {
+	object := widget("main", wantsDB, password)
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: fieldManager, Operation: metav1.ManagedFieldsOperationApply,
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:auth":{"f:password":{}}}}`),
+	}})
+	return object
+}
+
+func answered(code int32, why metav1.StatusReason) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: why}}
+}
+
+func TestAReportIsPublishedOnceTheStreamIsThere(t *testing.T) {
+	b := newBench(t)
+	b.bus.down = true
+	b.sees("no form", "a")
+	b.steps(2)
+	b.reports()
+	b.sees("no form at all;", "a")
+	b.steps(2)
+	b.bus.down = false
+	b.steps(3)
+	b.reports("annotation-invalid")
+	b.wroteEvents(1)
+}
+
+func TestNoReportIsLostOrDoubledWhileTheStreamIsAway(t *testing.T) {
+	b := newBench(t)
+	b.bus.down = true
+	b.secret("b")
+	b.sees(wantsDB, "a")
+	b.add(b.main, testCause())
+	b.steps(3)
+	b.secret("c")
+	b.version++
+	b.steps(3)
+	b.answer = answered(422, metav1.StatusReasonInvalid)
+	b.secret("d")
+	b.add(b.main, testCause())
+	b.steps(4)
+	b.bus.down = false
+	b.steps(2)
+	b.reports("applied", "applied", "rejected")
+	b.wroteEvents(3)
+}
+
+func TestOfManyReportsThatCannotBePublishedTheNewestAreKept(t *testing.T) {
+	b := newBench(t)
+	b.bus.down = true
+	b.sees(wantsDB, "a")
+	for i := range maxOwed + 5 {
+		b.secret(strconv.Itoa(i))
+		b.version++
+		b.steps(1)
+	}
+	b.bus.down = false
+	b.steps(1)
+	if last := strconv.Itoa(b.version); len(b.bus.has) != maxOwed || b.bus.has[maxOwed-1].ResourceVersion != last {
+		t.Errorf("got %d reports, want %d, the last about version %s", len(b.bus.has), maxOwed, last)
+	}
+}
+
+func TestWhatIsUnavailableIsToldAgainWhenItChangesAndWhenItHasRecovered(t *testing.T) {
+	b := newBench(t)
+	b.secret("b")
+	b.sees(wantsDB, "a")
+	b.answer = answered(503, metav1.StatusReasonServiceUnavailable)
+	b.steps(kube.MaxDenials - 1)
+	b.reports()
+	b.steps(5)
+	b.reports("unavailable")
+	b.answer = answered(500, metav1.StatusReasonInternalError)
+	b.steps(5)
+	b.reports("unavailable", "unavailable")
+	b.secret("a") // so that nothing is to be written
+	b.steps(3)
+	b.reports("unavailable", "unavailable", "recovered")
+	b.secret("b")
+	b.answer = nil
+	b.steps(3)
+	b.reports("unavailable", "unavailable", "recovered", "applied")
+}
+
+func TestAnEventDoesNotWaitForWhatIsReportedAsUnavailable(t *testing.T) {
+	b := newBench(t)
+	b.secret("b")
+	b.sees(wantsDB, "a")
+	b.answer = answered(503, metav1.StatusReasonServiceUnavailable)
+	first, second := testCause(), testCause()
+	b.add(b.main, first)
+	b.steps(kube.MaxDenials - 1)
+	if first.left.Load() != 1 {
+		t.Fatal("the event is acked before anything is reported")
+	}
+	b.steps(1)
+	b.add(b.main, second)
+	b.bus.down = true
+	b.steps(1)
+	if first.left.Load() != 0 || second.left.Load() != 1 {
+		t.Errorf("got %d and %d resources left, want that the first event is acked, and the second is not: its report is not published", first.left.Load(), second.left.Load())
+	}
+	b.bus.down = false
+	b.steps(3)
+	if second.left.Load() != 0 {
+		t.Error("the second event is not acked")
+	}
+	b.reports("unavailable", "unavailable")
+}
+
+func TestAWatchThatIsBehindAWriteReportsNothingTwice(t *testing.T) {
+	b := newBench(t)
+	b.secret("b")
+	b.sees(wantsDB, "a")
+	b.steps(1)
+	b.sees(wantsDB, "a")
+	b.steps(2)
+	b.reports("applied")
+}
+
+func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
+	b := newBench(t)
+	due := 0
+	b.index.changed = func(key) { due++ }
+	sees := func(generation int64, want int) {
+		t.Helper()
+		due = 0
+		object := widget("main", wantsDB, "a")
+		object.SetGeneration(generation)
+		if err := b.store.Update(object); err != nil {
+			t.Fatal(err)
+		}
+		if due != want {
+			t.Errorf("generation %d: due %d times, want %d", generation, due, want)
+		}
+	}
+	b.secret("b")
+	sees(1, 1)
+	sees(2, 0)
+	for _, answer := range []error{answered(422, metav1.StatusReasonInvalid), answered(403, metav1.StatusReasonForbidden)} {
+		b.answer = answer
+		b.steps(1)
+		sees(2, 0)
+		sees(3, 1)
+		sees(2, 0)
+	}
+	b.answer = nil
+	b.steps(1)
+	sees(4, 1) // It has another value again.
+
+	// One that came while the API server was asked is due, too.
+	due = 0
+	b.index.settle(b.main, result{reason: reasonRejected, generation: 3})
+	if due != 1 {
+		t.Errorf("a generation that came meanwhile: due %d times, want once", due)
+	}
+	due = 0
+	b.index.settle(b.main, result{reason: reasonForbidden})
+	if due != 0 {
+		t.Error("one whose Secret may not be read is due at once, for ever")
+	}
+}
+
+func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
+	object := widget("main", wantsDB, "other")
+	wishes, err := parseWishes(wantsDB + "; spec.auth.user=secret/db/user; spec.size=secret/db/size")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(bus.has) != 1 || bus.has[0].Reason != "annotation-invalid" || len(told.Items) != 1 {
-		t.Errorf("got %d reports and %d Kubernetes Events, want one of each: %+v", len(bus.has), len(told.Items), bus.has)
+	object.Object["spec"].(map[string]any)["size"] = "3"
+	got := notKept(wishes, []string{"password", "user", "3"}, object)
+	if want := []string{"spec.auth.password", "spec.auth.user"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q: one has another value and one has none", got, want)
 	}
+}
+
+// testCause is one that nobody acks.
+func testCause() *cause {
+	return newCause(&events.Delivery{}, tracenoop.Span{}, 1)
 }

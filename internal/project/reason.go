@@ -12,6 +12,8 @@ const (
 	reasonApplied reason = "applied"
 	// reasonReleased means that the resource wants fewer fields than it had. Those that nobody else owns are gone.
 	reasonReleased reason = "released"
+	// reasonRecovered means that the fields have the values, without a write, after something else was reported.
+	reasonRecovered reason = "recovered"
 	// reasonSecretMissing and reasonKeyMissing mean that the fields are left as they are.
 	reasonSecretMissing reason = "secret-missing"
 	reasonKeyMissing    reason = "key-missing"
@@ -25,6 +27,8 @@ const (
 	reasonConflict reason = "conflict"
 	// reasonRejected means that the API server does not accept the resource with the values.
 	reasonRejected reason = "rejected"
+	// reasonNotKept means that the API server has stored other values than were applied, as when a webhook alters them.
+	reasonNotKept reason = "not-kept"
 	// reasonForbidden means that a permission is missing, or that an admission policy or webhook refuses it.
 	reasonForbidden reason = "forbidden"
 	// reasonUnavailable means that requests have failed several times. They are repeated.
@@ -34,13 +38,18 @@ const (
 // String returns the reason as metrics and events have it.
 func (r reason) String() string { return string(r) }
 
-// wrote reports whether the resource was written.
-func (r reason) wrote() bool { return r == reasonApplied || r == reasonReleased }
+// open reports whether the fields do not have the values.
+func (r reason) open() bool { return r != reasonNone && r.verb() != events.VerbApplied }
+
+// refused reports whether the resource itself is why. Another generation of it may be accepted.
+func (r reason) refused() bool {
+	return r == reasonConflict || r == reasonRejected || r == reasonNotKept || r == reasonForbidden
+}
 
 // verb returns that of the event with the reason.
 func (r reason) verb() events.Verb {
 	switch r {
-	case reasonApplied, reasonReleased:
+	case reasonApplied, reasonReleased, reasonRecovered:
 		return events.VerbApplied
 	case reasonSecretMissing, reasonKeyMissing:
 		return events.VerbSkipped
@@ -54,6 +63,8 @@ type result struct {
 	message string
 	// version is the resourceVersion of the resource afterwards. Empty if it was not written.
 	version string
+	// generation is that of the resource as the API server knew it, if it was asked to write it.
+	generation int64
 	// versions are those of the Secrets that were read, by name.
 	versions map[string]string
 }

@@ -77,7 +77,7 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 	}
 	r.metrics.count(ctx, of)
 	level := slog.LevelInfo
-	if !of.reason.wrote() {
+	if of.reason.open() {
 		level = slog.LevelWarn
 	}
 	r.log.Log(ctx, level, "resource dealt with", "resource", p.Target.String(), "namespace", t.namespace, "reason", p.Reason, "message", p.Message)

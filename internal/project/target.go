@@ -26,6 +26,7 @@ type target struct {
 	kind            *kind
 	namespace, name string
 	uid, version    string
+	generation      int64
 	// text is the annotation, and wishes are what it says, unless it has a problem.
 	text    string
 	wishes  []wish
@@ -78,7 +79,7 @@ type reader struct{ digests digests }
 func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 	t := &target{
 		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
-		text: object.GetAnnotations()[annotation], owned: ownedBy(object.GetManagedFields()),
+		generation: object.GetGeneration(), text: object.GetAnnotations()[annotation], owned: ownedBy(object.GetManagedFields()),
 	}
 	if t.text == "" {
 		return t
@@ -90,13 +91,18 @@ func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 	}
 	values := make([]string, 0, len(t.wishes))
 	for _, w := range t.wishes {
-		text, isText, _ := unstructured.NestedString(object.Object, w.names...)
-		if isText {
+		if text, isText := w.value(object); isText {
 			values = append(values, text)
 		}
 	}
 	t.state = r.digests.of(t.wishes, values)
 	return t
+}
+
+// value returns the text that the field has in a resource, and false if it has none.
+func (w wish) value(object *unstructured.Unstructured) (string, bool) {
+	text, isText, _ := unstructured.NestedString(object.Object, w.names...)
+	return text, isText
 }
 
 // digests are keyed with what only this process has.
