@@ -37,11 +37,11 @@ key() {
 }
 
 # fill FILE NAME: prints the file for a cluster. Replaces CLUSTER with its name, @user with the user's public key, and a line such as
-# @exports with the lines of that variable.
+# @exports with the lines of that variable. @owner is the account of the cluster's streams.
 fill() {
 	name=$2
 	sed -e "s/CLUSTER/$name/g" -e "s/@member_mib/$member_mib/" -e "s/@account_mib/$account_mib/" -e "s/@fleet_bytes/$((fleet_mib * 1048576))/" \
-		-e "s/@intake_bytes/$((intake_mib * 1048576))/" "$here/$1" | while IFS= read -r line; do
+		-e "s/@owner/$owner/" -e "s/@intake_bytes/$((intake_mib * 1048576))/" "$here/$1" | while IFS= read -r line; do
 		case $line in
 		*@exports) printf '%s' "$exports" ;;
 		*@imports) printf '%s' "$imports" ;;
@@ -136,24 +136,27 @@ mkdir -p "$out/keys" "$out/hub" "$out/streams/fleet"
 account_mib=$((3 * (fleet_mib + intake_mib * $#) + 256))
 
 cp "$here/hub/server.conf" "$out/hub/server.conf"
-printf 'accounts: {\n  FLEET: { include fleet.conf }\n' >"$out/hub/clusters.conf"
+printf 'accounts: {\n  FLEET: { include fleet.conf }\n  include fleet-accounts.conf\n' >"$out/hub/clusters.conf"
 fleet_imports= fleet_sources=
 # Quote names used as values: a cluster may be called 42.
 for arg in "$@"; do
 	cluster=${arg%:leaf}
-	api='$JS.API'
+	owner=$cluster api='$JS.API'
 	if [ "$arg" != "$cluster" ]; then
-		api="\$JS.$cluster.API"
+		owner=KEYTURN api="\$JS.$cluster.API"
 		passages "$cluster" ""
 		mkdir -p "$out/$cluster"
 		fill leaf/server.conf "$cluster" >"$out/$cluster/server.conf"
 		fill users.conf "$cluster" >"$out/$cluster/users.conf"
+		fill accounts.conf "$cluster" >"$out/$cluster/accounts.conf"
 		fill hub/spoke.conf "$cluster" >"$out/hub/$cluster.conf"
 		printf 'nkey: %s\n' "$(cat "$out/keys/$cluster-leaf.nk")" >"$out/$cluster/leaf-key.conf"
 		streams "$cluster" 1
 	else
 		passages "$cluster" ", to: \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.*.keyturn.v1.$stores.openbao.>\""
 		fill users.conf "$cluster" >"$out/hub/$cluster-users.conf"
+		fill accounts.conf "$cluster" >"$out/hub/$cluster-accounts.conf"
+		printf '  include "%s-accounts.conf"\n' "$cluster" >>"$out/hub/clusters.conf"
 		fill hub/member.conf "$cluster" >"$out/hub/$cluster.conf"
 		streams "$cluster" 3
 	fi
@@ -170,4 +173,5 @@ printf '}\n' >>"$out/hub/clusters.conf"
 imports=$fleet_imports sources="$fleet_sources
 "
 fill hub/fleet.conf fleet >"$out/hub/fleet.conf"
+fill hub/fleet-accounts.conf fleet >"$out/hub/fleet-accounts.conf"
 fill fleet.json fleet >"$out/streams/fleet.json"

@@ -41,7 +41,9 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 	t.Setenv("NATS_TLS_CERT", filepath.Join(dir, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(dir, "tls.key"))
 	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", testCluster))
-	t.Setenv("NATS_PROJECTOR_SUBJECTS", testkit.ProjectorSubjects(t, "../../deploy", testCluster))
+	for _, name := range []string{"NATS_PROJECTOR_SUBJECTS", "NATS_PROJECTOR_ACKS"} {
+		t.Setenv(name, testkit.ProjectorVariable(t, "../../deploy", name, testCluster))
+	}
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
 	if err != nil {
 		t.Fatal(err)

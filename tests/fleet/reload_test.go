@@ -56,7 +56,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		public := testkit.NewNATSUser(t, filepath.Join(h.Dir, "keys"), "eu-watcher")
-		substitute(t, filepath.Join(h.Dir, "eu", "users.conf"), strings.TrimSpace(string(old)), public)
+		substitute(t, filepath.Join(h.Dir, "eu", "accounts.conf"), strings.TrimSpace(string(old)), public)
 		// The server throws out whom it does not know any more.
 		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)

@@ -31,8 +31,8 @@ func ActuatorConsumers(t testing.TB, deploy, cluster string) string {
 	return ""
 }
 
-// ProjectorSubjects returns the variable NATS_PROJECTOR_SUBJECTS of the actuator's pod in deploy/components/projector, as the kubelet fills it in.
-func ProjectorSubjects(t testing.TB, deploy, cluster string) string {
+// ProjectorVariable returns a variable of the actuator's pod in deploy/components/projector, as the kubelet fills it in.
+func ProjectorVariable(t testing.TB, deploy, name, cluster string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(deploy, "components", "projector", "kustomization.yaml"))
 	if err != nil {
@@ -50,11 +50,11 @@ func ProjectorSubjects(t testing.TB, deploy, cluster string) string {
 			t.Fatal(err)
 		}
 		for _, operation := range operations {
-			if variable, ok := operation.Value.(map[string]any); ok && variable["name"] == "NATS_PROJECTOR_SUBJECTS" {
+			if variable, ok := operation.Value.(map[string]any); ok && variable["name"] == name {
 				return strings.ReplaceAll(fmt.Sprint(variable["value"]), "$(KEYTURN_CLUSTER)", cluster)
 			}
 		}
 	}
-	t.Fatal("the component projector has no NATS_PROJECTOR_SUBJECTS")
+	t.Fatalf("the component projector has no %s", name)
 	return ""
 }

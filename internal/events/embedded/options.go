@@ -31,7 +31,7 @@ type Options struct {
 	// StoreDir is the folder for the streams. Required.
 	StoreDir string
 	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
-	// ignored. Empty means none; then Listen must be a loopback address.
+	// ignored, and an account STREAMS is the one of the streams. Empty means none; then Listen must be a loopback address.
 	ConfigFile string
 	// Replicas is how many embedded servers form a cluster and keep each stream together: 1, 3 or 5. More than 1 requires a cluster block
 	// and a server_name in ConfigFile. Zero means 1.
@@ -41,6 +41,20 @@ type Options struct {
 	certificate *certificate
 	// free is freeBytes, except in tests.
 	free func(dir string) (int64, error)
+}
+
+// streamsAccount is the account of a configuration file that owns the streams.
+const streamsAccount = "STREAMS"
+
+// ownStreams makes the account that a configuration file calls streamsAccount the server's global account, which a file may not name. Without
+// accounts in the file all users are in the global one, and so are the streams. They stay where they are when users get accounts of their own, and
+// when they lose them.
+func ownStreams(options *server.Options) {
+	for _, account := range options.Accounts {
+		if account.Name == streamsAccount {
+			account.Name = server.DEFAULT_GLOBAL_ACCOUNT
+		}
+	}
 }
 
 // limited returns the server's options with a limit of the store, and whether that is ours: a max_file of the configuration file stays,
@@ -72,6 +86,7 @@ func (o Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("embedded nats: reading %s: %w", o.ConfigFile, err)
 		}
 	}
+	ownStreams(options)
 	if options.TLSConfig != nil {
 		if err := o.certificate.present(options.TLSConfig, o.ConfigFile); err != nil {
 			return nil, fmt.Errorf("embedded nats: reading the tls block of %s: %w", o.ConfigFile, err)

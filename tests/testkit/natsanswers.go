@@ -1,0 +1,166 @@
+package testkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Misdirection tries to have answers of JetStream put where the user who asks may not publish. The server checks the subject of a request and not
+// where it is to answer.
+type Misdirection struct {
+	Cluster string
+	// Owner is a user of the account of the streams who may do everything that the test needs: the one who declared them.
+	Owner jetstream.JetStream
+
+	ack string
+}
+
+// NewMisdirection has the actuator's consumer hold one change of a Secret, which the watcher publishes.
+func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetStream) *Misdirection {
+	t.Helper()
+	m := &Misdirection{Cluster: cluster, Owner: owner}
+	// Each server of a cluster learns of its own where the streams are.
+	Eventually(t, "the watcher publishes", func() bool {
+		_, err := watcher.Publish(t.Context(), m.subject("v1", "secret.shop.db"), []byte("a change"))
+		return err == nil
+	})
+	consumer, err := owner.CreateOrUpdateConsumer(t.Context(), "CHANGES", jetstream.ConsumerConfig{
+		Durable: "actuator-" + cluster, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := consumer.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.ack = msg.Reply()
+	return m
+}
+
+func (m *Misdirection) subject(family, rest string) string {
+	return fmt.Sprintf("keyturn.%s.%s.%s", family, m.Cluster, rest)
+}
+
+// Try sends as a user each request that some user may send, with each subject for its answer on which this one may not publish, and reports what
+// came of it. The consumer is one of CHANGES that the user may create, with its filter, or without one if that is "".
+func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, filter string) {
+	t.Helper()
+	targets := []string{
+		m.subject("v1", "secret.shop.db"), m.subject("v1", "rollout.shop.deployment-web"), m.subject("history.v1", "rollout.shop.deployment-web"),
+		m.subject("deadletter.v1", "x"), m.ack, "$JS.API.STREAM.PURGE.CHANGES", "$JS.API.CONSUMER.DELETE.CHANGES.actuator-" + m.Cluster,
+		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-" + m.Cluster, "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-" + m.Cluster,
+	}
+	if user == "watcher" {
+		targets = targets[1:]
+	}
+	before := m.state(t)
+	m.create(t, nc, consumer, filter)
+	own := ".CHANGES." + consumer
+	for _, target := range targets {
+		for subject, body := range map[string]string{
+			"$JS.API.INFO": "", "$JS.API.STREAM.NAMES": "", "$JS.API.STREAM.LIST": "", "$JS.API.CONSUMER.LIST.CHANGES": "",
+			"$JS.API.STREAM.INFO.CHANGES": "", "$JS.API.STREAM.INFO.HISTORY": "", "$JS.API.STREAM.INFO.NONE": "",
+			"$JS.API.STREAM.MSG.GET.CHANGES":                                    `{"seq":1}`,
+			"$JS.API.DIRECT.GET.CHANGES":                                        `{"seq":1}`,
+			"$JS.API.DIRECT.GET.CHANGES." + m.subject("v1", "secret.shop.db"):   "",
+			"$JS.API.DIRECT.GET.CHANGES." + m.subject("v1", "openbao._.none"):   "",
+			"$JS.API.DIRECT.GET.HISTORY." + m.subject("history.v1", "secret.x"): "",
+			"$JS.API.CONSUMER.CREATE" + own:                                     "{}",
+			"$JS.API.CONSUMER.CREATE.HISTORY.mine":                              "{}",
+			"$JS.API.CONSUMER.CREATE.DEADLETTERS.mine":                          "{}",
+			"$JS.API.CONSUMER.CREATE" + own + "." + filter:                      "{}",
+			"$JS.API.CONSUMER.INFO" + own:                                       "",
+			"$JS.API.CONSUMER.MSG.NEXT" + own:                                   `{"batch":2,"no_wait":true}`,
+			"$JS.ACK" + own + ".1.1.1.1.0":                                      "+WPI",
+			m.subject("v1", "secret.shop.other"):                                "a change",
+			m.subject("v1", "openbao._.db"):                                     "a change",
+			m.subject("history.v1", "openbao._.db"):                             "a change",
+			m.subject("history.v1", "projection.shop.x"):                        "a projection",
+		} {
+			if err := nc.PublishRequest(subject, target, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, m.state(t)); diff != "" {
+			t.Errorf("%s: answers on %s (-before +after):\n%s", user, target, diff)
+			before = m.state(t)
+		}
+	}
+}
+
+// create creates the consumer of the user, as a program does.
+func (m *Misdirection) create(t testing.TB, nc *nats.Conn, name, filter string) {
+	t.Helper()
+	subject := "$JS.API.CONSUMER.CREATE.CHANGES." + name
+	if filter != "" {
+		subject += "." + filter
+	}
+	request, err := json.Marshal(map[string]any{"stream_name": "CHANGES", "config": jetstream.ConsumerConfig{
+		Durable: name, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := nc.Request(subject, request, 10*time.Second)
+	if err != nil {
+		t.Fatalf("creating the consumer %s: %v", name, err)
+	}
+	var created struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(answer.Data, &created); err != nil || created.Name != name {
+		t.Fatalf("creating the consumer %s: %s, %v", name, answer.Data, err)
+	}
+}
+
+// state returns what no answer may change: the last messages that are not the user's own, and what the actuator holds.
+func (m *Misdirection) state(t testing.TB) map[string]string {
+	t.Helper()
+	state := make(map[string]string)
+	for stream, filters := range map[string][]string{
+		"CHANGES":     {m.subject("v1", "secret.shop.db"), m.subject("v1", "rollout.>")},
+		"HISTORY":     {m.subject("history.v1", "rollout.>")},
+		"DEADLETTERS": {m.subject("deadletter.v1", ">")},
+	} {
+		s, err := m.Owner.Stream(t.Context(), stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, filter := range filters {
+			info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(filter))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for subject, count := range info.State.Subjects {
+				state[subject] = strconv.FormatUint(count, 10)
+			}
+		}
+		if stream == "CHANGES" {
+			change, err := s.GetLastMsgForSubject(t.Context(), m.subject("v1", "secret.shop.db"))
+			if err != nil {
+				state["change"] = err.Error()
+			} else {
+				state["change"] = string(change.Data)
+			}
+		}
+	}
+	consumer, err := m.Owner.Consumer(t.Context(), "CHANGES", "actuator-"+m.Cluster)
+	if err != nil {
+		state["consumer"] = err.Error()
+		return state
+	}
+	info := consumer.CachedInfo()
+	state["consumer"] = fmt.Sprintf("%d unacked, %d delivered, %+v", info.NumAckPending, info.Delivered.Consumer, info.Config)
+	return state
+}
