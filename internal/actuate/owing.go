@@ -17,6 +17,9 @@ import (
 // owingPatience is how long a leader that ends begins to note what is left.
 const owingPatience = 2 * time.Second
 
+// owingLook is how long a workload is not looked at again of which all is noted, unless another change comes.
+const owingLook = time.Minute
+
 // owing notes in the records of workloads that wait what they are to be rolled for, as far as the stream may forget it: an event that was
 // read again is not in flight, and that of a deletion expires. The next leader asks for what is noted.
 type owing struct {
@@ -73,13 +76,22 @@ func askOwed(w *workload.Workload, ask func(question)) {
 // advance notes what is not noted yet. Ending says that this leader ends: nothing of what it gathers is patched any more.
 func (o *owing) advance(ctx context.Context, ending bool) {
 	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.gathering.byKey[key] == nil })
+	if o.dryRun {
+		return
+	}
 	for key, p := range o.gathering.byKey {
+		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) || !p.mayBeForgotten() {
+			continue // There may be thousands: nothing else is asked of most.
+		}
 		w := o.index.get(key)
-		if w == nil || o.dryRun || !ending && !p.isStuck() || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
+		if w == nil || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		k, known := o.kinds.Named(key.Kind)
 		entries := w.Notable(o.entries(p, w))
+		if len(entries) == 0 {
+			p.noteAt = o.now().Add(owingLook)
+		}
 		if !known || len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
 			continue
 		}
@@ -104,7 +116,7 @@ func (o *owing) turn(key workload.Key) *owingTurn {
 func (o *owing) entries(p *pending, w *workload.Workload) map[string]workload.RolledFor {
 	entries := make(map[string]workload.RolledFor)
 	for source, c := range p.changes {
-		if !c.event.recalled && c.change.Verb != events.VerbDeleted {
+		if !c.mayBeForgotten() {
 			continue
 		}
 		decision := o.policy.Decide(w, c.change, p.past(c, o.now()))
@@ -131,6 +143,21 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),
 			"namespace", id.Namespace, "err", result.err)
 	}
+}
+
+// mayBeForgotten reports whether the stream may forget one of the changes.
+func (p *pending) mayBeForgotten() bool {
+	for _, c := range p.changes {
+		if c.mayBeForgotten() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeForgotten reports whether the stream may forget the change.
+func (c *pendingChange) mayBeForgotten() bool {
+	return c.event.recalled || c.change.Verb == events.VerbDeleted
 }
 
 // isStuck reports whether the workload waits for more than the end of its debounce window: for whatever holds it, or after a patch that failed.

@@ -90,6 +90,8 @@ type pending struct {
 	woke   time.Time
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
 	gathered time.Time
+	// noteAt is when owing looks at it again. Zero: the next time.
+	noteAt time.Time
 	// position is the index in the heap of the debounce window, -1 while it is not there.
 	position int
 }
@@ -109,6 +111,7 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 		c = &pendingChange{from: from, received: e.delivery.Received, since: change.Time}
 		p.changes[change.Source] = c
 	}
+	p.noteAt = time.Time{}
 	before := c.event
 	c.change, c.event = change, e
 	e.open++
