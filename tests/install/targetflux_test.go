@@ -2,12 +2,19 @@ package install
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -72,19 +79,49 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	}, rulesOf(t, "base/rbac.yaml", "targets/flux-kustomize/rbac.yaml"), "")
 	b.run()
 	testkit.Await(t, "Flux applies what the Secret has", func(ctx context.Context) bool { return b.applied(ctx) == "two" })
-	reader, err := events.OpenFleet(t.Context(), b.connection, events.StreamChanges)
+	bus, err := events.Open(t.Context(), b.connection, benchCluster, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	subject := events.OutcomeSubject(benchCluster, events.Workload{Kind: "kustomization", Namespace: b.namespace, Name: "app"})
-	testkit.Await(t, "the rollout is complete", func(ctx context.Context) bool {
-		stored, err := reader.Last(ctx, subject)
+	query := events.HistoryQuery{Clusters: []string{benchCluster}, Kind: events.KindRollout, Namespace: b.namespace, Name: "kustomization-app"}
+	told := func(ctx context.Context) map[events.Verb]int {
+		verbs := map[events.Verb]int{}
+		// What could not be read is read again.
+		_ = bus.History(ctx, query, func(stored events.Stored) error {
+			outcome, err := stored.Outcome()
+			verbs[outcome.Verb]++
+			return err
+		})
+		return verbs
+	}
+	testkit.Await(t, "the rollout is complete", func(ctx context.Context) bool { return told(ctx)[events.VerbCompleted] == 1 })
+
+	// Somebody has Flux reconcile it, as `flux reconcile` does. Nothing is rolled for that, nor for what Flux writes then.
+	resource := schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
+	kustomizations := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(b.namespace)
+	asked := time.Now().Add(time.Second).UTC().Format(time.RFC3339)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, asked)
+	if _, err := kustomizations.Patch(t.Context(), "app", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "Flux has reconciled it", func(ctx context.Context) bool {
+		object, err := kustomizations.Get(ctx, "app", metav1.GetOptions{})
 		if err != nil {
 			return false
 		}
-		outcome, err := stored.Outcome()
-		return err == nil && outcome.Verb == events.VerbCompleted
+		handled, _, _ := unstructured.NestedString(object.Object, "status", "lastHandledReconcileAt")
+		return handled == asked
 	})
+	if err := programs.SetSecret(t.Context(), b.kube, b.namespace, "db", map[string]string{"password": "three"}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the rollout of the next change is complete", func(ctx context.Context) bool { return told(ctx)[events.VerbCompleted] == 2 })
+	if got := b.applied(t.Context()); got != "three" {
+		t.Errorf("when it is complete Flux has applied %q, want three", got)
+	}
+	if diff := cmp.Diff(map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, told(t.Context())); diff != "" {
+		t.Errorf("the outcomes of two changes (-want +got):\n%s", diff)
+	}
 }
 
 // applied returns what Flux has put into the ConfigMap, empty if there is none.
