@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +27,8 @@ type recipeCase struct {
 	// trigger is the path of what a roll writes, and status what the operator writes then, of an object that it is given.
 	trigger []string
 	status  func(*unstructured.Unstructured) map[string]any
+	// asks says that people and tools write the trigger, too: a later time.
+	asks bool
 }
 
 // isReadyNow is the status of an object whose controller has observed it and says that it is ready.
@@ -67,6 +71,7 @@ spec: {instances: 3, storage: {size: 1Gi}, env: [{name: TOKEN, valueFrom: {secre
 			status: func(*unstructured.Unstructured) map[string]any {
 				return map[string]any{"phase": "Cluster in healthy state"}
 			},
+			asks: true,
 		},
 		{
 			recipe: "clickhouse", operator: build.ClickHouseOperator, kind: "clickhouseinstallation", owns: true,
@@ -90,7 +95,7 @@ kind: Kustomization
 metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
 spec: {interval: 1h, prune: true, sourceRef: {kind: GitRepository, name: none}, postBuild: {substituteFrom: [{kind: Secret, name: db}]}}
 `,
-			trigger: requestedAt, status: isReadyNow,
+			trigger: requestedAt, status: isReadyNow, asks: true,
 		},
 		{
 			recipe: "flux-helm", operator: build.HelmController, kind: "helmrelease",
@@ -100,7 +105,7 @@ kind: HelmRelease
 metadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}
 spec: {interval: 1h, chartRef: {kind: OCIRepository, name: none}, valuesFrom: [{kind: Secret, name: db}]}
 `,
-			trigger: requestedAt, status: isReadyNow,
+			trigger: requestedAt, status: isReadyNow, asks: true,
 		},
 	}
 }
@@ -147,9 +152,13 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 			written := r.field("main", c.trigger...)
 
 			// What its controller or a person writes meanwhile is nothing to roll for.
-			labels := []byte(`{"metadata":{"labels":{"edited":"by-hand"}}}`)
-			if _, err := r.custom.Patch(t.Context(), "main", types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
+			r.merge("main", map[string]any{"metadata": map[string]any{"labels": map[string]any{"edited": "by-hand"}}})
+			if c.asks {
+				written = time.Now().Add(time.Second).UTC().Format(time.RFC3339)
+				r.merge("main", map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.trigger[2]: written}}})
+			}
+			if c.owns {
+				r.rewriteOwned()
 			}
 			r.setStatus("main", c.status)
 			r.quiet()
@@ -158,6 +167,12 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 			}
 			r.secret("db", map[string]string{"password": "three"})
 			r.eventually("it is rolled for the next change", func(context.Context) bool { return r.field("main", c.trigger...) != written })
+			r.setStatus("main", c.status)
+			r.eventually("that is complete, too", func(context.Context) bool { return len(r.told(events.VerbCompleted)) == 2 })
+			told := r.outcomes()
+			if diff := cmp.Diff(map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, verbs(told)); diff != "" {
+				t.Errorf("the outcomes of two changes (-want +got):\n%s\n%+v", diff, told)
+			}
 		})
 	}
 }
@@ -172,4 +187,37 @@ func (r *targetRig) setStatus(name string, of func(*unstructured.Unstructured) m
 	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// merge patches an object, as people and tools do.
+func (r *targetRig) merge(name string, patch map[string]any) {
+	r.Helper()
+	body, err := json.Marshal(patch)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// rewriteOwned writes the pod template of the StatefulSet that is owned, and takes that back, as the operator does with what it has not written.
+func (r *targetRig) rewriteOwned() {
+	r.Helper()
+	for _, value := range []string{`"by-hand"`, "null"} {
+		patch := `{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":` + value + `}}}}}`
+		_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(r.Context(), "owned", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// verbs counts outcomes by their verbs.
+func verbs(outcomes []events.Outcome) map[events.Verb]int {
+	counts := map[events.Verb]int{}
+	for _, outcome := range outcomes {
+		counts[outcome.Verb]++
+	}
+	return counts
 }
