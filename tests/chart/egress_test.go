@@ -51,6 +51,31 @@ func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 	}
 }
 
+// Whoever can write the status of a pod names the address that is called. It is not to be the one of a pod of ours.
+func TestReloadInPlaceReachesPodsButThoseOfKeyturn(t *testing.T) {
+	t.Parallel()
+	all := rendered(t, "reloadInPlace: {enabled: true}")
+	want := "map[to:[map[namespaceSelector:map[] podSelector:map[matchExpressions:" +
+		"[map[key:app.kubernetes.io/part-of operator:NotIn values:[keyturn]]]]]]]"
+	if got := egressOf(all, "reload-in-place"); !slices.Equal(got, []string{want}) {
+		t.Errorf("egress is %q, want %s", got, want)
+	}
+	programs := 0
+	for name, one := range all {
+		template := one.at("spec", "template")
+		if template == nil {
+			continue
+		}
+		programs++
+		if part := one.at("spec", "template", "metadata", "labels", "app.kubernetes.io/part-of"); part != "keyturn" {
+			t.Errorf("the pods of %s are part of %v", name, part)
+		}
+	}
+	if programs < 2 {
+		t.Errorf("there are %d programs", programs)
+	}
+}
+
 // An overlay replaces the first rule of each policy, as docs/install.md shows.
 func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
 	out, err := overlaid(t, "base")
