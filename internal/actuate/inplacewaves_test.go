@@ -1,0 +1,81 @@
+package actuate
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// newFollowedBed is a tellBed with another workload, which reads db and comes after that whose pods reload.
+func newFollowedBed(t *testing.T, set func(*Options)) (b *tellBed, after *workload.Workload, rolled *int) {
+	t.Helper()
+	deployment := mountingDeployment("db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": "1"})
+	deployment.Name, deployment.UID = "worker", "uid-worker"
+	after, ok := workload.Read(deployments, deployment, workload.Reading{})
+	if !ok {
+		t.Fatal("it is not read")
+	}
+	b = newTellBed(t, set, nil)
+	rolled = new(int)
+	b.client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		patch, isPatch := action.(k8stesting.PatchAction)
+		if !isPatch || patch.GetName() != deployment.Name {
+			return false, nil, nil
+		}
+		*rolled++
+		answer, err := patched(deployment, action)
+		return true, answer, err
+	})
+	b.dispatcher.index.observe(after, false)
+	return b, after, rolled
+}
+
+// changeBoth has db change now, and both workloads look at it.
+func (b *tellBed) changeBoth(after *workload.Workload) {
+	change := changeOf(nil)
+	change.Time = time.Now()
+	for _, w := range []*workload.Workload{after, b.w} {
+		b.gathering.pend(w, change)
+		b.gathering.release(b.gathering.byKey[w.Key()], time.Now())
+	}
+}
+
+func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
+	for name, set := range map[string]func(*Options){
+		"in a higher wave": func(*Options) {},
+		"after the canary": func(o *Options) { o.Canary = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, after, rolled := newFollowedBed(t, set)
+				b.answer = http.StatusInternalServerError
+				b.changeBoth(after)
+				b.act()
+				<-time.After(2 * time.Minute)
+				b.dispatcher.dispatch(b.Context())
+				if b.patcher.idle() || *rolled > 0 {
+					t.Fatalf("while pods are asked to reload, the next has %d patches: %s", *rolled, b.said())
+				}
+				b.answer = http.StatusOK
+				b.completion.finish(b.Context(), <-b.patcher.results)
+				if len(b.patches) != 1 || b.patches[0] != "" {
+					t.Fatalf("the patches have the revisions %q, want one that only records: %s", b.patches, b.said())
+				}
+				b.act()
+				if *rolled != 1 {
+					t.Errorf("the next has %d patches after the pods have answered: %s", *rolled, b.said())
+				}
+				if got := b.said(); !strings.Contains(got, "completed reloaded-in-place: ") {
+					t.Errorf("it says\n%s", got)
+				}
+			})
+		})
+	}
+}
