@@ -20,7 +20,7 @@ import (
 // toldAt is the annotation of a workload whose pods are processes of a kubelet.
 var toldAt = map[string]string{"keyturn.dev/reload": "http://:9090" + kubelet.ReloadPath}
 
-// mounting makes a Deployment that reads a Secret as files, and whose pods are told of its changes.
+// mounting makes a Deployment that reads a Secret as files, and whose pods reload after its changes.
 func (r *rig) mounting(name, secret string, replicas int32) *appsv1.Deployment {
 	deployment := programs.NewDeployment(r.namespace, name, replicas, maps.Clone(toldAt))
 	deployment.Annotations["keyturn.dev/roll-on"] = "auto"
@@ -86,7 +86,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 		return n == 3 && all
 	})
 	told := r.outcomeOf("web", events.VerbCompleted)
-	if want := "3 pods were told at http://:9090/-/reload of secret/db (password)"; told.Reason != "reloaded-in-place" || told.Message != want {
+	if want := "3 pods reloaded at http://:9090/-/reload for secret/db (password)"; told.Reason != "reloaded-in-place" || told.Message != want {
 		t.Errorf("the outcome is %s: %s, want %s", told.Reason, told.Message, want)
 	}
 	r.hasRolledForTheLast("deployment/web", events.Source{Kind: events.KindSecret, Name: "db"})

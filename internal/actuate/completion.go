@@ -109,16 +109,16 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	c.rollouts.started(ctx, result)
 }
 
-// reloaded reports that the pods were told of changes. Their events are released once that is published.
+// reloaded reports that the pods have reloaded. Their events are released once that is published.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	r, id, now := result.roll, result.roll.workload.ID, c.now()
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
 	outcome := result.started
-	outcome.Message = fmt.Sprintf("%d pods were told at %s of %s", result.told, r.workload.InPlace.Endpoint, r.cause)
+	outcome.Message = fmt.Sprintf("%d pods reloaded at %s for %s", result.told, r.workload.InPlace.Endpoint, r.cause)
 	c.metrics.told(ctx, id.Kind, outcome)
-	c.log.InfoContext(r.context(ctx), "pods told to read their files again", "workload", id.String(), "namespace", id.Namespace,
+	c.log.InfoContext(r.context(ctx), "pods reloaded", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.told)
 	c.teller.reportStart(ctx, outcome, r)
 	c.gathering.releaseHeld(id.Namespace, now)
@@ -130,14 +130,14 @@ func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
 		r.pending.untold = err.Error()
 	}
 	delay := c.again(ctx, r)
-	c.log.WarnContext(r.context(ctx), "pods not told; replacing them", "workload", r.workload.ID.String(),
+	c.log.WarnContext(r.context(ctx), "pods do not reload; replacing them", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
 // tellAgain has pods told at another attempt.
 func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
 	delay := c.again(ctx, r)
-	c.log.InfoContext(r.context(ctx), "pods not told yet; telling them again", "workload", r.workload.ID.String(),
+	c.log.InfoContext(r.context(ctx), "pods do not reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 

@@ -17,9 +17,9 @@ import (
 
 var (
 	// errUntold is returned if a pod could not be told of a change.
-	errUntold = errors.New("not every pod could be told")
+	errUntold = errors.New("not every pod reloaded")
 	// errNotYet is returned if it may be told at another attempt.
-	errNotYet = errors.New("not every pod can be told yet")
+	errNotYet = errors.New("not every pod reloads yet")
 )
 
 // way is how a workload gets changes that roll it.
@@ -92,7 +92,7 @@ func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 // tell tells the pods of a workload, and returns how many there are. Unlike a patch, it ends with the context: the next leader tells them again.
 func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
 	to := r.workload.InPlace
-	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "tell pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
+	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
 	defer span.End()
 	told, err := p.teller.Tell(ctx, inplace.Pods{
 		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller, Deployment: r.workload.ID.Name,
@@ -100,13 +100,13 @@ func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
 	})
 	switch {
 	case errors.Is(err, inplace.ErrNotListed) || errors.Is(err, inplace.ErrStarting) && r.attempts < maxStarting:
-		span.SetStatus(codes.Error, "not told yet")
+		span.SetStatus(codes.Error, "not reloaded yet")
 		return told, fmt.Errorf("%w: %w", errNotYet, err)
 	case kube.IsMissingRight(err, "list"):
 		err = fmt.Errorf("the component reload-in-place, which grants it, is missing: %w", err)
 		fallthrough
 	case err != nil:
-		span.SetStatus(codes.Error, "not told")
+		span.SetStatus(codes.Error, "not reloaded")
 		return told, fmt.Errorf("%w: %w", errUntold, err)
 	}
 	return told, nil

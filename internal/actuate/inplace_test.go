@@ -58,7 +58,7 @@ func newTellBed(t *testing.T, set func(*Options), annotations map[string]string)
 	set(&options)
 	w, ok := workload.Read(deployments, deployment, workload.Reading{InPlace: true})
 	if !ok || w.InPlace == nil {
-		t.Fatalf("it is not told in place: %v", w.Problems)
+		t.Fatalf("it does not reload in place: %v", w.Problems)
 	}
 	b.w, b.client, b.loop = w, client, loopOf(t, options, w)
 	return b
@@ -136,7 +136,7 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 		if len(b.patches) != 1 || b.patches[0] != "" {
 			t.Errorf("the patches have the revisions %q, want one that only records", b.patches)
 		}
-		if want := "completed reloaded-in-place: 1 pods were told at http://:9090/-/reload of secret/db (password)"; !strings.HasSuffix(b.said(), want) {
+		if want := "completed reloaded-in-place: 1 pods reloaded at http://:9090/-/reload for secret/db (password)"; !strings.HasSuffix(b.said(), want) {
 			t.Errorf("it says\n%s\nwant\n%s", b.said(), want)
 		}
 		if b.outbox.unpublished != 1 {
@@ -161,7 +161,7 @@ func TestPodsThatCannotBeToldAreReplaced(t *testing.T) {
 				if len(b.patches) != 1 || b.patches[0] == "" {
 					t.Errorf("the patches have the revisions %q, want one that rolls", b.patches)
 				}
-				if got := b.said(); !strings.Contains(got, "; not in place: not every pod could be told: pod web-1: ") {
+				if got := b.said(); !strings.Contains(got, "; not in place: not every pod reloaded: pod web-1: ") {
 					t.Errorf("it says\n%s", got)
 				}
 			})

@@ -71,9 +71,9 @@ type Options struct {
 	// MaxRollsPerHour is how often a workload is rolled within an hour at most, if its annotations do not say it. Zero: any number of times.
 	// Default 30.
 	MaxRollsPerHour int
-	// InPlace has pods told of a change where the workload says how, instead of replaced: see workload.AnnotationReload. Default false.
+	// InPlace has pods reload after a change where the workload says how, instead of being replaced: see workload.AnnotationReload. Default false.
 	InPlace bool
-	// ReloadDelay is how long after a change pods are told of it: the longest that a kubelet takes to refresh their files. Default 2m.
+	// ReloadDelay is how long after a change pods are asked to reload: the longest that a kubelet takes to refresh their files. Default 2m.
 	ReloadDelay time.Duration
 	// Canary has one workload of a namespace go first with each change, and the others wait until its pods have stayed ready for Bake, or what its
 	// annotations say. Default false.
@@ -184,9 +184,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.MaxRollsPerHour, "max-rolls-per-hour", o.MaxRollsPerHour,
 		"maximum `number` of rolls within an hour of a workload without "+workload.AnnotationMaxRollsPerHour+"; 0 means no limit")
 	flags.BoolVar(&o.InPlace, "reload-in-place", o.InPlace,
-		"tell pods of a change instead of replacing them, where "+workload.AnnotationReload+" says how and they read it from files")
+		"ask pods to reload after a change instead of replacing them, where "+workload.AnnotationReload+" says how and they read it from files")
 	flags.DurationVar(&o.ReloadDelay, "reload-delay", o.ReloadDelay,
-		"how long after a change pods are told of it, so that every kubelet has refreshed their files")
+		"how long after a change pods are asked to reload, so that every kubelet has refreshed their files")
 	flags.BoolVar(&o.Canary, "canary", o.Canary,
 		"roll one workload of a namespace first for each change, and the others once its pods have stayed ready for --bake")
 	flags.DurationVar(&o.Bake, "bake", o.Bake,

@@ -94,7 +94,7 @@ func (o outcomes) denied(ctx context.Context, r *roll, err error) events.Outcome
 	return outcome
 }
 
-// started is the outcome of a roll, or of pods that are told in place, without what the answer to its patch says.
+// started is the outcome of a roll, or of pods that reload in place, without what the answer to its patch says.
 func (o outcomes) started(ctx context.Context, r *roll) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
@@ -119,8 +119,8 @@ func startedOutcome(outcome events.Outcome, after *workload.Workload, now time.T
 	return outcome
 }
 
-// reloadedOutcome makes the outcome of changes that the pods were told of from that of a roll. There was no rollout, so that the last one remains
-// the state of the workload on the stream.
+// reloadedOutcome makes the outcome of changes for which the pods have reloaded from that of a roll. There was no rollout, so that the last one
+// remains the state of the workload on the stream.
 func reloadedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
 	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
 	outcome.Workload, outcome.ResourceVersion, outcome.Time = after.ID, after.Version, now.UTC()

@@ -24,7 +24,7 @@ type patcher struct {
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *index
-	// workers is --patch-workers; as many others tell pods. Alone says that workloads of no other namespace are watched.
+	// workers is --patch-workers; as many others ask pods to reload. Alone says that workloads of no other namespace are watched.
 	workers int
 	alone   bool
 
@@ -40,7 +40,7 @@ type patchResult struct {
 	roll *roll
 	// after is the workload as the API server answered.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls, or for which pods were told; of the last, told is how many.
+	// started is the outcome of a patch that rolls, or before which pods reloaded; of the last, told is how many.
 	started events.Outcome
 	told    int
 	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
@@ -127,7 +127,7 @@ func (p *patcher) rolling() iter.Seq[workload.Key] {
 	}
 }
 
-// start sends a patch in the background, after the pods were told that are to be.
+// start sends a patch in the background, after the pods have reloaded that are to.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.key()] = r
 	if r.completes {

@@ -59,7 +59,7 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods were told in
+// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods reloaded in
 // place, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
 func (o Outcome) isState() bool {
 	switch o.Verb {

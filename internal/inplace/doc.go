@@ -1,3 +1,3 @@
-// Package inplace tells the pods of a workload to read their files again: it finds them at the API server, and calls each of them at its own
+// Package inplace asks the pods of a workload to reload: it finds them at the API server, and calls each of them at its own
 // address. What it says has no content, and what they answer is not read.
 package inplace

@@ -25,7 +25,7 @@ const (
 // Dial connects to a pod.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Teller tells pods to read their files again. Make one with New. It is safe for concurrent use.
+// Teller asks pods to reload. Make one with New. It is safe for concurrent use.
 type Teller struct {
 	client kubernetes.Interface
 	dial   Dial
@@ -126,7 +126,7 @@ func (t *Teller) call(ctx context.Context, p pod, at, path string, attempt int) 
 	defer span.End()
 	err := t.post(ctx, span, at, path)
 	if err != nil {
-		span.SetStatus(codes.Error, "not told")
+		span.SetStatus(codes.Error, "not reloaded")
 		span.SetAttributes(semconv.ErrorType(err))
 	}
 	return err

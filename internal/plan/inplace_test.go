@@ -26,7 +26,7 @@ func mountsDB(t *testing.T, annotations map[string]string, mutate func(*workload
 	}
 	w, ok := workload.Read(deployments, deployment, workload.Reading{InPlace: true})
 	if !ok || w.InPlace == nil {
-		t.Fatalf("it is not told in place: %v", w.Problems)
+		t.Fatalf("it does not reload in place: %v", w.Problems)
 	}
 	w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "90", UID: "uid"}}
 	if mutate != nil {

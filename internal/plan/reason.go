@@ -164,7 +164,7 @@ var verdicts = map[Reason]verdict{
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},
 	FilesPending: {
-		"files-pending", Hold, history, "its pods are told to read their files again once the kubelets have had the time to refresh them",
+		"files-pending", Hold, history, "its pods are asked to reload their files once the kubelets have had the time to refresh them",
 	},
 	Suspended: {"suspended", Record, history, "the workload is suspended, and its next pods read the new content"},
 	Aborted: {

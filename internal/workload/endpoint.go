@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// AnnotationReload is the annotation, on a workload, that says where its pods are told to read their files again instead of being replaced.
+// AnnotationReload is the annotation, on a workload, that says where its pods are asked to reload instead of being replaced.
 const AnnotationReload = "keyturn.dev/reload"
 
-// Endpoint is where each pod of a workload is told to read its files again: a port of the pod, and a path. The zero value is nowhere.
+// Endpoint is where each pod of a workload is asked to reload: a port of the pod, and a path. The zero value is nowhere.
 type Endpoint struct {
 	Port uint16
 	// Path begins with a slash, and is escaped as in a URL.

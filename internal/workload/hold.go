@@ -76,7 +76,7 @@ func (w *Workload) readHold(on map[string]string) {
 	w.now = w.now.ask(asked)
 }
 
-// mayRoll returns what has a patch that rolls, or that records what pods were told in place, be refused if the workload was put on hold since. If
+// mayRoll returns what has a patch that rolls, or that records what pods have reloaded, be refused if the workload was put on hold since. If
 // somebody has asked for the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// InPlace is how the pods of a workload are told of a change instead of being replaced.
+// InPlace is how the pods of a workload are asked to reload instead of being replaced.
 type InPlace struct {
 	Endpoint Endpoint
 	// Selector is the label selector of the pods, and Controller the UID of their controller. Empty: they belong to ReplicaSets.
@@ -46,7 +46,7 @@ const (
 	readByPull        = "is read to pull images"
 )
 
-// readInPlace reads how the pods are told of a change.
+// readInPlace reads how the pods are asked to reload.
 func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	text, ok := on[AnnotationReload]
 	if !ok {

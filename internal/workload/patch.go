@@ -18,7 +18,7 @@ type Write struct {
 	Rolled map[string]RolledFor
 	// Rolls has the pods replaced. False: the patch only records.
 	Rolls bool
-	// InPlace says that the pods were told of the changes instead: as with a roll, the workload may not have been put on hold meanwhile.
+	// InPlace says that the pods have reloaded instead: as with a roll, the workload may not have been put on hold meanwhile.
 	InPlace bool
 	// Changes are those that a roll is for, the newest last.
 	Changes []Change

@@ -81,7 +81,7 @@ type Workload struct {
 	// pausedAtKey is the key of the annotation that says when a pause began. Empty: none is written.
 	pausedAtKey string
 
-	// InPlace is how its pods are told of a change instead of being replaced. Nil: they are replaced.
+	// InPlace is how its pods are asked to reload instead of being replaced. Nil: they are replaced.
 	InPlace *InPlace
 
 	// Hold is why it is on hold, in one line. Empty: it is not.

@@ -9,7 +9,7 @@ import (
 // inPlaceNeeds returns a row for the right of deploy/components/reload-in-place. Without it, the pods are replaced.
 func inPlaceNeeds() []need {
 	return []need{{
-		account: actuatorAccount, right: "list pods", breaks: "the pods of a workload are told", done: (*bench).hasTold, beside: rolls("told"),
+		account: actuatorAccount, right: "list pods", breaks: "the pods of a workload reload", done: (*bench).hasTold, beside: rolls("told"),
 	}}
 }
 

@@ -95,7 +95,7 @@ What the projector may do in a namespace. Arguments: projections and namespace.
 {{- end }}
 
 {{- define "keyturn.actuatorReloadInPlaceRules" -}}
-# The pods of a workload that are told of a change, and their addresses. Nothing is written on them.
+# The pods of a workload that are asked to reload, and their addresses. Nothing is written on them.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list]
