@@ -198,12 +198,6 @@ func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
 	d.schedule(p, end)
 }
 
-// isReported reports whether a workload has last waited for that reason.
-func (d *debounce) isReported(key workload.Key, why plan.Reason) bool {
-	p := d.byKey[key]
-	return p != nil && p.isReported(why)
-}
-
 // patched releases the workload if it waits for its own patch, which has ended.
 func (d *debounce) patched(key workload.Key, now time.Time) {
 	d.releaseFrom(key, plan.Busy, now)
