@@ -15,6 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
+// maxNames is how many names there may be on the way to a field: as many as the admission policy has.
+const maxNames = 8
+
 // config is the file of --projections-config.
 type config struct {
 	Projections []kindConfig `json:"projections"`
@@ -166,6 +169,9 @@ func fieldOf(text string) (pointer, problem string) {
 	names, plain := path.Names()
 	if !plain || len(names) < 2 || names[0] != "spec" {
 		return "", "is not a field below spec, or goes through a list"
+	}
+	if len(names) > maxNames {
+		return "", fmt.Sprintf("has more than %d names", maxNames)
 	}
 	pointer, _ = path.Pointer()
 	return pointer, ""

@@ -59,6 +59,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 		{"no resource", "resource: widgets", "resource: ''", at + `resource: "", want the plural in the API, such as widgets`},
 		{"no path", "[spec.auth.password]", "[]", at + "paths: is empty, want the fields that may be written"},
 		{"a path through a list", "spec.auth.password", "'spec.auth[*]'", at + `paths[0]: "spec.auth[*]" is not a field below spec, or goes through a list`},
+		{"a path that is too long for the policy", "spec.auth.password", "spec.b.c.d.e.f.g.h.i", at + `paths[0]: "spec.b.c.d.e.f.g.h.i" has more than 8 names`},
 		{"the annotations", "spec.auth.password", "metadata.annotations", at + `paths[0]: "metadata.annotations" is not a field below spec, or goes through a list`},
 		{"no Secret", "[{namespace: shop, name: db, keys: [password]}, {namespace: shop, name: other, keys: [a]}, {namespace: test, name: db, keys: [b]}]", "[]", at + "secrets: is empty, want the Secrets that may be read"},
 		{"no namespace", "namespace: test", "namespace: ''", at + `secrets[2].namespace: "", want the name of a namespace`},

@@ -11,13 +11,16 @@ import (
 const ownNamespace = "request.userInfo.username.split(':')[2]"
 
 func TestTheChartHasCopiesOfTheAdmissionPolicies(t *testing.T) {
-	for file, of := range map[string]string{"admission.yaml": "actuator.yaml", "admission-keys.yaml": "keys.yaml"} {
-		want, err := os.ReadFile("../../deploy/admission/" + of)
+	for file, of := range map[string]string{
+		"admission.yaml": "admission/actuator.yaml", "admission-keys.yaml": "admission/keys.yaml",
+		"admission-projector.yaml": "components/projector/admission.yaml", "projection.yaml": "projections/example/policy.yaml",
+	} {
+		want, err := os.ReadFile("../../deploy/" + of)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(folder + "/files/" + file); err != nil || string(got) != string(want) {
-			t.Errorf("got %v, want that files/%s is deploy/admission/%s", err, file, of)
+			t.Errorf("got %v, want that files/%s is deploy/%s", err, file, of)
 		}
 	}
 }

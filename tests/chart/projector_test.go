@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -80,7 +81,7 @@ func TestTheProjectorIsGrantedWhatItsFileSaysAndNothingElse(t *testing.T) {
   enabled: true
   projections:
     - {apiVersion: example.org/v1, kind: Widget, resource: widgets, paths: [spec.a], secrets: [{namespace: a, name: one, keys: [k]}, {namespace: a, name: two, keys: [k]}]}
-    - {apiVersion: other.org/v1, kind: Gadget, resource: gadgets, paths: [spec.a], secrets: [{namespace: a, name: two, keys: [k]}, {namespace: b, name: three, keys: [k]}]}
+    - {apiVersion: other.org/v1, kind: Gadget, resource: gadgets, paths: [spec.a, "spec['b.c']['d\\e'].f"], secrets: [{namespace: a, name: two, keys: [k]}, {namespace: b, name: three, keys: [k]}]}
 `
 	all := rendered(t, values)
 	var roles []string
@@ -104,6 +105,25 @@ func TestTheProjectorIsGrantedWhatItsFileSaysAndNothingElse(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, all[name]["rules"]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for kind, want := range map[string]string{
+		"widget": "map[apiGroups:[example.org] apiVersions:[*] operations:[CREATE UPDATE DELETE] resources:[widgets]] [['spec', 'a']]",
+		"gadget": `map[apiGroups:[other.org] apiVersions:[*] operations:[CREATE UPDATE DELETE] resources:[gadgets]] [['spec', 'a'], ['spec', 'b.c', 'd\\e', 'f']]`,
+	} {
+		policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-projection-"+kind]
+		rules, _ := policy.at("spec", "matchConstraints", "resourceRules").([]any)
+		variables, _ := policy.at("spec", "variables").([]any)
+		if len(rules) != 1 || len(variables) == 0 {
+			t.Fatalf("the policy of a %s: got %v", kind, policy)
+		}
+		if got := fmt.Sprint(rules[0], " ", variables[0].(map[string]any)["expression"]); got != want {
+			t.Errorf("the policy of a %s: got\n%s, want\n%s", kind, got, want)
+		}
+	}
+	for name := range rendered(t, values+"admissionPolicy: {enabled: false}") {
+		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
+			t.Errorf("without policies there is %s", name)
 		}
 	}
 	if out, err := helm(t, "projector: {enabled: true}", "template", "keyturn", folder); err == nil || !strings.Contains(out, "projector.projections: is empty") {

@@ -87,6 +87,19 @@ What the projector may do in a namespace. Arguments: projections and namespace.
   verbs: [create]
 {{- end }}
 
+{{/*
+The names on the way to each field that the projector may write, as an expression in YAML. Arguments: their paths.
+*/}}
+{{- define "keyturn.projectionPaths" -}}
+{{- $paths := list -}}
+{{- range . }}
+{{- $names := list -}}
+{{- range regexFindAll "\\['[^']+'\\]|[^.\\[]+" . -1 }}{{ $names = append $names (printf "'%s'" (trimPrefix "['" . | trimSuffix "']" | replace "\\" "\\\\")) }}{{ end -}}
+{{- $paths = append $paths (printf "[%s]" (join ", " $names)) -}}
+{{- end -}}
+{{- printf "[%s]" (join ", " $paths) | quote -}}
+{{- end }}
+
 {{- define "keyturn.actuatorJobsRules" -}}
 # Jobs: watch references, write records, and make a Job anew; start one of a CronJob, and see whether that was done before.
 - apiGroups: [batch]

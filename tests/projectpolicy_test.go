@@ -1,0 +1,149 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// confine applies the admission policies for the account of the rig.
+func (r *projectRig) confine() {
+	r.Helper()
+	for _, file := range []string{"components/projector/admission.yaml", "projections/example/policy.yaml"} {
+		content, err := os.ReadFile("../deploy/" + file)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(content), "keyturn-system", r.namespace))); err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.Cleanup(func() {
+		for _, name := range []string{r.namespace + "-projector", r.namespace + "-projection-widget"} {
+			for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies"} {
+				of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+				err := dynamic.NewForConfigOrDie(plane.Config()).Resource(of).Delete(context.WithoutCancel(r.Context()), name, metav1.DeleteOptions{})
+				if err != nil {
+					r.Error(err)
+				}
+			}
+		}
+	})
+}
+
+func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
+	r := newProjectRig(t, nil)
+	r.confine()
+	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, projectorAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	widgets := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}).Namespace(r.namespace)
+	// patch sends one as the projector's token, in a dry run.
+	patch := func(name string, kind types.PatchType, manager string, force bool, body string) error {
+		t.Helper()
+		content, err := yaml.YAMLToJSON([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: manager}
+		if force {
+			options.Force = &force
+		}
+		_, err = widgets.Patch(t.Context(), name, kind, content, options)
+		return err
+	}
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+r.namespace+"-proj")
+	}
+	const manager = "keyturn-projector"
+	apply := func(name, fields string) string {
+		return "{apiVersion: example.org/v1, kind: Widget, metadata: {name: " + name + "}, " + fields + "}"
+	}
+	r.secret("db", map[string]string{"user": "app", "password": "one"})
+	r.widget("main", wantsPassword)
+	r.widget("plain", "")
+	testkit.Await(t, "the policy is in force", func(context.Context) bool {
+		return refused(patch("main", types.MergePatchType, manager, false, "{spec: {size: 9}}"))
+	})
+
+	// The program has all that it needs, also to let go of a field.
+	r.startReady()
+	r.awaitField("main", "password", "one")
+	r.widget("main", wantsPassword+";spec.auth.user=secret/db/user")
+	r.awaitField("main", "user", "app")
+	r.widget("later", wantsPassword)
+	r.awaitField("later", "password", "one")
+	r.widget("later", "")
+	r.awaitField("later", "password", "none")
+	r.awaitProjection("later", "released")
+	testkit.Await(t, "there is a Kubernetes Event", func(ctx context.Context) bool {
+		list, err := r.kube.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=later"})
+		return err == nil && len(list.Items) == 2
+	})
+	r.stopProjector()
+
+	r.widget("taken", wantsPassword)
+	manual := []byte(`{"spec":{"auth":{"password":"by-hand"}}}`)
+	if _, err := r.widgets.Patch(t.Context(), "taken", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	const both = "spec: {auth: {user: a, password: b}}"
+	if err := patch("main", types.ApplyPatchType, manager, false, apply("main", both)); err != nil {
+		t.Errorf("the fields that it was given: %v", err)
+	}
+	tests := []struct {
+		what, name string
+		kind       types.PatchType
+		manager    string
+		force      bool
+		body       string
+	}{
+		{"applies another field", "main", types.ApplyPatchType, manager, false, apply("main", "spec: {auth: {user: a, password: b}, box: {token: c}}")},
+		{"takes another field from another manager", "main", types.ApplyPatchType, manager, true, apply("main", "spec: {size: 9, auth: {user: a, password: b}}")},
+		{"owns a field that it was not given", "main", types.ApplyPatchType, manager, false, apply("main", "spec: {size: 3, auth: {user: a, password: b}}")},
+		{"takes its field from another manager", "taken", types.ApplyPatchType, manager, true, apply("taken", "spec: {auth: {password: b}}")},
+		{"applies as another manager", "main", types.ApplyPatchType, "someone", true, apply("main", both)},
+		{"writes the field without applying it", "main", types.MergePatchType, manager, false, "{spec: {auth: {password: b}}}"},
+		{"replaces another field", "main", types.JSONPatchType, manager, false, "[{op: replace, path: /spec/size, value: 9}]"},
+		{"removes the spec", "main", types.JSONPatchType, manager, false, "[{op: remove, path: /spec}]"},
+		{"changes the annotation", "main", types.ApplyPatchType, manager, true, strings.Replace(apply("main", both), "name: main", "name: main, annotations: {keyturn.dev/project: spec.auth.user=secret/db/password}", 1)},
+		{"annotates what has no annotation", "plain", types.MergePatchType, manager, false, "{metadata: {annotations: {keyturn.dev/project: " + wantsPassword + "}}}"},
+		{"removes the annotation", "main", types.JSONPatchType, manager, false, "[{op: remove, path: /metadata/annotations}]"},
+		{"labels it", "main", types.MergePatchType, manager, false, "{metadata: {labels: {a: b}}}"},
+		{"adds a finalizer", "main", types.MergePatchType, manager, false, "{metadata: {finalizers: [example.org/a]}}"},
+		{"writes what has no annotation", "plain", types.ApplyPatchType, manager, false, apply("plain", both)},
+		{"forgets who owns which fields", "main", types.MergePatchType, manager, false, "{metadata: {managedFields: [{}]}}"},
+	}
+	for _, tt := range tests {
+		if err := patch(tt.name, tt.kind, tt.manager, tt.force, tt.body); !refused(err) {
+			t.Errorf("it %s: got %v, want that the policy refuses it", tt.what, err)
+		}
+	}
+	event := "{apiVersion: v1, kind: Event, metadata: {name: a, namespace: " + r.namespace + "}, reportingComponent: REPORTER, source: {component: keyturn}, " +
+		"involvedObject: {apiVersion: OF, kind: Widget, namespace: " + r.namespace + ", name: main}}"
+	events := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(r.namespace)
+	for reporter, of := range map[string]string{"kubelet": "example.org/v1", "keyturn.dev/projector": "v1"} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(strings.NewReplacer("REPORTER", reporter, "OF", of).Replace(event)), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !refused(err) {
+			t.Errorf("an Event of %s about a %s: got %v, want that the policy refuses it", reporter, of, err)
+		}
+	}
+	// Others are not confined.
+	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, []byte(`{"spec":{"size":9}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("another account: %v", err)
+	}
+}
