@@ -114,6 +114,7 @@ func (r *reflectors) check(ctx context.Context, where string, err error) {
 		r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
 	} else {
 		r.lists.Deny(where, fmt.Errorf("%s cannot be listed: %w", where, known))
+		r.log.WarnContext(ctx, "resources cannot be listed", "resource", where, "err", known)
 	}
 	r.answered.Listed(where)
 }
