@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,12 +30,13 @@ type tellBed struct {
 	client  *fake.Clientset
 	patches []string
 	// answer is the status that the pod answers with. Zero: it does not listen.
-	answer int
+	answer atomic.Int32
 }
 
 func newTellBed(t *testing.T, set func(*Options), annotations map[string]string) *tellBed {
 	t.Helper()
-	b := &tellBed{T: t, answer: http.StatusOK}
+	b := &tellBed{T: t}
+	b.answer.Store(http.StatusOK)
 	on := map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationReload: "http://:9090/-/reload"}
 	maps.Copy(on, annotations)
 	deployment := mountingDeployment("db", on)
@@ -66,7 +68,7 @@ func newTellBed(t *testing.T, set func(*Options), annotations map[string]string)
 
 // dial connects to the pod.
 func (b *tellBed) dial(context.Context, string, string) (net.Conn, error) {
-	if b.answer == 0 {
+	if b.answer.Load() == 0 {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
 	client, server := net.Pipe()
@@ -74,7 +76,7 @@ func (b *tellBed) dial(context.Context, string, string) (net.Conn, error) {
 		defer server.Close()
 		buffer := make([]byte, 4096)
 		if _, err := server.Read(buffer); err == nil {
-			_, _ = server.Write([]byte("HTTP/1.1 " + statusLine(b.answer) + "\r\nContent-Length: 0\r\n\r\n"))
+			_, _ = server.Write([]byte("HTTP/1.1 " + statusLine(int(b.answer.Load())) + "\r\nContent-Length: 0\r\n\r\n"))
 		}
 	}()
 	return client, nil
@@ -146,11 +148,11 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 }
 
 func TestPodsThatCannotBeToldAreReplaced(t *testing.T) {
-	for name, answer := range map[string]int{"they do not listen": 0, "they do not take it": http.StatusInternalServerError} {
+	for name, answer := range map[string]int32{"they do not listen": 0, "they do not take it": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newTellBed(t, func(o *Options) { o.ReloadDelay = 0 }, nil)
-				b.answer = answer
+				b.answer.Store(answer)
 				b.change()
 				b.act()
 				if len(b.patches) > 0 {
@@ -172,7 +174,7 @@ func TestPodsThatCannotBeToldAreReplaced(t *testing.T) {
 func TestTellingThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTellBed(t, func(o *Options) { o.ReloadDelay = 0 }, nil)
-		b.answer = 0
+		b.answer.Store(0)
 		b.change()
 		ctx, stop := context.WithCancel(t.Context())
 		b.dispatcher.dispatch(ctx)

@@ -113,7 +113,7 @@ func TestPodsOfWhichOneIsNotReadyAreToldForAWhileBeforeTheyAreReplaced(t *testin
 		if err := b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), &pods.Items[0], "shop"); err != nil {
 			t.Fatal(err)
 		}
-		b.answer = http.StatusInternalServerError
+		b.answer.Store(http.StatusInternalServerError)
 		b.change()
 		for range maxStarting {
 			b.act()

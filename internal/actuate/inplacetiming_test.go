@@ -22,7 +22,7 @@ func spent(t *testing.T, reader sdkmetric.Reader, name string) (count uint64, su
 
 func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 	for name, tt := range map[string]struct {
-		answer  int
+		answer  int32
 		patched uint64
 	}{
 		"pods that reload":     {http.StatusOK, 0},
@@ -32,7 +32,7 @@ func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reader := sdkmetric.NewManualReader()
 				b := newTellBed(t, func(o *Options) { o.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("") }, nil)
-				b.answer = tt.answer
+				b.answer.Store(tt.answer)
 				b.change()
 				b.act()
 				<-time.After(2 * time.Minute)

@@ -55,7 +55,7 @@ func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, after, rolled := newFollowedBed(t, set)
-				b.answer = http.StatusInternalServerError
+				b.answer.Store(http.StatusInternalServerError)
 				b.changeBoth(after)
 				b.act()
 				<-time.After(2 * time.Minute)
@@ -63,7 +63,7 @@ func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
 				if b.patcher.idle() || *rolled > 0 {
 					t.Fatalf("while pods are asked to reload, the next has %d patches: %s", *rolled, b.said())
 				}
-				b.answer = http.StatusOK
+				b.answer.Store(http.StatusOK)
 				b.completion.finish(b.Context(), <-b.patcher.results)
 				if len(b.patches) != 1 || b.patches[0] != "" {
 					t.Fatalf("the patches have the revisions %q, want one that only records: %s", b.patches, b.said())
