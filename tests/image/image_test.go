@@ -74,12 +74,25 @@ func TestTheImage(t *testing.T) {
 			checkProvenance(t, a, top.Manifests[2+2*i], d, index.Annotations["org.opencontainers.image.revision"])
 		}
 	})
-	t.Run("is the same when it is packed again", func(t *testing.T) {
-		again := filepath.Join(dir, "again.tar")
+	pack := func(t *testing.T, name string) string {
+		t.Helper()
+		again := filepath.Join(t.TempDir(), "again.tar")
 		command(t, "go", "run", "-C", filepath.Join(root, "tests", "tools", "image"), ".", "-version", version, "-name", name,
 			"-license", absolute(t, filepath.Join(root, "LICENSE")), "-binaries", dir, "-out", again)
-		if digest(t, path) != digest(t, again) {
+		return again
+	}
+	t.Run("is the same when it is packed again", func(t *testing.T) {
+		if digest(t, path) != digest(t, pack(t, name)) {
 			t.Error("the archives differ")
+		}
+	})
+	t.Run("has the name by which a kubelet looks for a short one", func(t *testing.T) {
+		var short manifest
+		if err := json.Unmarshal(readArchive(t, pack(t, "keyturn:devel"))["index.json"], &short); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := short.Manifests[0].Annotations["io.containerd.image.name"], "docker.io/library/keyturn:devel"; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"archive/tar"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -16,7 +19,7 @@ import (
 )
 
 // writeArchive writes the images of all platforms, with their artifacts, as an OCI archive: an OCI layout in a tar.
-func writeArchive(out, name, version string, builds []build, license []byte) error {
+func writeArchive(out, short, version string, builds []build, license []byte) error {
 	dir, err := os.MkdirTemp(filepath.Dir(out), "image-")
 	if err != nil {
 		return err
@@ -38,7 +41,7 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 		if err != nil {
 			return err
 		}
-		said, err := artifacts(version, name, b, img, notes)
+		said, err := artifacts(version, short, b, img, notes)
 		if err != nil {
 			return err
 		}
@@ -47,8 +50,12 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	index = mutate.Annotations(index, notes).(v1.ImageIndex)
+	full, err := fullName(short)
+	if err != nil {
+		return err
+	}
 	// The annotations by which OCI tools and containerd find the image in the archive.
-	names := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": name}
+	names := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": full}
 	if err := where.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
@@ -58,6 +65,18 @@ func writeArchive(out, name, version string, builds []build, license []byte) err
 		}
 	}
 	return pack(dir, out, builds[0].commit.date)
+}
+
+// fullName returns the name under which a kubelet looks for an image: containerd takes the one in the archive as it is.
+func fullName(short string) (string, error) {
+	tag, err := name.NewTag(short)
+	if err != nil {
+		return "", fmt.Errorf("-name: %w", err)
+	}
+	if host, ok := strings.CutPrefix(tag.Name(), name.DefaultRegistry); ok {
+		return "docker.io" + host, nil
+	}
+	return tag.Name(), nil
 }
 
 // pack writes a folder as a reproducible tar.
