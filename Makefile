@@ -45,7 +45,7 @@ test: lint generate-check unit e2e
 #? unit: run the unit tests with the race detector
 unit: $(GOTESTSUM)
 	$(say) 'unit: testing the packages with the race detector'
-	@$(GO_TEST) --packages './internal/... ./cmd/... ./docs/...' -- -race -vet=off
+	@$(GO_TEST) --packages './internal/... ./cmd/... ./examples/...' -- -race -vet=off
 
 #? e2e: run the tests on a control plane; the first run spends 18 minutes building its servers
 e2e: $(GOTESTSUM)

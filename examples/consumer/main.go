@@ -1,7 +1,7 @@
 // The consumer prints the events of a stream: what changed and with what outcome, in any cluster. It imports no Keyturn package: the events
 // are CloudEvents in binary mode on NATS, which the official SDK reads.
 //
-//	go run ./docs/examples/consumer -url nats://hub:4222 -stream FLEET -filter 'keyturn.v1.*.rollout.>'
+//	go run ./examples/consumer -url nats://hub:4222 -stream FLEET -filter 'keyturn.v1.*.rollout.>'
 //
 // Its consumer is durable: the server remembers what was acked, so a restarted program continues there. Unacked events are redelivered, so a
 // program that acts on events must handle duplicates, which have the same id.
