@@ -15,7 +15,7 @@ const root = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md", "examples/*.md"} {
 		paths, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,46 +1,36 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit/docpages"
 )
-
-// inline is a command in the text of a page.
-var inline = regexp.MustCompile("`((?:helm|kubectl) [^`]+)`")
 
 // commands are those of a page of docs. A shell runs them as the cluster's admin, in a folder of their own that has deploy.
 type commands struct {
 	*release
-	dir string
+	dir, kubeconfig string
 	// left are those that were not run yet, in the order of the page.
-	left []string
+	left []docpages.Command
 }
 
-// newCommands reads the commands of a page: the lines that begin with the name of a program, with those that they go on in, and those in its text.
+// newCommands reads the commands of a page.
 func newCommands(r *release, page string) *commands {
 	r.Helper()
 	content, err := os.ReadFile(page)
 	if err != nil {
 		r.Fatal(err)
 	}
-	c := &commands{release: r, dir: r.TempDir()}
-	for line := range strings.Lines(strings.ReplaceAll(string(content), "\\\n", "")) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "helm ") || strings.HasPrefix(line, "kubectl ") {
-			c.left = append(c.left, line)
-		}
-		for _, match := range inline.FindAllStringSubmatch(line, -1) {
-			c.left = append(c.left, match[1])
-		}
-	}
+	c := &commands{release: r, dir: r.TempDir(), kubeconfig: plane.Kubeconfig(), left: docpages.Commands(string(content))}
 	c.link("deploy", "../../deploy")
 	return c
 }
@@ -60,11 +50,11 @@ func (c *commands) link(name, path string) {
 // next takes the first command that is left and begins so.
 func (c *commands) next(beginning string) string {
 	c.Helper()
-	at := slices.IndexFunc(c.left, func(command string) bool { return strings.HasPrefix(command, beginning) })
+	at := slices.IndexFunc(c.left, func(command docpages.Command) bool { return strings.HasPrefix(command.Line, beginning) })
 	if at < 0 {
-		c.Fatalf("the page has no further command %q; left are %q", beginning, c.left)
+		c.Fatalf("the page has no further command %q; left are %+v", beginning, c.left)
 	}
-	command := c.left[at]
+	command := c.left[at].Line
 	c.left = slices.Delete(c.left, at, at+1)
 	return command
 }
@@ -75,20 +65,26 @@ func (c *commands) run(beginning string) {
 	c.shell(c.next(beginning))
 }
 
-func (c *commands) shell(command string) {
+// shell runs a command, which must succeed, and returns its output.
+func (c *commands) shell(command string) string {
 	c.Helper()
 	kubectl, err := build.Binary(c.Context(), os.Stderr, build.Kubectl)
 	if err != nil {
 		c.Fatal(err)
 	}
-	cmd := exec.CommandContext(c.Context(), "sh", "-c", command)
+	ctx, cancel := context.WithTimeout(c.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.WaitDelay = time.Second // Its programs have the pipes, too.
 	cmd.Dir = c.dir
 	cmd.Env = []string{
-		"PATH=" + filepath.Dir(c.binary) + ":" + filepath.Dir(kubectl), "HOME=" + c.home, "KUBECONFIG=" + plane.Kubeconfig(),
+		"PATH=" + filepath.Dir(c.binary) + ":" + filepath.Dir(kubectl) + ":" + os.Getenv("PATH"), "HOME=" + c.home, "KUBECONFIG=" + c.kubeconfig,
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		c.Fatalf("%s: %v\n%s", command, err, out)
 	}
+	return string(out)
 }
 
 // inPod takes the first command that is left and begins so, a kubectl exec, and returns what it runs in the pod, with each flag in one word.

@@ -47,9 +47,14 @@ func newInstallation(t *testing.T, namespace string) *installation {
 // volume makes a volume that the actuator's claim can have.
 func (i *installation) volume() {
 	i.Helper()
+	i.volumeNamed("disk-" + i.namespace)
+}
+
+func (i *installation) volumeNamed(name string) {
+	i.Helper()
 	volumes := i.kube.CoreV1().PersistentVolumes()
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "disk-" + i.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

@@ -61,7 +61,7 @@ func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
 	})
 	r.part("Reloader is uninstalled", func() { c.run("helm uninstall reloader") })
 	if len(c.left) > 0 {
-		t.Errorf("commands of the page that were not run: %q", c.left)
+		t.Errorf("commands of the page that were not run: %+v", c.left)
 	}
 }
 

@@ -1,0 +1,105 @@
+package install
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// exampleNamespace is the namespace of the workloads in examples.
+const exampleNamespace = "example"
+
+// TestTheCommandsOfThePagesWork runs the commands of README.md, applies each example, and runs the commands of the other pages. The operators of the
+// examples do not run: the test writes the Secrets that they would. No programs run where pages go on: their commands only have to be taken.
+func TestTheCommandsOfThePagesWork(t *testing.T) {
+	r := newRelease(t)
+	r.namespace = exampleNamespace
+	r.volume()
+	c := newCommands(r, "../../README.md")
+	c.link("examples", "../../examples")
+
+	// tests/image makes the image.
+	if built := c.next("make image"); built != "make image VERSION=devel && kind load image-archive bin/image/keyturn.tar" {
+		t.Errorf("the quickstart builds the image by %q", built)
+	}
+	r.part("Keyturn is installed", func() {
+		c.run("kubectl apply -k deploy/base")
+		r.start()
+	})
+	r.part("the workload of the quickstart rolls", func() {
+		c.run("kubectl apply -f examples/secret.yaml")
+		c.run("kubectl -n example patch secret db")
+		r.caused("web", "secret/db (password)")
+	})
+	r.part("the README shows what it did", func() {
+		events := c.next("kubectl -n example get events")
+		testkit.Await(t, "there is an Event of the rollout", func(context.Context) bool {
+			return strings.Contains(c.shell(events), "RolloutCompleted")
+		})
+		out := r.kubelet.exec("actuator", c.inPod("kubectl -n keyturn-system exec keyturn-actuator-0 -- actuator history")...)
+		for _, want := range []string{"secret/db", "deployment/web", "completed"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("want %q in the history:\n%s", want, out)
+			}
+		}
+	})
+	r.part("the examples are applied, and roll", func() { r.examples(c) })
+	r.part("the actuator takes the configuration of the example with notifications", func() { r.notifies(c) })
+	r.part("the commands of the other pages work", r.pagesWork)
+	r.part("the example with another NATS is applied", func() { c.shell("kubectl apply -k examples/external-nats") })
+}
+
+// examples applies the examples, and changes what their workloads read.
+func (r *release) examples(c *commands) {
+	r.Helper()
+	for _, operator := range []string{build.ExternalSecrets, build.CertManager, build.ArgoCD} {
+		if err := plane.ApplyKindsOf(r.Context(), operator); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, one := range []struct{ file, secret, deployment string }{
+		{"external-secret.yaml", "mail", "mail"},
+		{"certificate.yaml", "proxy-tls", "proxy"},
+	} {
+		r.secret(one.secret, "one")
+		c.shell("kubectl apply -f examples/" + one.file + " && kubectl -n example rollout status deployment/" + one.deployment)
+		r.secret(one.secret, "two")
+		r.caused(one.deployment, "secret/"+one.secret)
+	}
+	c.shell("kubectl apply -f examples/windows-and-holds.yaml && kubectl -n example rollout status deployment/recommendations")
+	c.shell(`kubectl -n example patch configmap features -p '{"data":{"checkout":"new"}}'`)
+	r.caused("recommendations", "configmap/features")
+	testkit.Await(r.T, "the hold is told", func(context.Context) bool {
+		return strings.Contains(c.shell("kubectl -n example get events --field-selector reason=RolloutHeld"), "load test, ask Ada")
+	})
+
+	c.shell("kubectl create namespace argocd --dry-run=client -o yaml | kubectl apply -f -")
+	c.shell("kubectl apply -f examples/argo-cd.yaml && kubectl delete -f examples/argo-cd.yaml")
+}
+
+// notifies applies the example with the notifications, whose file the actuator reads when it starts.
+func (r *release) notifies(c *commands) {
+	r.Helper()
+	c.shell("kubectl apply -k examples/notifications && kubectl -n keyturn-system rollout status statefulset/keyturn-actuator")
+	r.stop()
+	r.actuator, r.watcher = r.kubelet.runReady("actuator"), r.kubelet.runReady("watcher")
+}
+
+// caused waits until a Deployment was rolled for a source, as its pod template says.
+func (r *release) caused(deployment, source string) {
+	r.Helper()
+	var last string
+	testkit.Await(r.T, deployment+" is rolled", func(ctx context.Context) bool {
+		object, err := r.kube.AppsV1().Deployments(exampleNamespace).Get(ctx, deployment, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		last = object.Spec.Template.Annotations["keyturn.dev/cause"]
+		return strings.HasPrefix(last, source)
+	}, func() string { return "its cause is " + last })
+}

@@ -1,0 +1,84 @@
+package docpages
+
+import "strings"
+
+// Page says how the commands of a page are tested.
+type Page struct {
+	// Test runs the commands of the page in their order, but for those in NotRun. It is empty if NotRun has all.
+	Test string
+	// NotRun has the beginnings of the commands that no test takes from the page, with the reasons.
+	NotRun map[string]string
+}
+
+// Why no test runs a command.
+const (
+	onInstallation = "TestTheCommandsOfThePagesWork"
+	noProgram      = "its program is not on every machine that tests"
+	noKubelet      = "there is no kubelet that kubectl could reach"
+	long           = "it takes minutes or hours; the program has tests of its own"
+	hub            = "tests/fleet has a hub by the same script, and runs the commands with other addresses"
+	stored         = "the tests of stores do the same by the store's API"
+	noAudit        = "there is no receiver of audits"
+	oneActuator    = "there is one actuator"
+	byHelm         = "TestHelmInstallsUpgradesAndRemovesKeyturn runs it with more values"
+)
+
+// Tested are the pages that have commands, by their path from the root.
+var Tested = map[string]Page{
+	"README.md": {onInstallation, map[string]string{
+		"make image": "TestTheImage makes the image, and kind is not on every machine that tests", "make demo": long,
+	}},
+	"CONTRIBUTING.md":    {"", map[string]string{"make": "it is what runs the tests", "go test": "it is what runs the tests"}},
+	"docs/benchmarks.md": {"", map[string]string{"make bench": long}},
+	"docs/events.md":     {"", map[string]string{"nats consumer": noProgram}},
+	"docs/install.md": {onInstallation, map[string]string{
+		"make image": "TestTheImage makes one with another name", "skopeo": noProgram, "actuator --version": "upgrade.md has it in the pod",
+		"flux push": noProgram, "helm": byHelm, "openssl": "TestTheCommandsOfThePagesWork has keys already", "go run": "the same",
+		"kubectl -n keyturn-system create secret": "the same", "kubectl create namespace keyturn-system": "the same",
+		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "docker": noProgram,
+		"kubectl -n keyturn-system delete secret keyturn-nats-tls":                   "operations.md has it",
+		"kubectl -n try get events --field-selector reason=RolloutCompleted --watch": "it does not end",
+		"kubectl delete namespace keyturn-system":                                    "the next tests wait for it",
+	}},
+	"docs/many-clusters.md": {"", map[string]string{"": hub}},
+	"docs/migrate-from-others.md": {onInstallation, map[string]string{
+		"helm uninstall": "the other tool is not installed", "kubectl get deployments,statefulsets,daemonsets": "grep fails where it prints nothing",
+		"kubectl annotate deployment web -n shop keyturn.dev/roll-on=openbao": "the workload has the annotation of the other tool by then",
+	}},
+	"docs/migrate-from-reloader.md": {"TestTheCommandsOfTheMigrationFromReloaderWork", nil},
+	"docs/notifications.md":         {onInstallation, nil},
+	"docs/operations.md": {onInstallation, map[string]string{
+		"kubectl -n keyturn-system port-forward":                                  noKubelet,
+		"actuator explain":                                                        "it needs the port",
+		"kubectl -n keyturn-system patch pvc":                                     "no StorageClass here enlarges volumes",
+		"kubectl -n keyturn-system get secret keyturn-fingerprint-key":            "it is a part of a command of several lines",
+		"kubectl -n keyturn-system create secret generic keyturn-fingerprint-key": "the same",
+		"kubectl -n keyturn-system logs":                                          noKubelet,
+		"kubectl -n keyturn-system delete secret keyturn-nats-routes":             oneActuator,
+		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-0 data":       oneActuator,
+		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-1":            oneActuator,
+		"kubectl -n keyturn-system delete pod keyturn-actuator-1":                 oneActuator,
+		"cmctl": noProgram,
+	}},
+	"docs/reliability.md":   {"", map[string]string{"make soak": long}},
+	"docs/secret-stores.md": {"", map[string]string{"openssl": stored, "kubectl create secret": stored, "vault": stored, "bao": stored}},
+	"docs/troubleshooting.md": {onInstallation, map[string]string{
+		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "kubectl -n keyturn-system logs": noKubelet,
+		"actuator": "it is the same in the pod",
+	}},
+	"docs/upgrade.md": {onInstallation, map[string]string{
+		"helm upgrade": byHelm, "kubectl -n keyturn-system delete deployment,poddisruptionbudget": noAudit,
+		"kubectl -n keyturn-system delete networkpolicy": noAudit,
+	}},
+	"docs/when.md": {onInstallation, nil},
+}
+
+// Why returns why no test runs a command of the page, or an empty text if one does.
+func (p Page) Why(command string) string {
+	for beginning, reason := range p.NotRun {
+		if strings.HasPrefix(command, beginning) {
+			return reason
+		}
+	}
+	return ""
+}
