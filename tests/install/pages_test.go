@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -18,6 +19,10 @@ const overlay = "resources: [deploy/base]\n"
 // pagesWork runs the commands of the pages, all but those that docpages.Tested leaves out. The last page ends the installation.
 func (r *release) pagesWork() {
 	r.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		r.Log("the commands of the other pages are not run: ", err)
+		return
+	}
 	r.volumeNamed("disk-spare") // For the one that operations.md gives up.
 	shop := workloads{r.T, r.kube, "shop"}
 	shop.prepare()

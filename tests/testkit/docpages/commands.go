@@ -23,13 +23,17 @@ var (
 	// fence begins or ends a block of code: its second part is the language.
 	fence   = regexp.MustCompile("^ *```([a-z]*)$")
 	comment = regexp.MustCompile(` +# .*$`)
+	// These begin and end a command of several lines.
+	opens, closes = regexp.MustCompile(`^(?:for |\{ )`), regexp.MustCompile(`^(?:done|\})`)
 )
 
 // Commands returns the commands of a page in their order: the lines of its code that begin with the name of a program, each with its
-// continuations, and those in its sentences. A console block has commands only after its prompts, and one of another language has none.
+// continuations, the loops and groups of such, and those in its sentences. A console block has commands only after its prompts, and one of
+// another language has none.
 func Commands(page string) []Command {
 	var all []Command
 	var block string
+	var lines []string
 	fenced := false
 	for line := range strings.Lines(strings.ReplaceAll(page, "\\\n", "")) {
 		line = strings.TrimRight(line, "\n")
@@ -43,6 +47,10 @@ func Commands(page string) []Command {
 				all = append(all, Command{Line: command})
 			}
 		case fenced && block != "" && block != "sh":
+		case len(lines) > 0 || (fenced || strings.HasPrefix(line, "    ")) && opens.MatchString(code):
+			if lines = append(lines, code); closes.MatchString(code) {
+				all, lines = append(all, Command{Line: strings.Join(lines, "\n")}), nil
+			}
 		case (fenced || strings.HasPrefix(line, "    ")) && begins.MatchString(code):
 			all = append(all, Command{Line: comment.ReplaceAllString(code, "")})
 		case !fenced:

@@ -16,12 +16,14 @@ func TestThePageOfATestHasTheseCommands(t *testing.T) {
 		"```sh\nmake image && kind load image-archive a.tar\n```\n" +
 		"```console\n$ make demo\nmake is not run here\n```\n" +
 		"```yaml\nkubectl is no command here\n```\n" +
+		"    for one in a b; do\n        kubectl get $one\n    done\n\n" +
 		"1. Then\n\n       kubectl apply -k . -l 'a#b'\n"
 	want := []Command{
 		{Line: "kubectl get pods", Inline: true},
 		{Line: "helm install keyturn         --wait"},
 		{Line: "make image && kind load image-archive a.tar"},
 		{Line: "make demo"},
+		{Line: "for one in a b; do\nkubectl get $one\ndone"},
 		{Line: "kubectl apply -k . -l 'a#b'"},
 	}
 	if diff := cmp.Diff(want, Commands(page)); diff != "" {

@@ -16,7 +16,7 @@ const (
 	noProgram      = "its program is not on every machine that tests"
 	noKubelet      = "there is no kubelet that kubectl could reach"
 	long           = "it takes minutes or hours; the program has tests of its own"
-	hub            = "tests/fleet has a hub by the same script, and runs the commands with other addresses"
+	hub            = "tests/fleet and tests/install have a hub by the same script, and ask it the same at other addresses"
 	stored         = "the tests of stores do the same by the store's API"
 	noAudit        = "there is no receiver of audits"
 	oneActuator    = "there is one actuator"
@@ -33,7 +33,7 @@ var Tested = map[string]Page{
 	"docs/events.md":     {"", map[string]string{"nats consumer": noProgram}},
 	"docs/install.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes one with another name", "skopeo": noProgram, "actuator --version": "upgrade.md has it in the pod",
-		"flux push": noProgram, "helm": byHelm, "openssl": "TestTheCommandsOfThePagesWork has keys already", "go run": "the same",
+		"flux push": noProgram, "helm": byHelm, "openssl": "TestTheCommandsOfThePagesWork has keys already", "for program": "the same",
 		"kubectl -n keyturn-system create secret": "the same", "kubectl create namespace keyturn-system": "the same",
 		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "docker": noProgram,
 		"kubectl -n keyturn-system delete secret keyturn-nats-tls":                   "operations.md has it",
@@ -48,16 +48,14 @@ var Tested = map[string]Page{
 	"docs/migrate-from-reloader.md": {"TestTheCommandsOfTheMigrationFromReloaderWork", nil},
 	"docs/notifications.md":         {onInstallation, nil},
 	"docs/operations.md": {onInstallation, map[string]string{
-		"kubectl -n keyturn-system port-forward":                                  noKubelet,
-		"actuator explain":                                                        "it needs the port",
-		"kubectl -n keyturn-system patch pvc":                                     "no StorageClass here enlarges volumes",
-		"kubectl -n keyturn-system get secret keyturn-fingerprint-key":            "it is a part of a command of several lines",
-		"kubectl -n keyturn-system create secret generic keyturn-fingerprint-key": "the same",
-		"kubectl -n keyturn-system logs":                                          noKubelet,
-		"kubectl -n keyturn-system delete secret keyturn-nats-routes":             oneActuator,
-		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-0 data":       oneActuator,
-		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-1":            oneActuator,
-		"kubectl -n keyturn-system delete pod keyturn-actuator-1":                 oneActuator,
+		"kubectl -n keyturn-system port-forward":                            noKubelet,
+		"actuator explain":                                                  "it needs the port",
+		"kubectl -n keyturn-system patch pvc":                               "no StorageClass here enlarges volumes",
+		"kubectl -n keyturn-system logs":                                    noKubelet,
+		"kubectl -n keyturn-system delete secret keyturn-nats-routes":       oneActuator,
+		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-0 data": oneActuator,
+		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-1":      oneActuator,
+		"kubectl -n keyturn-system delete pod keyturn-actuator-1":           oneActuator,
 		"cmctl": noProgram,
 	}},
 	"docs/reliability.md":   {"", map[string]string{"make soak": long}},
