@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,9 +62,9 @@ func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 		uninstallRollouts(t)
 		r.awaitKnown("0")
 		// No controller has taken care of it, so its rollout was in progress.
-		if gone := r.outcomeOf(name, events.VerbSkipped); gone.Reason != "workload-gone" {
-			t.Errorf("reason why the rollout of %s has ended: got %s (%s), want workload-gone", name, gone.Reason, gone.Message)
-		}
+		r.eventually("the rollout of "+name+" has ended as workload-gone", func(context.Context) bool {
+			return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool { return o.Workload.Name == name && o.Reason == "workload-gone" })
+		})
 	}
 }
 
