@@ -20,7 +20,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	publish := func(cluster string) {
 		t.Helper()
 		subject := "keyturn.v1." + cluster + ".secret.shop.db"
-		if _, err := h.jetstream(cluster+"-watcher").Publish(t.Context(), subject, nil, jetstream.WithMsgID(cluster+"/1")); err != nil {
+		if _, err := h.jetstream(cluster+"-watcher").Publish(t.Context(), subject, nil, jetstream.WithMsgID(cluster+"/1"), retried); err != nil {
 			t.Fatal(err)
 		}
 	}

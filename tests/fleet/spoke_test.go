@@ -37,11 +37,14 @@ func TestASpokeIsHeldToItsOwnCluster(t *testing.T) {
 	t.Run("it cannot reach the streams and consumers of others", func(t *testing.T) { h.with(t).reachOut(intruder) })
 }
 
+// retried has a publication tried again for ten seconds: a server of a hub that has not heard yet of a new stream answers that nobody takes it.
+var retried = jetstream.WithRetryAttempts(40)
+
 // publish publishes a message without an event as a cluster's watcher.
 func (h *hub) publish(cluster, kind, name, id string) {
 	h.Helper()
 	subject := "keyturn.v1." + cluster + "." + kind + ".shop." + name
-	if _, err := h.jetstream(cluster+"-watcher").Publish(h.Context(), subject, nil, jetstream.WithMsgID(id)); err != nil {
+	if _, err := h.jetstream(cluster+"-watcher").Publish(h.Context(), subject, nil, jetstream.WithMsgID(id), retried); err != nil {
 		h.Fatal(err)
 	}
 }

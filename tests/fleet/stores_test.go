@@ -22,7 +22,7 @@ func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 	watcher := h.jetstream("hub-watcher")
 	publish := func(subject, id string) {
 		t.Helper()
-		if _, err := watcher.Publish(t.Context(), subject, nil, jetstream.WithMsgID("hub/"+id)); err != nil {
+		if _, err := watcher.Publish(t.Context(), subject, nil, jetstream.WithMsgID("hub/"+id), retried); err != nil {
 			t.Fatal(err)
 		}
 	}
