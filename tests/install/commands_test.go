@@ -68,9 +68,13 @@ func (c *commands) run(beginning string) {
 // shell runs a command, which must succeed, and returns its output.
 func (c *commands) shell(command string) string {
 	c.Helper()
-	kubectl, err := build.Binary(c.Context(), os.Stderr, build.Kubectl)
-	if err != nil {
-		c.Fatal(err)
+	path := []string{filepath.Dir(c.binary)}
+	for _, program := range []string{build.Kubectl, build.NATSKeys} {
+		binary, err := build.Binary(c.Context(), os.Stderr, program)
+		if err != nil {
+			c.Fatal(err)
+		}
+		path = append(path, filepath.Dir(binary))
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), 2*patience)
 	defer cancel()
@@ -78,7 +82,7 @@ func (c *commands) shell(command string) string {
 	cmd.WaitDelay = time.Second // Its programs have the pipes, too.
 	cmd.Dir = c.dir
 	cmd.Env = []string{
-		"PATH=" + filepath.Dir(c.binary) + ":" + filepath.Dir(kubectl) + ":" + os.Getenv("PATH"), "HOME=" + c.home, "KUBECONFIG=" + c.kubeconfig,
+		"PATH=" + strings.Join(append(path, os.Getenv("PATH")), ":"), "HOME=" + c.home, "KUBECONFIG=" + c.kubeconfig,
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

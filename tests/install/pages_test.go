@@ -16,7 +16,7 @@ import (
 // overlay is what an operator has in the folder of the commands.
 const overlay = "resources: [deploy/base]\n"
 
-// pagesWork runs the commands of the pages, all but those that docpages.Tested leaves out. The last page ends the installation.
+// pagesWork runs the commands of the pages. The last one ends the installation.
 func (r *release) pagesWork() {
 	r.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -36,25 +36,30 @@ func (r *release) pagesWork() {
 		}
 	})
 	for _, page := range []string{
-		"docs/troubleshooting.md", "docs/when.md", "docs/notifications.md", "docs/migrate-from-others.md", "docs/upgrade.md", "docs/operations.md",
-		"docs/install.md",
+		"docs/troubleshooting.md", "docs/when.md", "docs/notifications.md", "docs/secret-stores.md", "docs/migrate-from-others.md", "docs/upgrade.md",
+		"docs/operations.md", "docs/install.md",
 	} {
-		c := newCommands(r, "../../"+page)
-		c.inShop()
-		tested := docpages.Tested[page]
-		for len(c.left) > 0 {
-			// In a sentence, one without a flag is the name of a command.
-			command := c.left[0]
-			if tested.Why(command.Line) != "" || command.Inline && !strings.Contains(command.Line, " -") {
-				c.left = c.left[1:]
-				continue
-			}
-			if strings.Contains(command.Line, " exec keyturn-actuator-0 -- ") {
-				r.kubelet.exec("actuator", c.inPod(command.Line)...)
-				continue
-			}
-			c.run(command.Line)
+		r.pageWorks(page)
+	}
+}
+
+// pageWorks runs the commands of a page, all but those that docpages.Tested leaves out.
+func (r *release) pageWorks(page string) {
+	r.Helper()
+	c, tested := newCommands(r, "../../"+page), docpages.Tested[page]
+	c.inShop()
+	for len(c.left) > 0 {
+		// In a sentence, one without a flag is the name of a command.
+		command := c.left[0]
+		if tested.Why(command.Line) != "" || command.Inline && !strings.Contains(command.Line, " -") {
+			c.left = c.left[1:]
+			continue
 		}
+		if strings.Contains(command.Line, " exec keyturn-actuator-0 -- ") {
+			r.kubelet.exec("actuator", c.inPod(command.Line)...)
+			continue
+		}
+		c.run(command.Line)
 	}
 }
 
@@ -65,7 +70,11 @@ func (c *commands) inShop() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	for name, content := range map[string]string{"kubeconfig": string(config), "kustomization.yaml": overlay, "notify.yaml": "sinks: []\n"} {
+	files := map[string]string{"kubeconfig": string(config), "kustomization.yaml": overlay}
+	for _, name := range []string{"notify.yaml", "stores.yaml", "ca.crt", "tls.crt", "tls.key"} {
+		files[name] = "nobody reads it\n"
+	}
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
 			c.Fatal(err)
 		}

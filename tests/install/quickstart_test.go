@@ -53,7 +53,10 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 	r.part("the examples are applied, and roll", func() { r.examples(c) })
 	r.part("the actuator takes the configuration of the example with notifications", func() { r.notifies(c) })
 	r.part("the commands of the other pages work", r.pagesWork)
-	r.part("the example with another NATS is applied", func() { c.shell("kubectl apply -k examples/external-nats") })
+	r.part("the example with another NATS is applied, and gets its keys", func() {
+		c.shell("kubectl apply -k examples/external-nats")
+		r.pageWorks("docs/many-clusters.md")
+	})
 }
 
 // examples applies the examples, and changes what their workloads read.

@@ -40,7 +40,10 @@ var Tested = map[string]Page{
 		"kubectl -n try get events --field-selector reason=RolloutCompleted --watch": "it does not end",
 		"kubectl delete namespace keyturn-system":                                    "the next tests wait for it",
 	}},
-	"docs/many-clusters.md": {"", map[string]string{"": hub}},
+	"docs/many-clusters.md": {onInstallation, map[string]string{
+		"go install": "the test bed has built nk", "go run": "the program has a test of its own", "nats": hub, "actuator": hub, "watcher": hub,
+		"for stream": hub,
+	}},
 	"docs/migrate-from-others.md": {onInstallation, map[string]string{
 		"helm uninstall": "the other tool is not installed", "kubectl get deployments,statefulsets,daemonsets": "grep fails where it prints nothing",
 		"kubectl annotate deployment web -n shop keyturn.dev/roll-on=openbao": "the workload has the annotation of the other tool by then",
@@ -59,7 +62,7 @@ var Tested = map[string]Page{
 		"cmctl": noProgram,
 	}},
 	"docs/reliability.md":   {"", map[string]string{"make soak": long}},
-	"docs/secret-stores.md": {"", map[string]string{"openssl": stored, "kubectl create secret": stored, "vault": stored, "bao": stored}},
+	"docs/secret-stores.md": {onInstallation, map[string]string{"make demo": long, "vault": stored, "bao": stored}},
 	"docs/troubleshooting.md": {onInstallation, map[string]string{
 		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "kubectl -n keyturn-system logs": noKubelet,
 		"actuator": "it is the same in the pod",
