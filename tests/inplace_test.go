@@ -86,7 +86,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 		return n == 3 && all
 	})
 	told := r.outcomeOf("web", events.VerbCompleted)
-	if want := "3 pods reloaded at http://:9090/-/reload for secret/db (password)"; told.Reason != "reloaded-in-place" || told.Message != want {
+	if want := "3 pods answered the request to reload at http://:9090/-/reload for secret/db (password)"; told.Reason != "reloaded-in-place" || told.Message != want {
 		t.Errorf("the outcome is %s: %s, want %s", told.Reason, told.Message, want)
 	}
 	r.hasRolledForTheLast("deployment/web", events.Source{Kind: events.KindSecret, Name: "db"})

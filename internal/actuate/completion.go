@@ -109,16 +109,20 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	c.rollouts.started(ctx, result)
 }
 
-// reloaded reports that the pods have reloaded. Their events are released once that is published.
+// reloaded reports that the pods have answered the request to reload: whether they did is not known. The events are released once that is published.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	r, id, now := result.roll, result.roll.workload.ID, c.now()
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
 	outcome := result.started
-	outcome.Message = fmt.Sprintf("%d pods reloaded at %s for %s", result.told, r.workload.InPlace.Endpoint, r.cause)
+	pods := "pods"
+	if result.told == 1 {
+		pods = "pod"
+	}
+	outcome.Message = fmt.Sprintf("%d %s answered the request to reload at %s for %s", result.told, pods, r.workload.InPlace.Endpoint, r.cause)
 	c.metrics.told(ctx, id.Kind, outcome)
-	c.log.InfoContext(r.context(ctx), "pods reloaded", "workload", id.String(), "namespace", id.Namespace,
+	c.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.told)
 	c.teller.reportStart(ctx, outcome, r)
 	c.gathering.releaseHeld(id.Namespace, now)

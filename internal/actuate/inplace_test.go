@@ -138,7 +138,7 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 		if len(b.patches) != 1 || b.patches[0] != "" {
 			t.Errorf("the patches have the revisions %q, want one that only records", b.patches)
 		}
-		if want := "completed reloaded-in-place: 1 pods reloaded at http://:9090/-/reload for secret/db (password)"; !strings.HasSuffix(b.said(), want) {
+		if want := "completed reloaded-in-place: 1 pod answered the request to reload at http://:9090/-/reload for secret/db (password)"; !strings.HasSuffix(b.said(), want) {
 			t.Errorf("it says\n%s\nwant\n%s", b.said(), want)
 		}
 		if b.outbox.unpublished != 1 {

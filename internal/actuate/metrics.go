@@ -57,7 +57,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.rollouts, Name: "keyturn.rollouts", Unit: "{rollout}", Labels: []string{"kind", "outcome", "reason"},
-			About: "Rollouts that have ended, and workloads whose pods have reloaded in place (reloaded-in-place).",
+			About: "Rollouts that have ended, and workloads whose pods have all answered a request to reload in place with 2xx (reloaded-in-place).",
 		},
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
@@ -221,7 +221,7 @@ func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome
 		attribute.String("kind", kind), attribute.String("outcome", string(outcome.Verb))))
 }
 
-// told counts a workload whose pods have reloaded instead of being replaced.
+// told counts a workload whose pods have answered the request to reload, instead of being replaced.
 func (m *metrics) told(ctx context.Context, kind string, outcome events.Outcome) {
 	m.rollouts.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind),
 		attribute.String("outcome", string(outcome.Verb)), attribute.String("reason", outcome.Reason)))

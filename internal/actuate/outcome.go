@@ -119,8 +119,8 @@ func startedOutcome(outcome events.Outcome, after *workload.Workload, now time.T
 	return outcome
 }
 
-// reloadedOutcome makes the outcome of changes for which the pods have reloaded from that of a roll. There was no rollout, so that the last one
-// remains the state of the workload on the stream.
+// reloadedOutcome makes the outcome of changes for which the pods have answered a request to reload from that of a roll. There was no rollout, so
+// that the last one remains the state of the workload on the stream.
 func reloadedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
 	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
 	outcome.Workload, outcome.ResourceVersion, outcome.Time = after.ID, after.Version, now.UTC()

@@ -40,7 +40,7 @@ type patchResult struct {
 	roll *roll
 	// after is the workload as the API server answered.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls, or before which pods reloaded; of the last, told is how many.
+	// started is the outcome of a patch that rolls, or before which pods answered a request to reload; of the last, told is how many.
 	started events.Outcome
 	told    int
 	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
@@ -127,7 +127,7 @@ func (p *patcher) rolling() iter.Seq[workload.Key] {
 	}
 }
 
-// start sends a patch in the background, after the pods have reloaded that are to.
+// start sends a patch in the background, after the pods have answered that are asked to reload.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.key()] = r
 	if r.completes {

@@ -75,7 +75,7 @@ const (
 // ReasonWebhookFailed means that a handler rejects an event because the webhook that is called for it failed for too long.
 const ReasonWebhookFailed = "webhook-failed"
 
-// ReasonReloadedInPlace is the reason of an outcome that says that pods reloaded after a change instead of being replaced.
+// ReasonReloadedInPlace is the reason of an outcome that says that pods answered a request to reload with 2xx instead of being replaced.
 const ReasonReloadedInPlace = "reloaded-in-place"
 
 // ReasonPatchDenied means that a handler rejects an event because the API server denies the patch that the event asks for.

@@ -59,8 +59,8 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods reloaded in
-// place, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
+// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods answered
+// a request to reload, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
 func (o Outcome) isState() bool {
 	switch o.Verb {
 	case VerbHeld:

@@ -53,7 +53,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 		return
 	}
 	fail := func(problem string) {
-		w.Problems = append(w.Problems, &itemError{annotation: AnnotationReload, problem: problem + ". Its pods are replaced"})
+		w.Problems = append(w.Problems, &itemError{annotation: AnnotationReload, problem: problem + ". The workload rolls instead"})
 	}
 	endpoint, err := ParseEndpoint(text)
 	switch {

@@ -117,10 +117,10 @@ func TestAWorkloadWhosePodsCannotBeToldSaysWhyAndIsRolled(t *testing.T) {
 	invalid, _ := Read(deployments, wrong, Reading{InPlace: true})
 	selectorless, _ := Read(deployments, webDeployment("50", reload), Reading{InPlace: true})
 	for want, w := range map[string]*Workload{
-		"keyturn.dev/reload: is for a Deployment, a StatefulSet or a DaemonSet":             cronJob,
-		"is not allowed with these flags, without --reload-in-place. Its pods are replaced": off,
-		"the host is each pod itself. Its pods are replaced":                                invalid,
-		"keyturn.dev/reload: is for a Deployment, a StatefulSet":                            selectorless,
+		"keyturn.dev/reload: is for a Deployment, a StatefulSet or a DaemonSet":                  cronJob,
+		"is not allowed with these flags, without --reload-in-place. The workload rolls instead": off,
+		"the host is each pod itself. The workload rolls instead":                                invalid,
+		"keyturn.dev/reload: is for a Deployment, a StatefulSet":                                 selectorless,
 	} {
 		if w.InPlace != nil || len(w.Problems) != 1 || !strings.Contains(w.Problems[0].Error(), want) {
 			t.Errorf("the problems are %v, want %q; it is told: %t", w.Problems, want, w.InPlace != nil)
