@@ -8,7 +8,7 @@ IMAGE_DIR ?= bin/image
 FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
-GENERATED_PACKAGES := ./internal/events ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./tests/monitoring
+GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./tests/monitoring
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools

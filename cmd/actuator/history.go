@@ -15,11 +15,12 @@ func newHistoryCommand(a *program.Actuator) *cobra.Command {
 	var options inspect.HistoryOptions
 	cmd := &cobra.Command{
 		Use:   "history",
-		Short: "List changes and their outcomes.",
+		Short: "List changes and their outcomes, or draw them.",
 		Example: "  actuator history --cluster prod --since 2h\n" +
 			"  actuator history --cluster prod -n shop --workload deployment/web --verb failed,held\n" +
 			"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
-			"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed",
+			"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed\n" +
+			"  actuator history --cluster prod -n shop --since 1h --output html > rotations.html",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Cluster, options.TraceURL = a.Process.Cluster, r.traceURL

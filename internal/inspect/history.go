@@ -10,14 +10,18 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/timeline"
 )
 
 // History lists changes and what became of them. Make one with NewHistory.
 type History struct {
 	query    events.HistoryQuery
 	verbs    []string
+	trace    string
 	json     bool
 	traceURL string
+	// page draws the rotations instead of a line for each event. Nil: there are lines.
+	page     *timeline.Timeline
 	warnings io.Writer
 	// impersonated counts the events that say they are of another cluster than their subject, by what is said about them.
 	impersonated map[string]int
@@ -29,25 +33,38 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 	if err != nil {
 		return nil, err
 	}
-	return &History{query: query, verbs: options.Verbs, json: options.Output == "json", traceURL: options.TraceURL, warnings: warnings}, nil
+	h := &History{query: query, traceURL: options.TraceURL, warnings: warnings}
+	if options.Output == "html" {
+		h.page = timeline.New(timeline.Options{Selection: options.selection(), Now: now, TraceURL: options.TraceURL})
+		return h, nil
+	}
+	h.verbs, h.trace, h.json = options.Verbs, options.Trace, options.Output == "json"
+	return h, nil
 }
 
-// Write writes a line for each event.
+// Write writes a line for each event, or the page.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	if !h.json {
+	if h.page == nil && !h.json {
 		fmt.Fprintf(out, historyLine, "TIME", "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT")
 	}
 	h.impersonated = make(map[string]int)
 	defer h.warnAgain()
-	return reader.History(ctx, h.query, func(stored events.Stored) error {
+	err := reader.History(ctx, h.query, func(stored events.Stored) error {
 		switch {
 		case h.impersonates(stored), !h.wants(stored):
+			return nil
+		case h.page != nil:
+			h.page.Add(stored)
 			return nil
 		case h.json:
 			return writeJSON(out, stored)
 		}
 		return writeEvent(out, stored, h.traceURL)
 	})
+	if err != nil || h.page == nil {
+		return err
+	}
+	return h.page.Write(out)
 }
 
 // impersonates reports whether an event says that it is of another cluster than its subject. The first of each pair is named.
@@ -77,9 +94,9 @@ func (h *History) warnAgain() {
 	}
 }
 
-// wants reports whether an event can be read and has one of the verbs.
+// wants reports whether an event can be read, and has one of the verbs and the trace.
 func (h *History) wants(stored events.Stored) bool {
-	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored)))
+	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored))) && (h.trace == "" || traceOf(stored) == h.trace)
 }
 
 func writeJSON(out io.Writer, stored events.Stored) error {

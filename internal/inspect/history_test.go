@@ -39,7 +39,13 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "a source that is none", set: HistoryOptions{Source: "db"}, err: `--source: source "db": want secret/<name>`},
 		{name: "a workload that is none", set: HistoryOptions{Workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
 		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
-		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table or json`},
+		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table, json or html`},
+		{
+			name: "a page, for which rotations are read whole", set: HistoryOptions{Output: "html", Source: "secret/db", Namespace: "shop"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}},
+		},
+		{name: "a page that follows", set: HistoryOptions{Output: "html", Follow: true}, err: "--follow: set together with --output html, want one of them"},
+		{name: "a trace that is none", set: HistoryOptions{Trace: "4bf9"}, err: `--trace: "4bf9", want 32 hexadecimal digits`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,6 +102,39 @@ func TestHistoryLines(t *testing.T) {
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestHistoryOfATrace(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	change := events.Change{
+		Cluster: "prod", Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbObserved,
+		UID: "5f0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a11", ResourceVersion: "7", Fingerprint: "k0a1b2c3d:" + strings.Repeat("2", 32), Time: historyNow,
+		Keys: map[string]events.Key{}, Trace: events.TraceContext{Parent: "00-" + trace + "-00f067aa0ba902b7-01"},
+	}
+	traced := storedChange(t, change)
+	change.Trace = events.TraceContext{}
+	plain := storedChange(t, change)
+	for _, test := range []struct {
+		name, trace   string
+		traced, plain bool
+	}{
+		{"none is asked for", "", true, true},
+		{"its own", trace, true, false},
+		{"another", strings.Repeat("1", 32), false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, err := NewHistory(HistoryOptions{Cluster: "prod", Output: "json", Trace: test.trace}, historyNow, &bytes.Buffer{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.wants(traced); got != test.traced {
+				t.Errorf("the event of the trace is listed: %t", got)
+			}
+			if got := h.wants(plain); got != test.plain {
+				t.Errorf("the event without a trace is listed: %t", got)
+			}
+		})
 	}
 }
 

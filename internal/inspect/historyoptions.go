@@ -3,12 +3,14 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/timeline"
 )
 
 // HistoryOptions select events and how to write them. The fields are flags of the history command.
@@ -29,9 +31,11 @@ type HistoryOptions struct {
 	Clusters []string
 	// AllClusters lists every cluster in the stream.
 	AllClusters bool
+	// Trace lists only events of the trace with this id.
+	Trace string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: table or json.
+	// Output is the format: table, json, or html for a page that shows the rotations with an event for each of the filters.
 	Output string
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
@@ -49,8 +53,10 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 		"only events with one of these `verbs`: changed, rotated, started, completed, failed, skipped, held, ...")
 	flags.StringSliceVar(&o.Clusters, "clusters", nil, "only events of these `clusters`; empty means --cluster")
 	flags.BoolVar(&o.AllClusters, "all-clusters", false, "events of all clusters in the stream")
+	flags.StringVar(&o.Trace, "trace", "", "only events of the trace with this `id`, of 32 hexadecimal digits")
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
-	flags.StringVarP(&o.Output, "output", "o", "table", "output `format`: table, or json with one CloudEvent per line")
+	flags.StringVarP(&o.Output, "output", "o", "table",
+		"output `format`: table, json with one CloudEvent per line, or html for a page that draws whole rotations")
 }
 
 // query validates the options and returns what to ask the stream.
@@ -63,8 +69,12 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
-	case o.Output != "table" && o.Output != "json":
-		return query, fmt.Errorf("--output: %q, want table or json", o.Output)
+	case !slices.Contains([]string{"table", "json", "html"}, o.Output):
+		return query, fmt.Errorf("--output: %q, want table, json or html", o.Output)
+	case o.Output == "html" && o.Follow:
+		return query, errors.New("--follow: set together with --output html, want one of them")
+	case o.Trace != "" && !isTraceID(o.Trace):
+		return query, fmt.Errorf("--trace: %q, want 32 hexadecimal digits in lower case", o.Trace)
 	case o.Source != "":
 		source, err := events.ParseSource(o.Source)
 		if err != nil {
@@ -78,8 +88,16 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 		}
 		query.Kind, query.Name = events.KindRollout, kind+"-"+name
 	}
+	if o.Output == "html" {
+		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn whole.
+	}
 	query.Since, err = o.since(now)
 	return query, err
+}
+
+// selection returns which rotations a page shows.
+func (o *HistoryOptions) selection() timeline.Selection {
+	return timeline.Selection{Namespace: o.Namespace, Source: o.Source, Workload: o.Workload, Verbs: o.Verbs, Trace: o.Trace}
 }
 
 // clusters returns the clusters to list; nil is all.

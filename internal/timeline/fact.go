@@ -1,0 +1,143 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// fact is what the page needs of an event.
+type fact struct {
+	verb   events.Verb
+	kind   events.Kind
+	object object
+	// id is that of the event. Workloads are rolled for changes by their ids.
+	id string
+	// causes are the ids of the changes that led here.
+	causes []string
+	// sources are the names of what changed, for an outcome.
+	sources []string
+	// at is the event's time. written is when its source was written, if known, and started when the rollout was.
+	at, written, started time.Time
+	reason, message      string
+	// about says more of a change: its version, its author, its keys.
+	about string
+	// writer is what wrote a Secret: externalsecret/db.
+	writer string
+	trace  events.TraceContext
+}
+
+// object names what an event is about.
+type object struct{ cluster, namespace, name string }
+
+// compare orders objects by cluster, namespace and name.
+func (o object) compare(other object) int {
+	return cmp.Or(strings.Compare(o.cluster, other.cluster), strings.Compare(o.namespace, other.namespace), strings.Compare(o.name, other.name))
+}
+
+// isChange reports whether the event is about a source.
+func (f *fact) isChange() bool {
+	return f.kind != events.KindRollout && f.kind != events.KindProjection
+}
+
+// newFact returns what the page needs of an event. It reports whether there is anything: claims and heartbeats are no part of a rotation.
+func newFact(stored events.Stored) (fact, bool) {
+	if c, err := stored.Change(); err == nil {
+		return changeFact(c), true
+	}
+	if o, err := stored.Outcome(); err == nil {
+		return outcomeFact(o), true
+	}
+	if p, err := stored.Projection(); err == nil {
+		return projectionFact(p), true
+	}
+	return fact{}, false
+}
+
+func changeFact(c events.Change) fact {
+	f := fact{
+		verb: c.Verb, kind: c.Source.Kind, object: object{c.Cluster, c.Source.Namespace, c.Source.String()}, id: c.ID(),
+		at: c.Time, written: c.WrittenAt, trace: c.Trace,
+	}
+	var about []string
+	if c.Store != nil && c.Store.Version > 0 {
+		about = append(about, "version "+strconv.FormatInt(c.Store.Version, 10))
+	}
+	if c.Store != nil && c.Store.By != "" {
+		about = append(about, "by "+c.Store.By)
+	}
+	if len(c.Changed) > 0 {
+		about = append(about, "keys "+strings.Join(c.Changed, ", "))
+	}
+	if c.Cause != nil {
+		f.causes, f.writer = []string{c.Cause.Event}, c.Cause.Source
+		if c.Cause.Source != "" {
+			about = append(about, "by "+c.Cause.Source)
+		}
+	}
+	if c.Status != nil {
+		f.reason = c.Status.Reason
+	}
+	if c.Hold != "" {
+		about = append(about, "on hold: "+c.Hold)
+	}
+	f.about = strings.Join(about, "; ")
+	return f.bounded()
+}
+
+func outcomeFact(o events.Outcome) fact {
+	f := fact{
+		verb: o.Verb, kind: events.KindRollout, object: object{o.Cluster, o.Workload.Namespace, o.Workload.String()}, id: o.ID(),
+		causes: []string{o.Cause}, at: o.Time, started: o.StartedAt, reason: o.Reason, message: o.Message, trace: o.Trace,
+	}
+	for _, source := range o.Sources {
+		f.causes = append(f.causes, source.Event)
+		f.sources = append(f.sources, source.Source)
+	}
+	return f.bounded()
+}
+
+func projectionFact(p events.Projection) fact {
+	f := fact{
+		verb: p.Verb, kind: events.KindProjection, object: object{p.Cluster, p.Target.Namespace, p.Target.String()}, id: p.ID(),
+		causes: []string{p.Cause}, at: p.Time, reason: p.Reason, message: p.Message, trace: p.Trace,
+	}
+	for _, field := range p.Fields {
+		f.sources = append(f.sources, field.Source)
+	}
+	return f.bounded()
+}
+
+// The most of an event that the page has: a message is a sentence, and a workload that names more sources than this is told by its others.
+const (
+	maxText   = 1000
+	maxCauses = 100
+)
+
+// bounded returns the fact with texts that can be printed, and no longer than the page is to have them.
+func (f fact) bounded() fact {
+	f.causes = slices.DeleteFunc(f.causes, func(id string) bool { return id == "" })
+	f.causes = f.causes[:min(len(f.causes), maxCauses)]
+	f.sources = f.sources[:min(len(f.sources), maxCauses)]
+	f.reason, f.message, f.about = printable(f.reason), printable(f.message), printable(f.about)
+	return f
+}
+
+// printable replaces what is no text, or would reorder the text around it, and cuts what is too long.
+func printable(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ', r >= 0x7f && r < 0xa0, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if runes := []rune(clean); len(runes) > maxText {
+		return string(runes[:maxText]) + "…"
+	}
+	return clean
+}

@@ -1,0 +1,188 @@
+package timeline
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// rotation is a change and everything that it led to.
+type rotation struct {
+	// id is that of the change, and root its event. Nil: it is not among the events that were read.
+	id    string
+	root  *fact
+	facts []*fact
+}
+
+// group sorts events into rotations, by the changes that they name as their cause. An outcome of several changes is in the rotation of each.
+func group(facts []fact) []*rotation {
+	g := grouping{changes: make(map[string]*fact), rotations: make(map[string]*rotation)}
+	for i := range facts {
+		if f := &facts[i]; f.isChange() && g.changes[f.id] == nil {
+			g.changes[f.id] = f
+		}
+	}
+	g.adopt(facts)
+	for i := range facts {
+		for _, root := range g.roots(&facts[i]) {
+			g.rotation(root).facts = append(g.rotation(root).facts, &facts[i])
+		}
+	}
+	list := slices.Collect(maps.Values(g.rotations))
+	for _, r := range list {
+		slices.SortStableFunc(r.facts, func(a, b *fact) int { return a.at.Compare(b.at) })
+	}
+	slices.SortFunc(list, func(a, b *rotation) int {
+		return cmp.Or(b.start().Compare(a.start()), a.facts[0].object.compare(b.facts[0].object), cmp.Compare(a.facts[0].id, b.facts[0].id))
+	})
+	return list
+}
+
+type grouping struct {
+	// changes are all by id, rotations by the id of their first change.
+	changes   map[string]*fact
+	rotations map[string]*rotation
+}
+
+func (g *grouping) rotation(root string) *rotation {
+	r := g.rotations[root]
+	if r == nil {
+		r = &rotation{id: root, root: g.changes[root]}
+		g.rotations[root] = r
+	}
+	return r
+}
+
+// near is how long before or after its Secret an ExternalSecret or a Certificate says that it wrote it.
+const near = time.Minute
+
+// adopt makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Nothing but the time connects them.
+func (g *grouping) adopt(facts []fact) {
+	writers := make(map[object][]*fact)
+	for i := range facts {
+		if f := &facts[i]; (f.kind == events.KindExternalSecret || f.kind == events.KindCertificate) && g.known(f.causes) == "" {
+			writers[f.object] = append(writers[f.object], f)
+		}
+	}
+	for i := range facts {
+		f := &facts[i]
+		if f.kind != events.KindSecret || f.writer == "" || g.known(f.causes) != "" {
+			continue
+		}
+		for _, w := range writers[object{f.object.cluster, f.object.namespace, f.writer}] {
+			if w.at.Sub(f.at).Abs() <= near && g.known(w.causes) == "" {
+				w.causes = []string{f.id}
+			}
+		}
+	}
+}
+
+// known returns the first of some ids that is of a change which was read.
+func (g *grouping) known(ids []string) string {
+	for _, id := range ids {
+		if g.changes[id] != nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// maxDepth is the most links from the write to a Secret. More are a circle, which only a forged event can make.
+const maxDepth = 8
+
+// root returns the id of the change that a change goes back to, which may not have been read.
+func (g *grouping) root(id string) string {
+	for range maxDepth {
+		change := g.changes[id]
+		if change == nil || len(change.causes) == 0 {
+			break
+		}
+		id = change.causes[0]
+	}
+	return id
+}
+
+// roots returns the ids of the rotations that an event belongs to.
+func (g *grouping) roots(f *fact) []string {
+	if f.isChange() {
+		return []string{g.root(f.id)}
+	}
+	var roots []string
+	for _, id := range f.causes {
+		if root := g.root(id); !slices.Contains(roots, root) && (g.changes[id] != nil || len(f.causes) == 1 || g.rotations[root] != nil) {
+			roots = append(roots, root)
+		}
+	}
+	if len(roots) == 0 && len(f.causes) > 0 {
+		roots = f.causes[:1]
+	}
+	return roots
+}
+
+// start returns when the change was written, or the first event.
+func (r *rotation) start() time.Time {
+	if r.root != nil && !r.root.written.IsZero() && r.root.written.Before(r.root.at) {
+		return r.root.written
+	}
+	return r.facts[0].at
+}
+
+// uneventful reports whether nothing came of the change, and no failure.
+func (r *rotation) uneventful() bool {
+	return !slices.ContainsFunc(r.facts, func(f *fact) bool { return !f.isChange() || f.verb == events.VerbFailed })
+}
+
+// rows returns a row for each object, at the state of a time. latest has what was last done to each workload.
+func (r *rotation) rows(now time.Time, latest map[object]*fact) []*row {
+	of, at := make(map[object][]*fact), make(map[string]time.Time)
+	for _, f := range r.facts {
+		of[f.object] = append(of[f.object], f)
+		if f.isChange() {
+			at[f.id] = f.at
+		}
+	}
+	rows := make([]*row, 0, len(of))
+	for about, facts := range of {
+		var known time.Time
+		for _, id := range facts[0].causes {
+			if seen := at[id]; !seen.IsZero() && (known.IsZero() || seen.Before(known)) {
+				known = seen
+			}
+		}
+		row := newRow(facts, r.start(), known)
+		later := latest[about]
+		if later != nil && (slices.Contains(facts, later) || !later.at.After(facts[len(facts)-1].at)) {
+			later = nil
+		}
+		row.end(now, later)
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, r.compare)
+	return rows
+}
+
+// compare orders rows: by cluster, first that of the change; then the chain from the write, in its order; then the workloads, the most urgent first.
+func (r *rotation) compare(a, b *row) int {
+	first := r.facts[0].object.cluster
+	if r.root != nil {
+		first = r.root.object.cluster
+	}
+	switch {
+	case a.object.cluster != b.object.cluster && a.object.cluster == first:
+		return -1
+	case a.object.cluster != b.object.cluster && b.object.cluster == first:
+		return 1
+	case a.object.cluster != b.object.cluster:
+		return cmp.Compare(a.object.cluster, b.object.cluster)
+	case a.source != b.source && a.source:
+		return -1
+	case a.source != b.source:
+		return 1
+	case a.source:
+		return cmp.Or(a.first.Compare(b.first), a.object.compare(b.object))
+	}
+	return cmp.Or(cmp.Compare(b.state, a.state), a.object.compare(b.object))
+}

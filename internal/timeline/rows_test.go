@@ -1,0 +1,205 @@
+package timeline
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// told writes the rotations of a page in words: a line for each, and one for each of its rows.
+func told(h *history) string {
+	h.line.drop()
+	p := newPage(h.line)
+	var out strings.Builder
+	for _, r := range p.Rotations {
+		out.WriteString(r.State + ": " + r.Object + " " + r.Word + "; " + r.Counts + "\n")
+		for _, group := range r.Groups {
+			for _, row := range group.Rows {
+				out.WriteString("  " + group.Title + " " + row.Object + " " + row.State)
+				for _, step := range row.Phases {
+					out.WriteString("; " + step.After + " " + step.Text)
+				}
+				out.WriteString("\n")
+			}
+		}
+	}
+	for _, u := range p.Urgent {
+		out.WriteString("look at " + u.Object + ": " + u.Why + "\n")
+	}
+	for _, o := range p.Others {
+		out.WriteString("nothing rolled for " + o.Object + "\n")
+	}
+	return out.String()
+}
+
+func TestRowsSayWhatBecameOfAChange(t *testing.T) {
+	const s = time.Second
+	roll := func(h *history, verb events.Verb, at, started time.Duration, of, reason string) {
+		h.outcome("east", "deployment", "web", verb, at, started, of, reason, "")
+	}
+	tests := []struct {
+		name    string
+		events  func(h *history)
+		options Selection
+		want    string
+	}{
+		{
+			name: "it waits, is patched and is ready",
+			events: func(h *history) {
+				of := h.changed("east", "db", s, "")
+				roll(h, events.VerbHeld, 2*s, 0, of, "limit-reached")
+				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
+				roll(h, events.VerbCompleted, 9*s, 5*s, of, "rolled-out")
+			},
+			want: "All ready: secret/db changed; 1 ready\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Ready; +1 s waits: limit-reached; +4 s patched; +8 s ready\n",
+		},
+		{
+			name: "a redelivery does not hide that it was rolled",
+			events: func(h *history) {
+				of := h.changed("east", "db", s, "")
+				roll(h, events.VerbCompleted, 9*s, 5*s, of, "rolled-out")
+				roll(h, events.VerbSkipped, 10*s, 0, of, "already-rolled")
+			},
+			want: "All ready: secret/db changed; 1 ready\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Ready; +4 s patched; +8 s ready\n",
+		},
+		{
+			name: "a failure that a later change has mended is nothing to look at",
+			events: func(h *history) {
+				of := h.changed("east", "db", s, "")
+				roll(h, events.VerbFailed, 9*s, 5*s, of, "deadline-exceeded")
+				roll(h, events.VerbCompleted, 30*s, 25*s, h.changed("east", "db", 20*s, ""), "rolled-out")
+			},
+			want: "All ready: secret/db changed; 1 ready\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Ready; +5 s patched; +10 s ready\n" +
+				"Nothing rolled: secret/db changed; 1 failed\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Failed; +4 s patched; +8 s failed\n",
+		},
+		{
+			name: "a change that waits is overtaken by a later one",
+			events: func(h *history) {
+				roll(h, events.VerbHeld, 2*s, 0, h.changed("east", "db", s, ""), "on-hold")
+				roll(h, events.VerbStarted, 25*s, 25*s, h.changed("east", "db", 20*s, ""), "content-changed")
+			},
+			want: "Rolling: secret/db changed; 1 rolling\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Rolling; +5 s patched\n" +
+				"Nothing rolled: secret/db changed; 1 superseded\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Superseded; +1 s waits: on-hold\n",
+		},
+		{
+			name: "what waits and what failed is to be looked at",
+			events: func(h *history) {
+				of := h.changed("east", "db", s, "")
+				h.outcome("east", "deployment", "api", events.VerbHeld, 3*s, 0, of, "peer-failed", "another workload failed")
+				h.outcome("east", "deployment", "web", events.VerbFailed, 2*s, 0, of, "patch-denied", "forbidden")
+			},
+			want: "Failed: secret/db changed; 1 failed, 1 waits\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/web Failed; +1 s failed\n" +
+				"   deployment/api Waits; +2 s waits: peer-failed\n" +
+				"look at deployment/web: patch-denied: forbidden\n" +
+				"look at deployment/api: peer-failed: another workload failed\n",
+		},
+		{
+			name: "a change of the store that is not among the events still joins what it led to",
+			events: func(h *history) {
+				const store = "bao/root/secret/shop/db/7"
+				of := h.changed("east", "db", s, store)
+				h.outcome("east", "externalsecret", "db", events.VerbCompleted, 2*s, 0, store, "synced", "")
+				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
+			},
+			want: "Rolling: secret/db changed, by an event that is not on this page; 1 rolling\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   externalsecret/db Synced; +1 s synced\n" +
+				"   deployment/web Rolling; +4 s patched\n",
+		},
+		{
+			name: "a change of which nothing came has no picture",
+			events: func(h *history) {
+				h.changed("east", "db", s, "")
+			},
+			want: "nothing rolled for secret/db\n",
+		},
+		{
+			name: "a filter takes the whole rotation", options: Selection{Workload: "deployment/web", Verbs: []string{"held"}},
+			events: func(h *history) {
+				of := h.changed("east", "db", s, "")
+				h.outcome("east", "deployment", "api", events.VerbHeld, 3*s, 0, of, "on-hold", "")
+				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
+				roll(h, events.VerbStarted, 35*s, 35*s, h.changed("east", "mail", 30*s, ""), "content-changed")
+			},
+			want: "Waits: secret/db changed; 1 waits, 1 superseded\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   deployment/api Waits; +2 s waits: on-hold\n" +
+				"   deployment/web Superseded; +4 s patched\n" +
+				"look at deployment/api: on-hold: \n",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistory(t, Options{Selection: test.options})
+			test.events(h)
+			got := told(h)
+			if diff := cmp.Diff(strings.ReplaceAll(test.want, "on-hold: \n", "on-hold\n"), got); diff != "" {
+				t.Errorf("page (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
+	h := newHistory(t, Options{})
+	of := h.changed("east", "db", time.Second, "")
+	var waits []fact
+	for i := range 2*maxEvents + 10 {
+		waits = append(waits, outcomeFact(events.Outcome{
+			Cluster: "east", Verb: events.VerbHeld, Time: after(time.Minute), Cause: of, Reason: "on-hold",
+			Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web-" + span(time.Duration(i)*time.Second), UID: uid},
+		}))
+	}
+	h.line.facts = append(h.line.facts, waits...)
+	var out bytes.Buffer
+	if err := h.line.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if kept := len(h.line.facts); kept != maxEvents {
+		t.Errorf("events kept: got %d, want %d", kept, maxEvents)
+	}
+	for _, want := range []string{"older events; choose a later start", "objects of the rotation of"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if size := out.Len(); size > 1<<20 {
+		t.Errorf("the page has %d bytes, want at most 1 MiB", size)
+	}
+}
+
+func TestTheScaleKeepsTheOrder(t *testing.T) {
+	for _, whole := range []time.Duration{0, time.Millisecond, time.Second, time.Minute, time.Hour, 240 * time.Hour, 1 << 62} {
+		s := newScale(began, began.Add(whole))
+		last := -1.0
+		for _, d := range append(s.ticks(), max(whole, finest)) {
+			at := s.position(began.Add(d))
+			if at < last || at < 0 || at > 100.001 {
+				t.Errorf("of %s: %s is at %.2f, after %.2f", whole, d, at, last)
+			}
+			last = at
+		}
+		if got := s.position(began.Add(-time.Hour)); got != 0 {
+			t.Errorf("what was before is at %.2f, want 0", got)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// page is what the template writes.
+type page struct {
+	StyleHash string
+	// Made is when, and Clusters are those of the rotations.
+	Made      string
+	Clusters  string
+	Urgent    []urgentView
+	Rotations []rotationView
+	Others    []otherView
+	// Left are sentences about what the page leaves out.
+	Left []string
+}
+
+// urgentView points to a row that somebody may have to do something about.
+type urgentView struct{ Tone, State, Object, Where, Why, Row string }
+
+// otherView is a change of which nothing came.
+type otherView struct{ At, Object, Where, Word, About string }
+
+// rotationView is one rotation.
+type rotationView struct {
+	ID, Tone, State, Object, Where, Word, About, At, Took, Counts string
+	Trace, TraceLink                                              string
+	Ticks                                                         []tickView
+	Groups                                                        []groupView
+}
+
+// tickView is a time on the axis.
+type tickView struct{ X, Anchor, Text string }
+
+// groupView are the rows of a cluster. Title is empty where there is only one.
+type groupView struct {
+	Title string
+	Rows  []rowView
+}
+
+// rowView is one row of the table and its lane.
+type rowView struct {
+	ID, Tone, State, Object, Where, Why, Since string
+	Source                                     bool
+	Bars                                       []barView
+	Marks                                      []markView
+	Phases                                     []phaseView
+}
+
+type (
+	barView   struct{ X, Width, Y, Height, Tone string }
+	markView  struct{ X, Tone string }
+	phaseView struct{ After, Text string }
+)
+
+func newPage(t *Timeline) *page {
+	p := &page{StyleHash: styleHash, Made: stamp(t.options.Now)}
+	if t.dropped > 0 {
+		p.Left = append(p.Left, fmt.Sprintf("%d older events; choose a later start to read fewer.", t.dropped))
+	}
+	latest := make(map[object]*fact)
+	for i := range t.facts {
+		f := &t.facts[i]
+		if last := latest[f.object]; laterWords[f.verb] != "" && !f.isChange() && (last == nil || !f.at.Before(last.at)) {
+			latest[f.object] = f
+		}
+	}
+	clusters := make(map[string]bool)
+	var rotations, others int
+	for _, r := range group(t.facts) {
+		switch wanted := t.options.Selection.wants(r); {
+		case !wanted || r.uneventful() && r.facts[0].verb == events.VerbObserved:
+		case r.uneventful():
+			if others++; others <= maxOthers {
+				p.Others = append(p.Others, newOther(r.facts[0]))
+			}
+		default:
+			if rotations++; rotations <= maxRotations {
+				p.add(r, r.rows(t.options.Now, latest), t.options, clusters)
+			}
+		}
+	}
+	if rotations > maxRotations {
+		p.Left = append(p.Left, fmt.Sprintf("%d earlier rotations; choose a source, a workload or a later start.", rotations-maxRotations))
+	}
+	if others > maxOthers {
+		p.Left = append(p.Left, fmt.Sprintf("%d earlier changes that rolled nothing.", others-maxOthers))
+	}
+	names := make([]string, 0, len(clusters))
+	for name := range clusters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	p.Clusters = strings.Join(names, ", ")
+	return p
+}
+
+func newOther(f *fact) otherView {
+	return otherView{stamp(f.at), f.object.name, f.object.where(), changeWords[f.verb], join(f.reason, f.about)}
+}
+
+// add adds a rotation with its rows.
+func (p *page) add(r *rotation, rows []*row, options Options, clusters map[string]bool) {
+	v := rotationView{ID: fmt.Sprintf("r%d", len(p.Rotations)+1), At: stamp(r.start())}
+	v.name(r, options.TraceURL)
+	worst, last := skipped, r.start()
+	counts := make(map[string]int)
+	for _, row := range rows {
+		worst = max(worst, row.settled())
+		if row.last.After(last) {
+			last = row.last
+		}
+		if !row.source {
+			counts[lower(row.word)]++
+		}
+		clusters[row.object.cluster] = true
+	}
+	v.Tone, v.State, v.Took, v.Counts = worst.String(), overall[worst], span(last.Sub(r.start())), countsOf(counts)
+	if last.Equal(options.Now) {
+		v.Took += " so far"
+	}
+	if left := len(rows) - maxRows; left > 0 {
+		p.Left = append(p.Left, fmt.Sprintf("%d objects of the rotation of %s.", left, v.Object))
+		rows = rows[:maxRows]
+	}
+	several := rows[0].object.cluster != rows[len(rows)-1].object.cluster
+	s := newScale(r.start(), last)
+	v.axis(&s)
+	for i, row := range rows {
+		view := newRowView(row, &s, fmt.Sprintf("%s-%d", v.ID, i+1))
+		if row.urgent() {
+			p.Urgent = append(p.Urgent, urgentView{view.Tone, view.State, view.Object, row.object.where(), view.Why, view.ID})
+		}
+		if i == 0 || rows[i-1].object.cluster != row.object.cluster {
+			v.Groups = append(v.Groups, groupView{})
+			if several {
+				v.Groups[len(v.Groups)-1].Title = row.object.cluster
+			}
+		}
+		of := &v.Groups[len(v.Groups)-1]
+		of.Rows = append(of.Rows, view)
+	}
+	p.Rotations = append(p.Rotations, v)
+}
+
+// name says what changed.
+func (v *rotationView) name(r *rotation, traceURL string) {
+	f := r.root
+	if f == nil {
+		f = r.facts[0]
+		v.Object, v.Where, v.Word = f.object.name, f.object.where(), "after a change that is not among the events of this page"
+		if i := slices.IndexFunc(r.facts, func(f *fact) bool { return len(f.sources) == 1 && slices.Contains(f.causes, r.id) }); i >= 0 {
+			v.Object, v.Word = r.facts[i].sources[0], "changed, by an event that is not on this page"
+		}
+	} else {
+		v.Object, v.Where, v.Word, v.About = f.object.name, f.object.where(), lower(changeWords[f.verb]), f.about
+	}
+	v.Trace, v.TraceLink = f.trace.ID(), f.trace.Link(traceURL)
+}
+
+func (v *rotationView) axis(s *scale) {
+	named := s.ticks()
+	for i, d := range named {
+		anchor := "middle"
+		switch i {
+		case 0:
+			anchor = "start"
+		case len(named) - 1:
+			anchor = "end"
+		}
+		v.Ticks = append(v.Ticks, tickView{percent(s.position(s.start.Add(d))), anchor, since(d)})
+	}
+}
+
+func newRowView(r *row, s *scale, id string) rowView {
+	v := rowView{
+		ID: id, Tone: r.state.String(), Object: r.object.name, Where: r.object.within(), State: r.word, Why: r.why, Since: r.since, Source: r.source,
+	}
+	for _, b := range r.bars {
+		from, to := s.position(b.from), s.position(b.to)
+		y, height := "9", "12"
+		if b.tone == seen.String() || b.tone == pending {
+			y, height = "13", "4"
+		}
+		v.Bars = append(v.Bars, barView{percent(from), percent(max(to-from, 0.2)), y, height, b.tone})
+	}
+	for _, m := range r.marks {
+		v.Marks = append(v.Marks, markView{percent(s.position(m.at)), m.tone})
+	}
+	for _, p := range r.phases {
+		v.Phases = append(v.Phases, phaseView{since(p.at.Sub(s.start)), p.text})
+	}
+	return v
+}
+
+// countsOf says how many workloads are in each state.
+func countsOf(counts map[string]int) string {
+	var parts []string
+	for _, word := range wordOrder {
+		if counts[word] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// overall says how a rotation is by its most urgent state.
+var overall = map[state]string{skipped: "Nothing rolled", ready: "All ready", running: "Rolling", waiting: "Waits", failed: "Failed"}
+
+func percent(at float64) string { return fmt.Sprintf("%.2f%%", at) }
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+func (o object) where() string {
+	if o.namespace == "" {
+		return "cluster " + o.cluster
+	}
+	return "namespace " + o.namespace + ", cluster " + o.cluster
+}
+
+// within says where an object is in its cluster.
+func (o object) within() string {
+	if o.namespace == "" {
+		return ""
+	}
+	return "namespace " + o.namespace
+}
