@@ -135,6 +135,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 			t.Errorf("the history across clusters has nothing of %s:\n%s", line, told)
 		}
 	}
+	drawn(east, west, jaeger.URL())
 }
 
 // newNeighbour is another cluster that reads the same store: a namespace and programs of its own.

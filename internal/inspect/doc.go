@@ -1,3 +1,4 @@
 // Package inspect is what the actuator's subcommands do: explain a workload, list the history, compare it with what Reloader did, list the
-// clusters of a stream, and the dead letters. It reads the streams and workloads; it writes text and changes nothing.
+// clusters of a stream, and the dead letters. It reads the streams and workloads; it writes text, or a page of
+// HTML, and changes nothing.
 package inspect

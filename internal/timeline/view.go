@@ -122,9 +122,10 @@ func (p *page) add(r *rotation, rows []*row, options Options, clusters map[strin
 		}
 		clusters[row.object.cluster] = true
 	}
-	v.Tone, v.State, v.Took, v.Counts = worst.String(), overall[worst], span(last.Sub(r.start())), countsOf(counts)
+	v.Tone, v.State, v.Counts = worst.String(), overall[worst], countsOf(counts)
+	v.Took = span(last.Sub(r.start())) + " from the write to the last event"
 	if last.Equal(options.Now) {
-		v.Took += " so far"
+		v.Took = "for " + span(last.Sub(r.start())) + " so far"
 	}
 	if left := len(rows) - maxRows; left > 0 {
 		p.Left = append(p.Left, fmt.Sprintf("%d objects of the rotation of %s.", left, v.Object))
