@@ -14,8 +14,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ErrNoChromium is returned where there is no Chromium, and no Debian to get one from.
-var ErrNoChromium = errors.New("there is no Chromium in PATH, and no apt-get to get one")
+// ErrNoChromium is returned where there is no Chromium, and none can be fetched.
+var ErrNoChromium = errors.New("there is no Chromium in PATH, and no apt-get")
 
 // Browser is a Chromium. Env is what it needs in its environment.
 type Browser struct {
@@ -49,7 +49,7 @@ func Chromium(ctx context.Context, log io.Writer) (Browser, error) {
 		}
 	}
 	if err := fetchChromium(ctx, log, dir); err != nil {
-		return Browser{}, fmt.Errorf("fetch Chromium: %w", err)
+		return Browser{}, fmt.Errorf("%w that fetches one: %w", ErrNoChromium, err)
 	}
 	return unpacked(ctx, dir)
 }
