@@ -2,20 +2,22 @@ package actuate
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // apply sends a patch. If admission refuses one that counts a roll, it is sent once more without the count: a policy of a release that did not
-// count must not stop all rolls. Uncounted is then what was refused, nil if nothing was.
+// count must not stop all rolls. Uncounted is then what was refused, nil if nothing was. Both have the time of one patch, which others count on.
 func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncounted, err error) {
 	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
 	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)
-	if !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {
-		return obj, nil, err
+	if errors.Is(err, workload.ErrUnrecorded) || !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {
+		return obj, nil, err // What is unrecorded is done: a Job runs.
 	}
 	write := r.write
 	write.Uncounted = true
@@ -24,10 +26,13 @@ func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncou
 		return obj, nil, err
 	}
 	rolled, againErr := objects.Patch(ctx, r.workload.ID.Name, patch)
-	if againErr != nil {
-		return obj, nil, err
+	switch {
+	case againErr == nil, errors.Is(againErr, workload.ErrUnrecorded):
+		return rolled, err, againErr
+	case kube.IsDenied(againErr):
+		return obj, nil, err // It was not the count.
 	}
-	return rolled, err, nil
+	return nil, nil, againErr
 }
 
 // warnUncounted says once for a kind that rolls cannot be counted on its workloads.
