@@ -105,7 +105,7 @@ func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given 
 		p = later
 	}
 	p.forgetBaselines()
-	p.held = plan.None
+	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, p.retryAt)
 	return delay, given
 }

@@ -128,3 +128,23 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		t.Errorf("the same is noted %d times in ten minutes, want once", n)
 	}
 }
+
+func TestAWorkloadOfWhichAllIsNotedIsLookedAtAfterItHasChangedOrAPatchHasFailed(t *testing.T) {
+	w := workloadOf(t, "auto", wholeDB, nil)
+	l := loopOf(t, testOptions(), w)
+	p := l.gathering.pend(w, changeOf(nil))
+	p.noteAt = written.Add(owingLook)
+	l.dirty.add(w.Key())
+	l.review(t.Context())
+	if !p.noteAt.IsZero() {
+		t.Error("it has changed, and is not looked at")
+	}
+	l.gathering.take(p)
+	l.gathering.drop(p)
+	later := l.gathering.pend(w, changeOf(nil))
+	p.noteAt, later.noteAt = written.Add(owingLook), written.Add(owingLook)
+	l.gathering.retry(p, written)
+	if !later.noteAt.IsZero() || l.gathering.byKey[w.Key()] != later {
+		t.Error("a patch has failed, and it is not looked at")
+	}
+}

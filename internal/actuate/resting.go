@@ -43,8 +43,11 @@ func (p *pending) rest(rests bool, now time.Time) {
 	p.rested = rests
 }
 
-// wake makes a workload due if it rests, after it has changed.
+// wake makes a workload due if it rests, after it has changed. What was noted of it may be gone.
 func (d *debounce) wake(key workload.Key, now time.Time) {
+	if p := d.byKey[key]; p != nil {
+		p.noteAt = time.Time{}
+	}
 	if p := d.resting[key.Namespace][key]; p != nil {
 		d.release(p, now)
 	}
