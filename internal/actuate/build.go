@@ -32,7 +32,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	s.dirty.begin()
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
-	baselines, missed := make(baselines), newMissed(s.index, now)
+	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	gathering := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, o)
@@ -102,12 +102,12 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		owing: owing, missed: missed, reloads: reloads, concluder: concluder, syncer: syncer,
+		owing: owing, returned: newReturned(s.index), reloads: reloads, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
 			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
-			concluder: concluder, syncer: syncer, missed: missed, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
+			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,

@@ -30,6 +30,7 @@ type index struct {
 	// waves counts the workloads of each namespace with a wave other than 0.
 	waves    map[string]int
 	unserved unserved
+	served   served
 }
 
 func newIndex(reading workload.Reading, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
@@ -41,6 +42,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		byPattern: make(map[string]map[workload.Key]struct{}),
 		waves:     make(map[string]int),
 		unserved:  make(unserved),
+		served:    make(served),
 	}
 }
 

@@ -22,7 +22,6 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	missed    *missed
 	// arrived is called for each event that concerns a workload.
 	arrived func(workload.Key, events.Source)
 	metrics *metrics
@@ -36,7 +35,6 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	e := i.inFlight.deliver(ctx, delivery)
 	eventCtx := e.context(ctx)
 	dependents := i.index.dependents(change.Source)
-	i.missed.take(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
 	if i.baselines.isLate(delivery) {
 		// What the later event says is true of all that this one concerns.
@@ -77,7 +75,7 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	}
 	// A pending change, or a patch under way, may be for this event or a later one. While the kind of the workload was not served, it got none.
 	if w == nil || delivery == nil || i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) ||
-		recalled.linked && !i.isMissed(w, delivery.Change) {
+		recalled.linked && !i.isMissed(w, delivery.Change) || recalled.returned && !i.isMissedByKind(w, delivery.Change) {
 		return
 	}
 	e := i.inFlight.recall(ctx, delivery)
@@ -103,6 +101,13 @@ func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.D
 // something to the workload.
 func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
 	return plan.IsLaterThanLink(w, change) && i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
+}
+
+// isMissedByKind reports whether the event of a source may have been taken while the kind of a workload was not served, and does something to it. A
+// workload without a record of the source may be seen for the first time: what came before it wanted the source rolls nothing.
+func (i *intake) isMissedByKind(w *workload.Workload, change events.Change) bool {
+	_, recorded := w.Rolled[change.Source.String()]
+	return (recorded || plan.IsLaterThanWish(w, change)) && i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
 }
 
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.

@@ -44,7 +44,7 @@ type loop struct {
 	reloads    *reloads
 	shadows    *shadows
 	owing      *owing
-	missed     *missed
+	returned   *returned
 	starts     *starts
 	concluder  *concluder
 	syncer     *forcesync.Syncer
@@ -60,7 +60,6 @@ func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
 	l.rollouts.resume(ctx, l.stream)
-	l.missed.look()
 	l.intake.resume(l.recaller.ask)
 	l.owing.resume(l.recaller.ask)
 	l.recorder.resume()
@@ -115,7 +114,7 @@ func (l *loop) work(ctx context.Context) {
 			// In this order: the review releases what is held, and only the dispatch after it holds it again.
 			l.takeSnapshot()
 			l.owing.advance(ctx, false)
-			l.missed.advance(l.recaller.ask)
+			l.returned.advance(l.recaller.ask)
 			l.rollouts.reviewOverdue(ctx)
 			l.recorder.collect()
 			l.pauses.advance(ctx)

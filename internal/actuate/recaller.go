@@ -28,6 +28,9 @@ type question struct {
 	linked bool
 	// owed says that the record says that the workload waits to be rolled for the source: an answer comes also if the source has no event.
 	owed bool
+	// returned says that the kind of the workload is served again: the last event matters if it does something to the workload that came after that
+	// wanted it.
+	returned bool
 	// again says that it is asked a second time, and seen is the id of the event that was the first answer, empty if there was none.
 	again bool
 	seen  string

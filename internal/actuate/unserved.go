@@ -3,10 +3,8 @@ package actuate
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -25,6 +23,9 @@ func (p kindPlace) has(w *workload.Workload) bool {
 // unserved has the kinds that the API server does not serve, and since when that is known. Whether their workloads are there is not.
 type unserved map[kindPlace]time.Time
 
+// served has how often kinds have come to be served that were not.
+type served map[kindPlace]int
+
 // unserve takes note that the API server does not serve a kind.
 func (x *index) unserve(place kindPlace, now time.Time) {
 	x.mu.Lock()
@@ -38,7 +39,10 @@ func (x *index) unserve(place kindPlace, now time.Time) {
 func (x *index) serve(place kindPlace) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.unserved, place)
+	if _, was := x.unserved[place]; was {
+		delete(x.unserved, place)
+		x.served[place]++
+	}
 }
 
 // isUnserved reports whether nobody knows if a workload is there, because its kind is not served.
@@ -53,11 +57,11 @@ func (x *index) isUnservedIn(place kindPlace, now time.Time) bool {
 	return is && now.Sub(since) < unservedFor
 }
 
-// unservedKinds lists the kinds that are not served, in no order.
-func (x *index) unservedKinds() []kindPlace {
+// servedAgain returns how often each kind has come to be served that was not.
+func (x *index) servedAgain() served {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return slices.Collect(maps.Keys(x.unserved))
+	return maps.Clone(x.served)
 }
 
 // miss decides what becomes of a workload with changes that is not there.
@@ -71,55 +75,37 @@ func (d *dispatcher) miss(ctx context.Context, p *pending) {
 	d.gathering.releaseHeld(p.key.Namespace, d.now())
 }
 
-// missed keeps the sources of which events were taken while a kind was not served. Its workloads would have had them, and an earlier leader may
-// have had them wait for just these.
-type missed struct {
+// returned asks for what workloads have missed while their kind was not served. Nobody knows what came meanwhile: this leader may have taken it for
+// nobody, or an earlier one that is gone.
+type returned struct {
 	index *index
-	now   func() time.Time
-
-	sources map[kindPlace]map[events.Source]struct{}
+	// asked has how often each kind had come back when its workloads were last asked for.
+	asked map[kindPlace]int
 }
 
-func newMissed(index *index, now func() time.Time) *missed {
-	return &missed{index: index, now: now, sources: make(map[kindPlace]map[events.Source]struct{})}
+func newReturned(index *index) *returned {
+	return &returned{index: index, asked: make(map[kindPlace]int)}
 }
 
-// look takes note of the kinds that are not served.
-func (m *missed) look() {
-	for _, place := range m.index.unservedKinds() {
-		if m.sources[place] == nil && m.index.isUnservedIn(place, m.now()) {
-			m.sources[place] = make(map[events.Source]struct{})
-		}
-	}
-}
-
-// take takes note of an event of a source.
-func (m *missed) take(source events.Source) {
-	m.look()
-	for _, sources := range m.sources {
-		sources[source] = struct{}{}
-	}
-}
-
-// advance asks for what the workloads of the kinds have missed that are served again, and for what they say that they wait for.
-func (m *missed) advance(ask func(question)) {
-	for place, sources := range m.sources {
-		if m.index.isUnservedIn(place, m.now()) {
+// advance asks for all sources of the workloads of the kinds that are served again. Each question is answered in its turn, as when a leader begins.
+func (r *returned) advance(ask func(question)) {
+	for place, times := range r.index.servedAgain() {
+		if r.asked[place] == times {
 			continue
 		}
-		delete(m.sources, place)
-		for source := range sources {
-			for _, w := range m.index.dependents(source) {
-				if place.has(w) {
-					ask(question{workload: w.Key(), source: source})
-				}
-			}
-		}
-		for _, w := range m.index.all() {
+		r.asked[place] = times
+		for _, w := range r.index.all() {
 			if place.has(w) {
-				askOwed(w, ask)
+				askAll(w, ask)
 			}
 		}
 	}
-	m.look()
+}
+
+// askAll asks for the last events of all sources of a workload.
+func askAll(w *workload.Workload, ask func(question)) {
+	for _, source := range append(w.Recorded(), w.Unrecorded()...) {
+		ask(question{workload: w.Key(), source: source, returned: true})
+	}
+	askOwed(w, ask)
 }

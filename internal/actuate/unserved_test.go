@@ -2,9 +2,10 @@ package actuate
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -64,55 +65,115 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	}
 }
 
-// An earlier leader may have had them wait for just these.
-func TestWhatIsTakenWhileAKindIsNotServedIsAskedForAgain(t *testing.T) {
-	web := workloadOf(t, "auto", wholeDB, nil)
-	now, options := written, testOptions()
-	options.Now = func() time.Time { return now }
-	l := loopOf(t, options)
-	store := &kindStore{index: l.intake.index, kind: deployments, namespace: "shop", synced: func() {}}
-	l.intake.index.unserve(store.place(), now)
-	l.missed.look()
-	l.intake.inFlight.done = func(*events.Delivery, context.Context, error) {}
-	l.intake.take(t.Context(), &events.Delivery{Change: changeOf(nil), Seq: 1, Deliveries: 2})
-	var asked []question
-	ask := func(q question) { asked = append(asked, q) }
-	l.missed.advance(ask)
-	if len(asked) > 0 {
-		t.Errorf("while the kind is not served, asked %v", asked)
-	}
-	web.Rolled = map[string]workload.RolledFor{"secret/db": workload.Owed(workload.RolledFor{Fingerprint: fp("a")})}
-	if err := store.Replace([]any{web}, "160"); err != nil {
+// Which leader has taken an event meanwhile, and acked it for nobody, makes no difference.
+func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testing.T) {
+	a, err := New(testOptions())
+	if err != nil {
 		t.Fatal(err)
 	}
-	l.missed.advance(ask)
-	want := []question{{workload: web.Key(), source: db}}
-	for _, source := range web.Owed() {
-		want = append(want, question{workload: web.Key(), source: source, owed: true})
+	web := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: events.KindConfigMap, Name: "app"}, workload.Reference{Kind: events.KindSecret, Name: "tls"})
+		w.Rolled = map[string]workload.RolledFor{
+			"secret/db":      {Fingerprint: fp("a")},
+			"configmap/app":  workload.Owed(workload.RolledFor{Fingerprint: fp("a")}),
+			"secret/another": {Fingerprint: fp("a")}, // It does not want that.
+		}
+	})
+	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	tls := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "tls"}
+	want := map[question]int{
+		{workload: web.Key(), source: db, returned: true}:  1,
+		{workload: web.Key(), source: app, returned: true}: 1,
+		{workload: web.Key(), source: app, owed: true}:     1,
+		{workload: web.Key(), source: tls, returned: true}: 1,
 	}
-	if len(want) != 2 || !slices.Equal(asked, want) {
-		t.Errorf("when the kind is served, asked %v, want %v", asked, want)
+	store := &kindStore{index: a.index, kind: deployments, namespace: "shop", synced: func() {}}
+	other := &kindStore{index: a.index, kind: deployments, namespace: "other", synced: func() {}}
+	l := newLoop(a.surroundings, unwritten(a))
+	asked := make(map[question]int)
+	advance := func(l *loop) map[question]int {
+		clear(asked)
+		l.returned.advance(func(q question) { asked[q]++ })
+		return asked
 	}
-	l.missed.advance(ask)
-	if len(asked) != len(want) {
-		t.Errorf("asked again: %v", asked)
+	list := func() {
+		t.Helper()
+		if err := store.Replace([]any{web}, "160"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list()
+	if got := advance(l); len(got) > 0 {
+		t.Errorf("of a kind that was always served, asked %v", got)
+	}
+	other.clear(written)
+	if err := other.Replace(nil, "160"); err != nil {
+		t.Fatal(err)
+	}
+	store.clear(written)
+	if got := advance(l); len(got) > 0 {
+		t.Errorf("while the kind is not served, asked %v", got)
+	}
+	list()
+	for _, leader := range []*loop{l, newLoop(a.surroundings, unwritten(a))} {
+		if diff := cmp.Diff(want, advance(leader), cmp.AllowUnexported(question{})); diff != "" {
+			t.Errorf("when it is served again, asked (-want +got):\n%s", diff)
+		}
+		if got := advance(leader); len(got) > 0 {
+			t.Errorf("asked once more: %v", got)
+		}
+	}
+	store.clear(written)
+	list()
+	if got := advance(l); len(got) != len(want) {
+		t.Errorf("when it is served again for the second time, asked %v", got)
+	}
+}
+
+// When a kind is installed for the first time, its workloads are seen for the first time, too.
+func TestOfAKindThatIsServedAgainOnlyWhatIsMissedIsGathered(t *testing.T) {
+	wanted := func(at time.Time) func(*workload.Workload) { return func(w *workload.Workload) { w.Written = at } }
+	recorded := func(fingerprint, version string) func(*workload.Workload) {
+		return func(w *workload.Workload) {
+			w.Written = written
+			w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fingerprint, Version: version, UID: "uid"}}
+		}
+	}
+	tests := []struct {
+		name string
+		web  func(*workload.Workload)
+		want bool
+	}{
+		{"the record is of before the change", recorded(fp("a"), "90"), true},
+		{"the record is of the change", recorded(fp("b"), "100"), false},
+		{"without a record, and it has wanted the source before the change", wanted(written.Add(-time.Minute)), true},
+		{"without a record, and it wants the source since the change", wanted(written), false},
+		{"without a record, and nobody knows since when it wants the source", wanted(time.Time{}), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			web := workloadOf(t, "auto", wholeDB, test.web)
+			l := loopOf(t, testOptions(), web)
+			l.intake.inFlight.done = func(*events.Delivery, context.Context, error) {}
+			l.intake.recall(t.Context(), answer{
+				question: question{workload: web.Key(), source: db, returned: true},
+				delivery: &events.Delivery{Change: changeOf(nil), Seq: 7, Received: written, Deliveries: 1},
+			})
+			if got := l.gathering.has(web.Key(), db); got != test.want || l.outbox.unpublished > 0 {
+				t.Errorf("it is gathered: %t, want %t; %d outcomes are to be published, want none", got, test.want, l.outbox.unpublished)
+			}
+		})
 	}
 }
 
 func TestAKindThatIsNotServedForADayIsNotWaitedFor(t *testing.T) {
 	x, now := indexOf(), written
-	m := newMissed(x, func() time.Time { return now })
-	place := kindPlace{kind: "widget"}
-	x.unserve(place, now)
-	m.take(db)
+	x.unserve(kindPlace{kind: "widget"}, now)
 	key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
-	if !x.isUnserved(key, now) || len(m.sources[place]) != 1 {
+	if !x.isUnserved(key, now) {
 		t.Fatal("it is not waited for")
 	}
-	now = now.Add(unservedFor)
-	m.advance(func(question) { t.Error("nobody is there to ask for") })
-	m.take(db)
-	if x.isUnserved(key, now) || len(m.sources) > 0 {
-		t.Errorf("it is waited for, with what came: %v", m.sources)
+	if now = now.Add(unservedFor); x.isUnserved(key, now) {
+		t.Error("it is waited for")
 	}
 }

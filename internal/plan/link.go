@@ -50,3 +50,12 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	// Where workloads and sources are not in one etcd, only the times tell.
 	return changedAt == now.ResourceVersion && !link.Written.IsZero() && link.Written.Add(clockMargin).Before(now.WrittenAt)
 }
+
+// IsLaterThanWish reports whether a source has certainly changed after the workload came to want what it wants, by the times of the writes.
+func IsLaterThanWish(w *workload.Workload, now events.Change) bool {
+	at, wanted := now.WrittenAt, w.WantedBy()
+	if now.Verb == events.VerbDeleted {
+		at = now.Time // When the watcher saw the deletion: nothing has a time of it.
+	}
+	return !wanted.IsZero() && at.After(wanted.Add(clockMargin))
+}

@@ -80,3 +80,30 @@ func TestOnlyAChangeAfterTheLinkIsMissed(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyAChangeThatWasWrittenAfterTheWishIsLaterThanThat(t *testing.T) {
+	wanted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	tests := []struct {
+		name   string
+		wanted time.Time
+		change func(*events.Change)
+		want   bool
+	}{
+		{"written after it", wanted, func(c *events.Change) { c.WrittenAt = wanted.Add(time.Minute) }, true},
+		{"written before it", wanted, func(c *events.Change) { c.WrittenAt = wanted.Add(-time.Minute) }, false},
+		{"written at about the same time", wanted, func(c *events.Change) { c.WrittenAt = wanted.Add(clockMargin) }, false},
+		{"written at a time that is not known", wanted, func(c *events.Change) { c.WrittenAt = time.Time{} }, false},
+		{"the time of the wish is not known", time.Time{}, func(c *events.Change) { c.WrittenAt = wanted }, false},
+		{"deleted after it", wanted, func(c *events.Change) {
+			c.Verb, c.WrittenAt, c.Time = events.VerbDeleted, time.Time{}, wanted.Add(time.Minute)
+		}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) { w.Written = test.wanted })
+			if got := IsLaterThanWish(w, changeOf(test.change)); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -49,7 +49,7 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
 		if earlier != nil {
 			before = earlier.wants(source)
 		}
-		link, linked := Link{Version: since, Written: w.wantedBy()}, since != ""
+		link, linked := Link{Version: since, Written: w.WantedBy()}, since != ""
 		switch {
 		case !want.Wanted():
 			continue

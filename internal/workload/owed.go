@@ -35,11 +35,18 @@ func (r RolledFor) isOwed() bool {
 }
 
 // Owed lists the sources that the workload wants and waits to be rolled for, as its record says, in no order.
-func (w *Workload) Owed() []events.Source {
+func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.isOwed) }
+
+// Recorded lists the sources that the workload wants and that its record names, in no order.
+func (w *Workload) Recorded() []events.Source {
+	return w.recorded(func(RolledFor) bool { return true })
+}
+
+func (w *Workload) recorded(is func(RolledFor) bool) []events.Source {
 	var list []events.Source
 	for text, entry := range w.Rolled {
 		source, err := events.ParseSource(text)
-		if err != nil || !entry.isOwed() {
+		if err != nil || !is(entry) {
 			continue
 		}
 		// Whoever may annotate the workload must not have the stream read for each line.

@@ -91,8 +91,8 @@ func (w *Workload) byItself() *Workload {
 // IsRun reports whether another workload runs the pods of the template.
 func (w *Workload) IsRun() bool { return w.alone != nil }
 
-// wantedBy returns a time by which the workload wanted what it wants.
-func (w *Workload) wantedBy() time.Time {
+// WantedBy returns a time by which the workload wanted what it wants.
+func (w *Workload) WantedBy() time.Time {
 	if w.asked.After(w.Written) {
 		return w.asked
 	}
