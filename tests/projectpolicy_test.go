@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -16,15 +17,17 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// confine applies the admission policies for the account of the rig.
-func (r *projectRig) confine() {
+// confine applies the admission policies for the account of the rig, with the fields that it is given: those of the example if it is empty.
+func (r *projectRig) confine(paths string) {
 	r.Helper()
 	for _, file := range []string{"components/projector/admission.yaml", "projections/example/policy.yaml"} {
 		content, err := os.ReadFile("../deploy/" + file)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(content), "keyturn-system", r.namespace))); err != nil {
+		const ofExample = "[['spec', 'auth', 'user'], ['spec', 'auth', 'password']]"
+		replaced := strings.NewReplacer("keyturn-system", r.namespace, ofExample, cmp.Or(paths, ofExample)).Replace(string(content))
+		if err := plane.ApplyYAML(r.Context(), strings.NewReader(replaced)); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -43,15 +46,17 @@ func (r *projectRig) confine() {
 
 func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 	r := newProjectRig(t, nil)
-	r.confine()
+	r.confine("")
 	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, projectorAccount)
 	if err != nil {
 		t.Fatal(err)
 	}
-	widgets := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}).Namespace(r.namespace)
+	version := "v1"
 	// patch sends one as the projector's token, in a dry run.
 	patch := func(name string, kind types.PatchType, manager string, force bool, body string) error {
 		t.Helper()
+		resource := schema.GroupVersionResource{Group: "example.org", Version: version, Resource: "widgets"}
+		widgets := dynamic.NewForConfigOrDie(config).Resource(resource).Namespace(r.namespace)
 		content, err := yaml.YAMLToJSON([]byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -63,9 +68,6 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 		_, err = widgets.Patch(t.Context(), name, kind, content, options)
 		return err
 	}
-	refused := func(err error) bool {
-		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+r.namespace+"-proj")
-	}
 	const manager = "keyturn-projector"
 	apply := func(name, fields string) string {
 		return "{apiVersion: example.org/v1, kind: Widget, metadata: {name: " + name + "}, " + fields + "}"
@@ -74,7 +76,7 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 	r.widget("main", wantsPassword)
 	r.widget("plain", "")
 	testkit.Await(t, "the policy is in force", func(context.Context) bool {
-		return refused(patch("main", types.MergePatchType, manager, false, "{spec: {size: 9}}"))
+		return r.refused(patch("main", types.MergePatchType, manager, false, "{spec: {size: 9}}"))
 	})
 
 	// The program has all that it needs, also to let go of a field.
@@ -123,12 +125,20 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 		{"labels it", "main", types.MergePatchType, manager, false, "{metadata: {labels: {a: b}}}"},
 		{"adds a finalizer", "main", types.MergePatchType, manager, false, "{metadata: {finalizers: [example.org/a]}}"},
 		{"writes what has no annotation", "plain", types.ApplyPatchType, manager, false, apply("plain", both)},
+		{"writes the field as the joined oldest managers", "taken", types.MergePatchType, "ancient-changes", false, "{spec: {auth: {password: b}}}"},
+		{"joins the oldest managers", "main", types.MergePatchType, manager, false, "{metadata: {managedFields: [{manager: ancient-changes, operation: Update, apiVersion: example.org/v1, fieldsType: FieldsV1, fieldsV1: {}}]}}"},
 		{"forgets who owns which fields", "main", types.MergePatchType, manager, false, "{metadata: {managedFields: [{}]}}"},
 	}
 	for _, tt := range tests {
-		if err := patch(tt.name, tt.kind, tt.manager, tt.force, tt.body); !refused(err) {
+		if err := patch(tt.name, tt.kind, tt.manager, tt.force, tt.body); !r.refused(err) {
 			t.Errorf("it %s: got %v, want that the policy refuses it", tt.what, err)
 		}
+	}
+	version = "v1beta1"
+	own := "{metadata: {managedFields: [{manager: keyturn-projector, operation: Apply, apiVersion: example.org/v1beta1, fieldsType: FieldsV1, " +
+		"fieldsV1: {'f:spec': {'f:auth': {'f:password': {}}}}}]}}"
+	if err := patch("taken", types.MergePatchType, manager, false, own); !r.refused(err) {
+		t.Errorf("it forgets the owners of another version: got %v, want that the policy refuses it", err)
 	}
 	event := "{apiVersion: v1, kind: Event, metadata: {name: a, namespace: " + r.namespace + "}, reportingComponent: REPORTER, source: {component: keyturn}, " +
 		"involvedObject: {apiVersion: OF, kind: Widget, namespace: " + r.namespace + ", name: main}}"
@@ -138,7 +148,7 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(strings.NewReplacer("REPORTER", reporter, "OF", of).Replace(event)), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !refused(err) {
+		if _, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !r.refused(err) {
 			t.Errorf("an Event of %s about a %s: got %v, want that the policy refuses it", reporter, of, err)
 		}
 	}
