@@ -15,8 +15,11 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// maxNames is how many names there may be on the way to a field: as many as the admission policy has.
-const maxNames = 8
+// The admission policy has as many names on the way to a field, and as many fields: the API server bounds the cost of what it compares.
+const (
+	maxNames = 8
+	maxPaths = 16
+)
 
 // config is the file of --projections-config.
 type config struct {
@@ -122,8 +125,11 @@ func (p *problems) kind(c kindConfig) *kind {
 	case strings.HasSuffix(group, ".k8s.io"):
 		p.add("apiVersion: %q is not of a custom resource that may have values of Secrets", c.APIVersion)
 	}
-	if len(c.Paths) == 0 {
+	switch {
+	case len(c.Paths) == 0:
 		p.add("paths: is empty, want the fields that may be written")
+	case len(c.Paths) > maxPaths:
+		p.add("paths: has %d, want at most %d", len(c.Paths), maxPaths)
 	}
 	for i, text := range c.Paths {
 		pointer, problem := fieldOf(text)

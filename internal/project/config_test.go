@@ -58,6 +58,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 		{"no kind", "kind: Widget", "kind: ''", at + `kind: "", want 1 to 63 lower-case letters and digits`},
 		{"no resource", "resource: widgets", "resource: ''", at + `resource: "", want the plural in the API, such as widgets`},
 		{"no path", "[spec.auth.password]", "[]", at + "paths: is empty, want the fields that may be written"},
+		{"too many paths for the policy", "[spec.auth.password]", "[" + strings.Repeat("spec.a, ", 16) + "spec.b]", at + "paths: has 17, want at most 16"},
 		{"a path through a list", "spec.auth.password", "'spec.auth[*]'", at + `paths[0]: "spec.auth[*]" is not a field below spec, or goes through a list`},
 		{"a path that is too long for the policy", "spec.auth.password", "spec.b.c.d.e.f.g.h.i", at + `paths[0]: "spec.b.c.d.e.f.g.h.i" has more than 8 names`},
 		{"the annotations", "spec.auth.password", "metadata.annotations", at + `paths[0]: "metadata.annotations" is not a field below spec, or goes through a list`},
