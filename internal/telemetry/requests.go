@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (r *requests) Observe(ctx context.Context, method string, _ url.URL, latenc
 	r.duration.Record(ctx, latency.Seconds(), metric.WithAttributes(attribute.String("method", method)))
 }
 
-// Instruments returns the instruments of both programs.
+// Instruments returns the instruments of all programs.
 func Instruments() []instrument.Instrument {
-	return append(new(requests).instruments(), new(spanCounter).instruments()...)
+	return slices.Concat(new(requests).instruments(), new(spanCounter).instruments(), new(build).instruments())
 }

@@ -19,7 +19,7 @@ const flushLimit = 3 * time.Second
 type Service struct {
 	// Name is service.name, such as keyturn-watcher. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it.
 	Name string
-	// Version is service.version; left out if empty.
+	// Version is service.version, and the version of keyturn_build_info; left out if empty.
 	Version string
 	// Cluster is k8s.cluster.name; left out if empty.
 	Cluster string
@@ -61,6 +61,9 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	t := &Telemetry{
 		MeterProvider: meters.MeterProvider, Metrics: meters.handler, flushLimit: flushLimit,
 		flushes: []flush{{"metrics", meters.shutdown}},
+	}
+	if err := observeBuild(t.MeterProvider, service.Version); err != nil {
+		return nil, errors.Join(fmt.Errorf("setting up metrics: %w", err), t.Shutdown(ctx))
 	}
 	// After metrics, because it counts its spans: Shutdown flushes them first.
 	traces, err := newTracerProvider(ctx, res, t.MeterProvider)

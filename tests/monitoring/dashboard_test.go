@@ -28,6 +28,13 @@ type panel struct {
 	Type    string `json:"type"`
 	Title   string `json:"title"`
 	GridPos struct{ H, W, X, Y int }
+	// Interval is the least time of a point.
+	Interval    string `json:"interval"`
+	FieldConfig struct {
+		Defaults struct {
+			Unit string `json:"unit"`
+		} `json:"defaults"`
+	} `json:"fieldConfig"`
 	Targets []struct {
 		Expr string `json:"expr"`
 	} `json:"targets"`
@@ -63,6 +70,7 @@ func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 			continue
 		}
 		metric, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(variable.Query, "label_values("), ")"), ", ")
+		metric, _, _ = strings.Cut(metric, "{")
 		if labels, ok := known[metric]; !ok || !slices.Contains(append(labels, targetLabels...), label) {
 			t.Errorf("variable %s: there is no %s with a label %s", variable.Name, metric, label)
 		}
@@ -85,6 +93,37 @@ func TestTheDashboardShowsEveryMetric(t *testing.T) {
 			ofReloader := strings.HasPrefix(name, "reloader_") || strings.HasPrefix(name, "rest_client_")
 			if !ofReloader && !strings.Contains(queries.String(), name) {
 				t.Errorf("no panel shows %s", name)
+			}
+		}
+	}
+}
+
+func TestTheDashboardShowsOneInstallation(t *testing.T) {
+	const chosen = `cluster="$cluster", namespace="$namespace"`
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			for _, selector := range matchers.FindAllString(target.Expr, -1) {
+				if !strings.HasPrefix(selector, "{"+chosen) {
+					t.Errorf("%s: %s does not begin with %s", p.Title, selector, chosen)
+				}
+			}
+			if metrics, selectors := strings.Count(target.Expr, "keyturn_"), strings.Count(target.Expr, chosen); selectors < metrics {
+				t.Errorf("%s: %d of its metrics are those of all installations: %s", p.Title, metrics-selectors, target.Expr)
+			}
+		}
+	}
+}
+
+// An event an hour is a rate that nobody can read.
+func TestTheDashboardCountsEvents(t *testing.T) {
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			if p.FieldConfig.Defaults.Unit == "ops" || strings.Contains(target.Expr, "_total{") && strings.Contains(target.Expr, "rate(") &&
+				!strings.Contains(target.Expr, "kubernetes_requests") && !strings.Contains(target.Expr, "cpu_seconds") {
+				t.Errorf("%s: it asks for a rate: %s", p.Title, target.Expr)
+			}
+			if strings.Contains(target.Expr, "[$__interval]") && p.Interval == "" {
+				t.Errorf("%s: without a least interval a bar may be shorter than the time between two scrapes", p.Title)
 			}
 		}
 	}
@@ -121,7 +160,7 @@ func TestTheQueriesOfTheDashboardAreWellFormed(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What Grafana fills in before it asks.
-	fill := strings.NewReplacer("$__rate_interval", "5m", "$namespace", "keyturn-system")
+	fill := strings.NewReplacer("$__rate_interval", "5m", "$__interval", "5m", "$namespace", "keyturn-system", "$cluster", "eu")
 	for _, p := range readDashboard(t).Panels {
 		for i, target := range p.Targets {
 			queries.Groups[0].Rules = append(queries.Groups[0].Rules, rule{Alert: fmt.Sprint(p.Title, " ", i), Expr: fill.Replace(target.Expr)})

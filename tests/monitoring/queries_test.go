@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// targetLabels are what Prometheus puts on every series of a PodMonitor.
-var targetLabels = []string{"job", "namespace", "pod", "container", "instance", "endpoint"}
+// targetLabels are what Prometheus puts on every series of a PodMonitor, and the external label of one among several.
+var targetLabels = []string{"cluster", "job", "namespace", "pod", "container", "instance", "endpoint"}
 
 // series returns the labels of each possible series, without those of the target.
 func series(t *testing.T) map[string][]string {
@@ -52,13 +52,14 @@ var (
 	matchers = regexp.MustCompile(`\{[^}]*\}`)
 	matcher  = regexp.MustCompile(`([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)`)
 	grouping = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
-	duration = regexp.MustCompile(`\[[^\]]*\]|\boffset\s+\w+`)
+	duration = regexp.MustCompile(`\[[^\]]*\]|\boffset\s+\w+|\b\d[\w.]*`)
 	word     = regexp.MustCompile(`\$?[a-zA-Z_:][\w:]*`)
 )
 
 // words that are neither a metric nor a label.
 var keywords = []string{
-	"sum", "max", "min", "count", "by", "without", "on", "ignoring", "or", "and", "unless", "bool", "rate", "increase", "absent",
+	"sum", "max", "min", "count", "by", "without", "on", "ignoring", "or", "and", "unless", "bool", "rate", "increase", "absent", "changes",
+	"max_over_time", "min_over_time",
 	"time", "histogram_quantile", "clamp_min", "vector", "label_values",
 }
 

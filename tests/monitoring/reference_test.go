@@ -48,8 +48,8 @@ const introduction = `# Metrics
 This page is made from the code by ` + "`make generate`" + `.
 
 Prometheus scrapes them from ` + "`/metrics`" + ` at ` + "`--metrics-addr`" + `; ` + "`OTEL_METRICS_EXPORTER`" + ` can push them as well. Histograms have the
-suffixes ` + "`_bucket`, `_sum` and `_count`" + `. Those of the actuator carry exemplars with the trace ID, which Prometheus stores with
-` + "`--enable-feature=exemplar-storage`" + `. No label names an object. ` + "`deploy/monitoring`" + ` has a dashboard and [alerts](alerts.md).
+suffixes ` + "`_bucket`, `_sum` and `_count`" + `. Those of the actuator carry [exemplars](tracing.md#exemplars) with the trace ID.
+No label names an object. ` + "`deploy/monitoring`" + ` has a dashboard and [alerts](alerts.md).
 `
 
 func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {

@@ -27,6 +27,8 @@ type Server struct {
 	server      *server.Server
 	storage     *storage
 	certificate *certificate
+	// leaf reports whether it is configured as a leaf node of a hub.
+	leaf bool
 	// stop ends what looks after the storage, and waits for it.
 	stop func()
 }
@@ -74,7 +76,10 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var tending sync.WaitGroup
 	tending.Go(func() { store.run(ctx) })
-	return &Server{server: s, storage: store, certificate: opts.certificate, stop: func() { cancel(); tending.Wait() }}, nil
+	return &Server{
+		server: s, storage: store, certificate: opts.certificate, leaf: len(options.LeafNode.Remotes) > 0,
+		stop: func() { cancel(); tending.Wait() },
+	}, nil
 }
 
 // ready waits for the server and reports whether it accepts connections. The server reports a fatal error in its log only.

@@ -9,12 +9,13 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// gauges are the metrics of the storage and of the certificate.
+// gauges are the metrics of the storage, of the certificate and of the connection to a hub.
 type gauges struct {
 	used   metric.Int64ObservableGauge
 	limit  metric.Int64ObservableGauge
 	free   metric.Int64ObservableGauge
 	expiry metric.Int64ObservableGauge
+	leaf   metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []instrument.Instrument {
@@ -35,13 +36,17 @@ func (g *gauges) instruments() []instrument.Instrument {
 			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s",
 			About: "When the certificate ends that the embedded NATS presents to its clients, as Unix time. None without TLS.",
 		},
+		{
+			Gauge: &g.leaf, Name: "keyturn.nats.leaf.connections", Unit: "{connection}",
+			About: "Connections of the embedded NATS to its hub, as a leaf node. None is reported where it is no leaf node.",
+		},
 	}
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
 func Instruments() []instrument.Instrument { return new(gauges).instruments() }
 
-// Observe measures the storage and the certificate until the server is shut down. Call it at most once.
+// Observe measures the storage, the certificate and the connection to a hub until the server is shut down. Call it at most once.
 func (s *Server) Observe(meter metric.Meter) error {
 	g := &gauges{}
 	if err := instrument.Make(meter, g.instruments()); err != nil {
@@ -56,8 +61,11 @@ func (s *Server) Observe(meter metric.Meter) error {
 		if end := s.certificate.end(ctx); !end.IsZero() {
 			observer.ObserveInt64(g.expiry, end.Unix())
 		}
+		if s.leaf {
+			observer.ObserveInt64(g.leaf, int64(s.server.NumLeafNodes()))
+		}
 		return nil
-	}, g.used, g.limit, g.free, g.expiry)
+	}, g.used, g.limit, g.free, g.expiry, g.leaf)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}

@@ -1,0 +1,69 @@
+package embedded
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// startWith starts a server that only this process reaches, with a configuration, and returns how many connections to a hub its metric counts:
+// -1 if it has none.
+func startWith(t *testing.T, name, config string) (s *Server, connections func() int) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(Options{StoreDir: t.TempDir(), ConfigFile: path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	reader := sdkmetric.NewManualReader()
+	if err := s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")); err != nil {
+		t.Fatal(err)
+	}
+	return s, func() int {
+		var collected metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &collected); err != nil {
+			t.Fatal(err)
+		}
+		for _, scope := range collected.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if points := m.Data.(metricdata.Gauge[int64]).DataPoints; m.Name == "keyturn.nats.leaf.connections" && len(points) > 0 {
+					return int(points[0].Value)
+				}
+			}
+		}
+		return -1
+	}
+}
+
+func TestTheMetricKnowsWhetherALeafNodeHasItsHub(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, connections := startWith(t, "spoke", fmt.Sprintf("leafnodes { reconnect: 1, remotes: [ { url: %q } ] }", "nats://"+address))
+	if got := connections(); got != 0 {
+		t.Errorf("without a hub: got %d connections, want 0", got)
+	}
+	hub, ofHub := startWith(t, "hub", fmt.Sprintf("leafnodes { listen: %q }", address))
+	testkit.Eventually(t, "the leaf node is connected", func() bool { return connections() == 1 })
+	if got := ofHub(); got != -1 {
+		t.Errorf("the hub, which is no leaf node, reports %d connections, want none", got)
+	}
+	hub.Shutdown()
+	testkit.Eventually(t, "the connection is gone", func() bool { return connections() == 0 })
+}

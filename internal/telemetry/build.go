@@ -1,0 +1,56 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+)
+
+// build says which build runs. target_info has the version too, but no series of a dashboard or an alert can be joined with that by pod.
+type build struct{ info metric.Int64ObservableGauge }
+
+func (b *build) instruments() []instrument.Instrument {
+	return []instrument.Instrument{{
+		Gauge: &b.info, Name: "keyturn.build.info", Labels: []string{"version", "revision", "goversion"},
+		About: "Always 1. Its labels are the version of the program, the commit if the go tool knew it, and the version of Go.",
+	}}
+}
+
+// observeBuild measures it for as long as the provider lives.
+func observeBuild(meters metric.MeterProvider, version string) error {
+	b := &build{}
+	meter := meters.Meter(scope)
+	if err := instrument.Make(meter, b.instruments()); err != nil {
+		return err
+	}
+	labels := metric.WithAttributes(
+		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", runtime.Version()))
+	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		observer.ObserveInt64(b.info, 1, labels)
+		return nil
+	}, b.info)
+	if err != nil {
+		return fmt.Errorf("registering keyturn.build.info: %w", err)
+	}
+	return nil
+}
+
+// revision returns the commit of this binary, or "" if the go tool did not stamp it.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}

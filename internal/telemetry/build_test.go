@@ -1,0 +1,16 @@
+package telemetry
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+)
+
+func TestTheBuildIsAMetric(t *testing.T) {
+	clearEnvironment(t)
+	// A test has no commit: the go tool stamps no test binary.
+	want := `keyturn_build_info{goversion="` + runtime.Version() + `",revision="",version="1.2.3"} 1`
+	if samples := scrape(t, setup(t, scraped())); !slices.Contains(samples, want) {
+		t.Errorf("no sample %s in %q", want, samples)
+	}
+}
