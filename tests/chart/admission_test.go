@@ -10,10 +10,11 @@ import (
 // ownNamespace is how the policy names the namespace of the account.
 const ownNamespace = "request.userInfo.username.split(':')[2]"
 
-func TestTheChartHasCopiesOfTheAdmissionPolicies(t *testing.T) {
+func TestTheChartHasCopiesOfPoliciesAlertsAndTheDashboard(t *testing.T) {
 	for file, of := range map[string]string{
 		"admission.yaml": "admission/actuator.yaml", "admission-keys.yaml": "admission/keys.yaml",
 		"admission-projector.yaml": "components/projector/admission.yaml", "projection.yaml": "projections/example/policy.yaml",
+		"alerts.yaml": "monitoring/alerts.yaml", "keyturn.json": "monitoring/keyturn.json",
 	} {
 		want, err := os.ReadFile("../../deploy/" + of)
 		if err != nil {

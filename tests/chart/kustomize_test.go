@@ -68,10 +68,6 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			want := kustomized(t, test.base, test.components...)
-			// The alerts and the dashboard are in deploy/monitoring alone.
-			maps.DeleteFunc(want, func(name string, _ object) bool {
-				return strings.HasPrefix(name, "PrometheusRule ") || strings.HasSuffix(name, "/keyturn-dashboard")
-			})
 			same(t, want, rendered(t, test.values))
 		})
 	}
