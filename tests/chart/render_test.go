@@ -122,7 +122,7 @@ func (o object) at(fields ...string) any {
 	return value
 }
 
-// generated is a name that ends with a digest: a ConfigMap of kustomize, or the job of the chart. Digests of kustomize have no
+// generated is a name that ends with a digest: a ConfigMap of kustomize, or the job of the keys. Digests of kustomize have no
 // vowels, so that no word is taken for one.
 var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets|keyturn-projections)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 

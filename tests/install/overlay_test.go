@@ -1,6 +1,7 @@
 package install
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,14 @@ const servedAlone = `  - target: {kind: Role|RoleBinding, name: keyturn-watcher|
 // applyOverlay applies what an operator would have as a kustomization beside deploy. SERVED in it is a namespace that is there.
 func applyOverlay(t *testing.T, namespace, content string) {
 	t.Helper()
+	if err := plane.ApplyYAML(t.Context(), bytes.NewReader(renderOverlay(t, namespace, content))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// renderOverlay returns the manifests of such a kustomization.
+func renderOverlay(t *testing.T, namespace, content string) []byte {
+	t.Helper()
 	root := t.TempDir()
 	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)
@@ -40,7 +49,5 @@ func applyOverlay(t *testing.T, namespace, content string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(string(rendered))); err != nil {
-		t.Fatal(err)
-	}
+	return rendered
 }
