@@ -17,7 +17,8 @@ type fluxInstallation struct {
 	folder string
 }
 
-// keyturnOverlay is everything that an operator commits. Its Flux timeouts are shorter than most operators want.
+// keyturnOverlay is everything that an operator commits. YAML would take the name of the cluster for a number. The Flux timeouts are shorter
+// than most operators want.
 const keyturnOverlay = `
 resources: ["URL//deploy/flux/FOLDER?ref=main", "URL//deploy/flux/monitoring?ref=main"]
 patches:
@@ -26,7 +27,7 @@ patches:
       - {op: replace, path: /spec/url, value: "URL"}
   - target: {kind: Kustomization, name: keyturn}
     patch: |-
-      - {op: replace, path: /spec/postBuild/substitute/cluster_name, value: prod-eu}
+      - {op: replace, path: /spec/postBuild/substitute/cluster_name, value: "42"}
       - {op: replace, path: /spec/timeout, value: 30s}
       - {op: replace, path: /spec/retryInterval, value: 1s}
 `
@@ -126,5 +127,5 @@ func install(t *testing.T, folder, namespace string) {
 	if folder == "cluster" {
 		i.part("flux goes on from a registry, and installs what is pushed there", i.goesOnFromARegistry)
 	}
-	i.part("what is taken out of the repository is taken out of the cluster", i.isPruned)
+	i.part("what is taken out of the repository is taken out of the cluster, but for the keys and the stream", i.isPruned)
 }

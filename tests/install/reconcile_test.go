@@ -3,13 +3,16 @@ package install
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
@@ -76,17 +79,39 @@ func (i *fluxInstallation) changesNothingAgain() {
 	}
 }
 
-// isPruned checks that nothing is left of an installation that was removed from the repository.
+// isPruned checks that all but the namespace is gone of an installation that was removed from the repository. With the namespace the keys and
+// the stream are kept, until it is deleted as docs/install.md says.
 func (i *fluxInstallation) isPruned() {
 	i.Helper()
+	core, ctx := i.kube.CoreV1(), i.Context()
 	i.areGone(i.takeOut())
-	claims, err := i.kube.CoreV1().PersistentVolumeClaims(corev1.NamespaceAll).List(i.Context(), metav1.ListOptions{})
+	for _, name := range installationKeys {
+		if _, err := core.Secrets(programs.SystemNamespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
+			i.Errorf("the key %s: %v", name, err)
+		}
+	}
+	claim, err := core.PersistentVolumeClaims(programs.SystemNamespace).Get(ctx, "data-keyturn-actuator-0", metav1.GetOptions{})
+	if err != nil || claim.DeletionTimestamp != nil {
+		i.Errorf("the claim of the stream: %v, deleted at %v", err, claim.DeletionTimestamp)
+	}
+	namespace, err := core.Namespaces().Get(ctx, programs.SystemNamespace, metav1.GetOptions{})
+	if err != nil || namespace.DeletionTimestamp != nil {
+		i.Errorf("the namespace: %v, deleted at %v", err, namespace.DeletionTimestamp)
+	}
+	if err := core.Namespaces().Delete(ctx, programs.SystemNamespace, metav1.DeleteOptions{}); err != nil {
+		i.Error(err)
+	}
+	i.eventually("the namespace is gone", func(ctx context.Context) bool {
+		_, err := core.Namespaces().Get(ctx, programs.SystemNamespace, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	claims, err := core.PersistentVolumeClaims(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil || len(claims.Items) > 0 {
 		i.Errorf("claims: got %d, %v, want none", len(claims.Items), err)
 	}
 }
 
-// takeOut removes an installation from the repository, and returns its inventory.
+// takeOut removes an installation from the repository, and returns its inventory without the namespace, which Flux is to keep.
 func (i *fluxInstallation) takeOut() []*unstructured.Unstructured {
 	i.Helper()
 	var applied []*unstructured.Unstructured
@@ -101,7 +126,7 @@ func (i *fluxInstallation) takeOut() []*unstructured.Unstructured {
 	}
 	i.write("kustomization.yaml", "resources: [shop.yaml]\n")
 	i.push("remove Keyturn")
-	return applied
+	return slices.DeleteFunc(applied, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Namespace" })
 }
 
 // areGone waits until objects are gone, and checks that the workloads are not.

@@ -5,21 +5,19 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// fleetOverlay is all that an operator commits for a cluster of a fleet, and spokeOverlay goes on from it for one that is not the hub's. The
-// namespace with Secrets of the operator's is to stay, and Flux to have less patience than most operators want.
+// fleetOverlay is all that an operator commits for a cluster of a fleet, and spokeOverlay goes on from it for one that is not the hub's. Flux
+// is to have less patience than most operators want.
 const (
 	fleetOverlay = `
 resources: ["URL//deploy/flux/FOLDER?ref=main"]
@@ -30,12 +28,6 @@ patches:
   - target: {kind: Kustomization, name: keyturn}
     patch: |-
       - {op: replace, path: /spec/retryInterval, value: 1s}
-      - op: add
-        path: /spec/patches/-
-        value:
-          target: {kind: Namespace}
-          patch: |
-            - {op: add, path: /metadata/annotations, value: {kustomize.toolkit.fluxcd.io/prune: disabled}}
 `
 	spokeOverlay = `      - {op: replace, path: /spec/postBuild/substitute/cluster_name, value: prod-eu}
       - op: add
@@ -162,8 +154,7 @@ func (i *fluxInstallation) isTakenOut() {
 			i.Fatalf("stopping the %s: %v", program.Name(), err)
 		}
 	}
-	isNamespace := func(object *unstructured.Unstructured) bool { return object.GetKind() == "Namespace" }
-	i.areGone(slices.DeleteFunc(i.takeOut(), isNamespace))
+	i.areGone(i.takeOut())
 	i.clear()
 }
 
