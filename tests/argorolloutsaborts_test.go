@@ -42,7 +42,7 @@ func TestAnAbortedRolloutIsHeldUntilSomeoneLiftsTheAbort(t *testing.T) {
 		return r.series(r.actuator, "keyturn_workloads_held", `reason="rollout-aborted"`) == "1"
 	})
 	text := r.ask("explain", "rollout/web", "-n", r.namespace, "--argo-rollouts")
-	for _, words := range [][]string{{"It has been held since", "(rollout-aborted)"}, {"secret/db", "hold: ", "abort"}} {
+	for _, words := range [][]string{{"It has been held since", "(rollout-aborted)"}, {"secret/db", "hold (rollout-aborted): ", "abort"}} {
 		if len(lines(text, words...)) != 1 {
 			t.Errorf("explain does not say %q:\n%s", words, text)
 		}

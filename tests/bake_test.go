@@ -64,8 +64,14 @@ func TestTheOthersRollWhenTheFirstHasStayedReadyAlsoAfterARestart(t *testing.T) 
 		return r.series(r.actuator, "keyturn_rollouts_active", `kind="deployment"`) == "1"
 	})
 	want("after a restart", 1, 0)
-	if got := r.explain("deployment/second"); !strings.Contains(got, "(canary-first)") {
-		t.Errorf("explain says\n%s", got)
+	explained := r.explain("deployment/second")
+	for _, said := range []string{
+		": deployment/first (canary-first)\ndeployment/first: started at TIME (content-changed)\n", "\nPending: secret/shared.\n",
+		"hold (canary-first), then roll (content-changed): content that the pods read has changed",
+	} {
+		if !strings.Contains(explained, said) {
+			t.Errorf("explain does not say %q:\n%s", said, explained)
+		}
 	}
 
 	r.becomes("first", corev1.ConditionFalse)

@@ -34,7 +34,7 @@ func (r *rig) explain(workload string) string {
 	for pattern, replacement := range map[string]string{
 		regexp.QuoteMeta(r.namespace):          "NAMESPACE",
 		`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`: "TIME",
-		`resourceVersion \d+`:                  "resourceVersion N",
+		` \((in )?\d[0-9a-z]*( ago)?\)`:        "",
 		`  +`:                                  "  ",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, replacement)
@@ -61,11 +61,12 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 
 	head := "deployment/web in namespace NAMESPACE of cluster demo\n\n"
 	table := "SOURCE  READ  ASKED BY  LAST CHANGE  LAST ROLLED FOR  NOW\n"
+	const idle = "Nothing is pending: it rolls at the next change.\n\n"
 	const auto = "keyturn.dev/roll-on: auto"
-	want := head + "It was never rolled.\n\n" + table +
-		"configmap/app  level  " + auto + "  never  -  skip: the source has not changed since it was first seen\n" +
-		"configmap/missing  all keys  -  -  -  skip: nothing is known of the source\n" +
-		"secret/db  all keys  " + auto + "  never  -  skip: the source has not changed since it was first seen\n"
+	want := head + "It was never rolled.\n\n" + idle + table +
+		"configmap/app  level  " + auto + "  never  -  skip (first-seen): the source has not changed since it was first seen\n" +
+		"configmap/missing  all keys  -  -  -  skip (unknown): nothing is known of the source\n" +
+		"secret/db  all keys  " + auto + "  never  -  skip (first-seen): the source has not changed since it was first seen\n"
 	r.eventually("the sources are known", func(context.Context) bool {
 		return strings.Count(r.explain("deployment/web"), "first seen") == 2
 	})
@@ -76,10 +77,10 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
 	r.configMap("app", map[string]string{"level": "info", "other": "two"})
-	want = head + "It was last rolled at TIME for secret/db: completed (rolled-out)\n\n" + table +
-		"configmap/app  level  " + auto + "  resourceVersion N  -  skip: no key that the pods read has changed\n" +
-		"configmap/missing  all keys  -  -  -  skip: nothing is known of the source\n" +
-		"secret/db  all keys  " + auto + "  resourceVersion N  resourceVersion N  skip: the workload was rolled for this change\n"
+	want = head + "It was last rolled at TIME for secret/db: completed (rolled-out)\n\n" + idle + table +
+		"configmap/app  level  " + auto + "  TIME  -  skip (keys-not-consumed): no key that the pods read has changed\n" +
+		"configmap/missing  all keys  -  -  -  skip (unknown): nothing is known of the source\n" +
+		"secret/db  all keys  " + auto + "  TIME  TIME  skip (already-rolled): the workload was rolled for this change\n"
 	r.eventually("the change of the ConfigMap is known", func(context.Context) bool {
 		return strings.Contains(r.explain("deployment/web"), "no key that the pods read has changed")
 	})
@@ -93,7 +94,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 		t.Errorf("of a workload that has no annotation (-want +got):\n%s", diff)
 	}
 	all := r.ask("explain", "deployment/silent", "-n", r.namespace, "--roll-all")
-	if !strings.Contains(all, "secret/db") || !strings.Contains(all, "roll: content that the pods read has changed") {
+	if !strings.Contains(all, "secret/db") || !strings.Contains(all, "roll (content-changed): content that the pods read has changed") {
 		t.Errorf("of the same with --roll-all: got\n%s", all)
 	}
 	want = "deployment/nothing in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\nIt depends on no source.\n"

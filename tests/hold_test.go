@@ -76,10 +76,10 @@ func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing
 	r.isHeld("reader", "source-on-hold", "secret/cache: migration until Monday")
 	r.outcomeOf("later", events.VerbCompleted)
 	want("on hold", once("deployment/later"))
-	if got := r.explain("deployment/held"); !strings.Contains(got, "It is on hold: tofu apply.") {
+	if got := r.explain("deployment/held"); !strings.Contains(got, "It is on hold: tofu apply (on-hold).") {
 		t.Errorf("explain says\n%s", got)
 	}
-	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold: somebody has put the source on hold: migration until Monday") {
+	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold (source-on-hold): somebody has put the source on hold: migration until Monday") {
 		t.Errorf("explain says\n%s", got)
 	}
 	r.eventually("Kubernetes Events say so", func(context.Context) bool {

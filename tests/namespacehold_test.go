@@ -33,7 +33,7 @@ func TestANamespaceOnHoldHoldsItsWorkloadsOverARestart(t *testing.T) {
 	before := r.tally()
 	r.set(events.KindSecret, "db", "password", "two")
 	r.isHeld("web", "on-hold", "namespace "+r.namespace+": moving")
-	if got := r.explain("deployment/web"); !strings.Contains(got, "It is on hold: namespace NAMESPACE: moving.") {
+	if got := r.explain("deployment/web"); !strings.Contains(got, "It is on hold: namespace NAMESPACE: moving (on-hold).") {
 		t.Errorf("explain says\n%s", got)
 	}
 	r.stop(r.actuator)

@@ -116,7 +116,7 @@ func TestARolloutThatAnOperatorKeepsRevertingIsRepeatedAndThenGivenUp(t *testing
 			}
 			if !tt.strict { // Then explain, which reads the workload, finds no count on it.
 				explained := r.explain("deployment/web")
-				if !strings.Contains(explained, "skip: rollouts for this change were reverted time and again by another field manager, "+
+				if !strings.Contains(explained, "skip (reverted): rollouts for this change were reverted time and again by another field manager, "+
 					"which must leave the annotations keyturn.dev/* on the pod template alone; it is rolled for the next change") {
 					t.Errorf("explain does not say why it is not rolled:\n%s", explained)
 				}

@@ -105,7 +105,7 @@ func (r *rig) revertIsTold(received *spans, message string) {
 	}
 	explained := r.explain("deployment/web")
 	for _, want := range []string{
-		"It was last rolled at TIME for secret/db: failed (reverted): " + message, "roll: content that the pods read has changed",
+		"It was last rolled at TIME for secret/db: failed (reverted): " + message, "roll (content-changed): content that the pods read has changed",
 	} {
 		if !strings.Contains(explained, want) {
 			r.Errorf("explain does not say %q:\n%s", want, explained)

@@ -19,7 +19,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	var keys map[string]string
 	cmd := &cobra.Command{
 		Use:   "explain <kind>/<name>",
-		Short: "Show what a workload depends on, what it was last rolled for, and what would happen now, with the reason.",
+		Short: "Show what a workload depends on, what it was last rolled for, what it waits for, and what would happen now, with the reason.",
 		Example: "  actuator explain deployment/web -n shop --cluster prod\n" +
 			"  actuator explain deployment/web -n shop --cluster prod --kubeconfig prod.kubeconfig --stream FLEET",
 		Args: cobra.ExactArgs(1),
@@ -64,6 +64,7 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
+	flags.StringVarP(&options.Output, "output", "o", "text", "output `format`: text, or json with the fields of the events as they are")
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")

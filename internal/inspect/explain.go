@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,11 +32,27 @@ type ExplainOptions struct {
 	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
+	// Output is the format: "text", which the empty one is too, or "json".
+	Output string
 }
 
-// Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, and what would happen now
-// and why. It decides as the actuator does, and changes nothing.
+const outputJSON = "json"
+
+// validateOutput checks the format.
+func (o *ExplainOptions) validateOutput() error {
+	switch o.Output {
+	case "", "text", outputJSON:
+		return nil
+	}
+	return fmt.Errorf("--output: %q, want text or json", o.Output)
+}
+
+// Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
+// happen now and why. It decides as the actuator does, and changes nothing.
 func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
+	if err := options.validateOutput(); err != nil {
+		return err
+	}
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
 		return err
@@ -49,45 +64,59 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if len(runners) > 0 {
 		w = w.RunBy(runners...)
 	}
-	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", w.ID, w.ID.Namespace, options.Origins.Cluster)
+	r := newReport(options.Origins.Cluster, w.ID, options.Now)
 	for _, problem := range w.Problems {
-		fmt.Fprintf(out, "! %s\n", problem)
+		r.Problems = append(r.Problems, problem.Error())
 	}
-	if len(w.Problems) > 0 {
-		fmt.Fprintln(out)
+	if err := r.explain(ctx, options, reader, w, runners); err != nil {
+		return err
 	}
-	last, err := writeLastOutcome(ctx, reader, options.Origins.Cluster, w, options.TraceURL, out)
+	if options.Output == outputJSON {
+		return r.writeJSON(out)
+	}
+	return r.writeText(out)
+}
+
+// explain adds all that is known of the workload.
+func (r *report) explain(
+	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, runners []*workload.Workload,
+) error {
+	last, err := r.noteLastOutcome(ctx, reader, w, options.TraceURL)
 	if err != nil {
 		return err
 	}
 	if told, ok := w.KeepingStart(last); ok {
 		w = told
 	}
-	if err := writeHeld(ctx, reader, options.Origins.Cluster, w.ID, out); err != nil {
-		return err
-	}
 	if w.IsPausedBySomeone() {
-		fmt.Fprint(out, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.\n\n")
+		r.note("It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
 	}
-	within, err := readNamespace(ctx, options, namespace, out)
+	within, known, err := readNamespace(ctx, options, w.ID.Namespace)
 	if err != nil {
 		return err
 	}
-	writeTiming(w.In(within), options.Now, out)
-	writeAborted(w, runners, out)
-	writeInPlace(w, options.ReloadDelay, out)
+	if !known {
+		r.note("Its namespace may not be read: holds and windows that are annotated there are not known here.")
+	}
+	timing := r.timing(w.In(within))
+	timing.known = known
+	if timing.said != "" {
+		r.note("%s", timing.said)
+	}
+	r.noteAborted(w, runners)
+	r.noteInPlace(w, options.ReloadDelay)
 	switch {
 	case options.ignores(w.ID.Kind):
-		fmt.Fprintf(out, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.\n", w.ID.Kind)
+		r.note("It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
 		return nil
 	case w.Deaf:
-		fmt.Fprintln(out, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
+		r.note("It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
 		return nil
 	case w.OptIn.Empty():
-		fmt.Fprintf(out, "It asks for nothing: annotate it, for example with %s: auto\n", workload.AnnotationRollOn)
+		r.note("It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)
 		return nil
 	}
-	return writeSources(ctx, options, reader, w, out)
+	return r.explainSources(ctx, options, reader, w, timing)
 }
 
 // ignores reports whether the actuator rolls no workloads of a kind.
@@ -125,29 +154,32 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	return w, nil
 }
 
-// writeSources writes a line for each source that the workload depends on.
-func writeSources(ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, out io.Writer) error {
+// explainSources adds a row for each source that the workload depends on, and what is pending of them.
+func (r *report) explainSources(
+	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, timing obstacle,
+) error {
 	sources, err := dependencies(ctx, options.Origins, reader, w)
 	if err != nil {
 		return err
 	}
 	if len(sources) == 0 {
-		fmt.Fprintln(out, "It depends on no source.")
+		r.note("It depends on no source.")
 		return nil
 	}
-	rows := make([]explanation, len(sources))
+	r.Sources = make([]explanation, len(sources))
 	for i, source := range sources {
 		stored, err := options.Origins.Last(ctx, reader, source)
-		if rows[i], err = explain(options.Policy, w, source, stored, err); err != nil {
+		if r.Sources[i], err = explain(options.Policy, w, source, stored, err); err != nil {
+			return err
+		}
+		if err := readDates(ctx, options.Origins, reader, source, &r.Sources[i]); err != nil {
 			return err
 		}
 	}
-	reloadInPlace(w, options.ReloadDelay, rows)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
-	for i, source := range sources {
-		row := rows[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", source, row.read, row.asked, row.changed, row.rolled, row.now)
+	reloadInPlace(w, options.ReloadDelay, r.Sources)
+	if r.Held, err = readHeld(ctx, reader, r.Cluster, w.ID); err != nil {
+		return err
 	}
-	return table.Flush()
+	r.notePending(timing)
+	return nil
 }

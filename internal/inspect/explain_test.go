@@ -145,14 +145,14 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 				`! keyturn.dev/roll-on: item "sercet/typo": unknown kind`,
 				"It was never rolled.",
 				"secret/db  all keys  keyturn.dev/roll-on: auto",
-				"roll: content that the pods read has changed",
+				"roll (content-changed): content that the pods read has changed",
 			},
 		},
 		{
 			name: "of one that was rolled", workload: "deployment/done",
 			want: []string{
-				"It was last rolled at 2026-03-14T15:09:26Z for secret/db: started (content-changed)",
-				"resourceVersion 100  resourceVersion 100  skip: the workload was rolled for this change",
+				"It was last rolled at 2026-03-14T15:09:26Z (0s ago) for secret/db: started (content-changed)",
+				"2026-03-14T15:09:26Z (0s ago)  2026-03-14T15:09:26Z (0s ago)  skip (already-rolled): the workload was rolled for this change",
 			},
 		},
 		{
@@ -168,26 +168,26 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			want: []string{
 				"Its pods are asked to reload at http://:9090/-/reload, instead of being replaced, 2m0s after a change, once their files are new.",
 				"They are replaced where configmap/app is not mounted.\nThey are replaced where secret/db is read as environment.",
-				"roll: content that the pods read has changed; not in place: secret/db is read as environment",
+				"roll (content-changed): content that the pods read has changed; not in place: secret/db is read as environment",
 			},
 		},
 		{
 			name: "of one whose pods reload in place", workload: "deployment/mounting",
-			want: []string{"reload: content that the pods read has changed; at http://:9090/-/reload, 2m0s after the change"},
+			want: []string{"reload (content-changed): content that the pods read has changed; at http://:9090/-/reload, 2m0s after the change"},
 		},
 		{
 			name: "of one that is to be rolled instead", workload: "deployment/now",
-			want: []string{"roll: content that the pods read has changed; not in place: keyturn.dev/roll-now asks for a rollout"},
+			want: []string{"roll (content-changed): content that the pods read has changed; not in place: keyturn.dev/roll-now asks for a rollout"},
 		},
 		{
 			name: "of one whose pods have the address of their node", workload: "deployment/on-node",
-			want: []string{"roll: content that the pods read has changed; not in place: the pods have the network of their node"},
+			want: []string{"roll (content-changed): content that the pods read has changed; not in place: the pods have the network of their node"},
 		},
 		{
 			name: "of one that is on hold", workload: "deployment/held",
 			want: []string{
-				"It is on hold: tofu apply. Its changes roll it once keyturn.dev/hold is removed, or once keyturn.dev/roll-now has another value.",
-				"roll: content that the pods read has changed",
+				"It is on hold: tofu apply (on-hold). Its changes roll it once keyturn.dev/hold is removed, or once keyturn.dev/roll-now has another value.",
+				"Pending: secret/db.\n\nSOURCE", "hold (on-hold), then roll (content-changed): content that the pods read has changed",
 			},
 		},
 		{
@@ -197,27 +197,27 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one whose window is closed", workload: "deployment/nightly",
 			want: []string{
-				"No window is open (0 1 * * * for 3h Europe/Berlin): it is rolled from 2026-03-15T00:00:47Z on, or once keyturn.dev/roll-now has another value.",
+				"No window is open: 0 1 * * * for 3h Europe/Berlin (window-closed). It is rolled from 2026-03-15T00:00:47Z (in 8h) on, or once keyturn.dev/roll-now has another value.",
 			},
 		},
 		{
 			name: "of one that was rolled recently", workload: "deployment/recent",
 			want: []string{
-				"It was rolled recently: its next roll begins at 2026-03-14T15:19:26Z at the earliest, or once keyturn.dev/roll-now has another value.",
+				"It was rolled recently (rolled-recently): its next roll begins at 2026-03-14T15:19:26Z (in 10m) at the earliest, or once keyturn.dev/roll-now has another value.",
 			},
 		},
 		{
 			name: "of one that was rolled too often", workload: "deployment/often",
 			want: []string{
-				"It was rolled too often (5 since 2026-03-14T15:09:26Z): its next roll begins at 2026-03-14T16:09:26Z at the earliest, or once " +
+				"It was rolled too often: 5 since 2026-03-14T15:09:26Z (rolled-too-often). Its next roll begins at 2026-03-14T16:09:26Z (in 60m) at the earliest, or once " +
 					"keyturn.dev/roll-now has another value. Find what changes its sources or undoes its rollouts each time.",
 			},
 		},
-		{name: "of one whose window is open", workload: "deployment/open", want: []string{"It was never rolled.\n\nSOURCE"}},
+		{name: "of one whose window is open", workload: "deployment/open", want: []string{"It was never rolled.\n\nPending: secret/db. Nothing is known to hold it"}},
 		{
 			name: "of one whose window is not valid", workload: "deployment/wrong",
 			want: []string{
-				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid. Mend that, or set keyturn.dev/roll-now.",
+				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid (window-closed). Mend that, or set keyturn.dev/roll-now.",
 			},
 		},
 		{
@@ -261,7 +261,7 @@ func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
 	})
 	for want, client := range map[string]*fake.Clientset{
-		"It is on hold: namespace shop: moving.": client, "Its namespace may not be read": forbidden,
+		"It is on hold: namespace shop: moving (on-hold).": client, "Its namespace may not be read": forbidden,
 	} {
 		options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
 		var out bytes.Buffer
@@ -284,7 +284,7 @@ func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
 	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "hold: somebody has put the source on hold: migration"; !strings.Contains(out.String(), want) {
+	if want := "hold (source-on-hold): somebody has put the source on hold: migration"; !strings.Contains(out.String(), want) {
 		t.Errorf("it does not say %q:\n%s", want, &out)
 	}
 }
@@ -303,9 +303,9 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 		from         []string
 		want         string
 	}{
-		{"with the option it knows the path", anyStore, []string{"hub"}, known + anyStore + "  resourceVersion 100"},
+		{"with the option it knows the path", anyStore, []string{"hub"}, known + anyStore + "  2026-03-14T15:09:26Z"},
 		{"without it does not", anyStore, nil, "openbao/secret/shop/db"},
-		{"it knows the path in the store that is named", thisStore, []string{"hub"}, known + thisStore + "  resourceVersion 100"},
+		{"it knows the path in the store that is named", thisStore, []string{"hub"}, known + thisStore + "  2026-03-14T15:09:26Z"},
 		{"it knows nothing of another store", otherStore, []string{"hub"}, "openbao/secret/shop/db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,12 +325,12 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 	}
 }
 
-func TestEveryReasonIsExplainedByItsSentence(t *testing.T) {
+func TestEveryReasonIsExplainedByItsWordAndItsSentence(t *testing.T) {
 	for _, reason := range plan.Reasons() {
 		var e explanation
-		e.decide(plan.Decision{Reason: reason}, changeOfDB())
-		if want := reason.Action().String() + ": " + reason.Sentence(); e.now != want {
-			t.Errorf("%s: got %q, want %q", reason, e.now, want)
+		e.decide(plan.Decision{Reason: reason})
+		if want := reason.Action().String() + " (" + reason.String() + "): " + reason.Sentence(); e.text() != want {
+			t.Errorf("%s: got %q, want %q", reason, e.text(), want)
 		}
 	}
 }

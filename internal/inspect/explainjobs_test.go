@@ -44,15 +44,15 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 	client := fake.NewClientset(cronJobOf("asleep", true), cronJobOf("started", false), jobOf("import"),
 		jobOf("nightly", metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}))
 	starting := workload.BuiltIn().With(workload.StartedCronJob())
-	const rolls = "roll: content that the pods read has changed"
+	const rolls = "roll (content-changed): content that the pods read has changed"
 	tests := []struct {
 		name, workload string
 		kinds          workload.Kinds
 		want           string
 	}{
 		{"a suspended CronJob whose template is changed", "cronjob/asleep", workload.BuiltIn(), rolls},
-		{"a suspended CronJob of which Jobs are started", "cronjob/asleep", starting, "record: the workload is suspended"},
-		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip: the workload was rolled for this change"},
+		{"a suspended CronJob of which Jobs are started", "cronjob/asleep", starting, "record (suspended): the workload is suspended"},
+		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip (already-rolled): the workload was rolled for this change"},
 		{"a Job", "job/import", append(workload.BuiltIn(), workload.Job()), rolls},
 		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: an actuator with these flags leaves workloads of the kind job"},
 		{"a Job of a CronJob", "job/nightly", append(workload.BuiltIn(), workload.Job()), "It is left alone, whatever it asks for"},

@@ -15,10 +15,10 @@ func TestExplainKnowsADeletionThatTheStreamHasForgotten(t *testing.T) {
 	w, _ := workload.Read(kind, deploymentOf("web", map[string]string{
 		workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + owed.String() + `"}`,
 	}), workload.Reading{})
-	for policy, want := range map[plan.Policy]string{{Delete: true}: "roll: the source was deleted", {}: "skip: nothing is known"} {
+	for policy, want := range map[plan.Policy]string{{Delete: true}: "roll (deleted): the source was deleted", {}: "skip (unknown): nothing is known"} {
 		row, err := explain(policy, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
-		if err != nil || !strings.HasPrefix(row.now, want) {
-			t.Errorf("with %+v it says %q (%v), want %q", policy, row.now, err, want)
+		if err != nil || !strings.HasPrefix(row.text(), want) {
+			t.Errorf("with %+v it says %q (%v), want %q", policy, row.text(), err, want)
 		}
 	}
 }

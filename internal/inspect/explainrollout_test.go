@@ -53,8 +53,8 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 	custom := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), abortedRollout("edge", runs("web")), rolloutOf("inner", runs("web")),
 		rolloutOf("fine", runs("api")), abortedRollout("own", own))
 	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), deploymentOf("api", rollOn("auto")), deploymentOf("plain", rollOn("auto")))
-	const holds = "hold: its own rollout was aborted"
-	const until = " was aborted. No change rolls it until someone lifts that: `kubectl argo rollouts retry rollout "
+	const holds = "hold (rollout-aborted): its own rollout was aborted"
+	const until = " was aborted (rollout-aborted). No change rolls it until someone lifts that: `kubectl argo rollouts retry rollout "
 	const edge = "rollout/edge, which runs its pods," + until + "edge -n shop`, or promote or undo it."
 	tests := []struct {
 		name, workload string

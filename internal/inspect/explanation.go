@@ -4,38 +4,64 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// explanation is what a source means to a workload, by the columns of the table.
+// changeAt is a change of a source.
+type changeAt struct {
+	ResourceVersion string `json:"resourceVersion"`
+	// UID is that of the source.
+	UID string `json:"uid"`
+	// Time is when it was written. Zero: nobody knows any more.
+	Time time.Time `json:"time,omitzero"`
+}
+
+// explanation is what a source means to a workload.
 type explanation struct {
-	read, asked, changed, rolled, now string
+	Source string `json:"source"`
+	// Keys are the keys that the pods read, nil for all. Named says that they read none: the workload only names the source.
+	Keys  []string `json:"keys"`
+	Named bool     `json:"byNameOnly,omitempty"`
+	// Asked is the annotation by which the workload asks for it, with the item of it.
+	Asked string `json:"askedBy,omitempty"`
+	// Changed is the last change of its content, and Rolled the one that the workload was last rolled for. Nil: there is none, or it is not known.
+	Changed *changeAt `json:"lastChange,omitempty"`
+	Rolled  *changeAt `json:"lastRolledFor,omitempty"`
+	// Event is the id of its last event.
+	Event string `json:"event,omitempty"`
+	// Action is what would happen now, or "held" or "refused"; Reason is why, in a word, and Sentence for people.
+	Action   string `json:"action"`
+	Reason   string `json:"reason,omitempty"`
+	Sentence string `json:"sentence"`
+	// Held is the reason for which that waits.
+	Held string `json:"held,omitempty"`
+
+	// never says that its content has not changed since it was first seen.
+	never bool
 	// decision is what would happen now. Its reason is plan.None if that is not decided.
 	decision plan.Decision
 }
 
 // explain explains the last event of a source, or the error of reading it.
 func explain(policy plan.Policy, w *workload.Workload, source events.Source, stored events.Stored, err error) (explanation, error) {
-	e := explanation{read: "by name only", asked: "-", changed: "-", rolled: "-"}
+	e := explanation{Source: source.String(), Named: true}
 	if ref := w.Reference(source); ref != nil {
-		e.read = "all keys"
-		if ref.Keys != nil {
-			e.read = workload.JoinKeys(ref.Keys)
-		}
+		e.Keys, e.Named = ref.Keys, false
 	}
 	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
-		e.rolled = "resourceVersion " + last.Version
+		e.Rolled = &changeAt{ResourceVersion: last.Version, UID: last.UID}
 	}
 	if errors.Is(err, events.ErrNotFound) && policy.Delete && w.Rolled[source.String()].OwesDeletion() {
-		e.decision = plan.Decision{Source: source, Reason: plan.Deleted} // The stream has forgotten it meanwhile.
-		e.now = plan.Roll.String() + ": " + plan.Deleted.Sentence()
+		e.decide(plan.Decision{Source: source, Reason: plan.Deleted}) // The stream has forgotten it meanwhile.
 		return e, nil
 	}
 	if errors.Is(err, events.ErrNotFound) {
-		e.now = "skip: " + plan.Unknown.Sentence()
+		e.decide(plan.Decision{Reason: plan.Unknown})
+		e.decision.Reason = plan.None
 		return e, nil
 	}
 	if err != nil {
@@ -43,26 +69,57 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 	}
 	change, err := stored.Change()
 	if err != nil {
-		e.now = fmt.Sprintf("skip: its last event cannot be read: %v", err)
+		e.Action, e.Sentence = plan.Skip.String(), fmt.Sprintf("its last event cannot be read: %v", err)
 		return e, nil
 	}
-	e.decide(policy.Decide(w, change, plan.Past{}), change)
+	e.Event, e.never = change.ID(), change.ChangedAt == ""
+	if !e.never {
+		e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
+	}
+	e.dates(change)
+	e.decide(policy.Decide(w, change, plan.Past{}))
 	return e, nil
 }
 
 // decide adds what would happen now.
-func (e *explanation) decide(decision plan.Decision, change events.Change) {
-	e.decision, e.changed = decision, "never"
-	if change.ChangedAt != "" {
-		e.changed = "resourceVersion " + change.ChangedAt
-	}
-	by := decision.Want.Annotation
+func (e *explanation) decide(decision plan.Decision) {
+	e.decision = decision
+	e.Asked = decision.Want.Annotation
 	if decision.Want.Item != "" {
-		by += ": " + decision.Want.Item
+		e.Asked += ": " + decision.Want.Item
 	}
-	e.asked = cmp.Or(by, "-")
-	e.now = decision.Reason.Action().String() + ": " + decision.Reason.Sentence()
+	e.Action, e.Reason, e.Sentence = decision.Reason.Action().String(), decision.Reason.String(), decision.Reason.Sentence()
 	if decision.Hold != "" {
-		e.now += ": " + decision.Hold
+		e.Sentence += ": " + decision.Hold
 	}
+}
+
+// isPending reports whether the workload is still to be rolled for the last change.
+func (e *explanation) isPending() bool {
+	action := e.decision.Reason.Action()
+	return e.Action != refused && (action == plan.Roll || action == plan.Hold)
+}
+
+func (e *explanation) read() string {
+	switch {
+	case e.Named:
+		return "by name only"
+	case e.Keys == nil:
+		return "all keys"
+	}
+	return workload.JoinKeys(e.Keys)
+}
+
+func (e *explanation) asked() string { return cmp.Or(e.Asked, "-") }
+
+// text returns what would happen now: the action, the word of the reason, and its sentence.
+func (e *explanation) text() string {
+	text := e.Action
+	if e.Held != "" {
+		text = plan.Hold.String() + " (" + e.Held + "), then " + text
+	}
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	return text + ": " + e.Sentence
 }

@@ -2,20 +2,39 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// writeHeld writes why a workload is held, and for whom, if the last that happened because of a change was that.
-func writeHeld(ctx context.Context, reader *events.Reader, cluster string, id events.Workload, out io.Writer) error {
+// hold is the last outcome that says that a workload waits, and what has become of that.
+type hold struct {
+	reportedOutcome
+	// Until is when it ends. Zero: that depends on others.
+	Until time.Time `json:"until,omitzero"`
+	// WaitsFor is the last outcome of the workload that it waits for. Nil: it names none, or there is no outcome of that one.
+	WaitsFor *reportedOutcome `json:"waitsFor,omitempty"`
+	// Over says why it is not in force any more. Empty: it is, as far as is known.
+	Over string `json:"over,omitempty"`
+
+	reason plan.Reason
+	// peer is the workload that it names. Its name is empty if there is none.
+	peer events.Workload
+}
+
+// readHeld reads the last hold of a workload, if not all that it was about has had another outcome since. Nil: there is none.
+func readHeld(ctx context.Context, reader *events.Reader, cluster string, id events.Workload) (*hold, error) {
 	query := events.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
 	var held *events.Outcome
+	var open []string
 	err := reader.History(ctx, query, func(stored events.Stored) error {
 		outcome, unreadable := stored.Outcome()
 		readable := unreadable == nil
@@ -23,25 +42,133 @@ func writeHeld(ctx context.Context, reader *events.Reader, cluster string, id ev
 		case !readable || outcome.Workload.UID != id.UID:
 			// It is a dead letter, or about a workload that had the name before.
 		case outcome.Verb == events.VerbHeld:
-			held = &outcome
+			held, open = &outcome, sourcesOf(outcome)
 		case held != nil && !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(held.Time):
 			// It is the end of an earlier rollout.
-		case held != nil && shareSource(*held, outcome):
-			held = nil
+		case held != nil:
+			decided := sourcesOf(outcome)
+			open = slices.DeleteFunc(open, func(source string) bool { return slices.Contains(decided, source) })
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading the history: %w", err)
+		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	if held != nil {
-		fmt.Fprintf(out, "It has been held since %s: %s (%s)\n\n", held.Time.UTC().Format(time.RFC3339), held.Message, held.Reason)
+	if held == nil || len(open) == 0 {
+		return nil, nil //nolint:nilnil // Nothing holds it, and nothing is wrong.
+	}
+	h := &hold{reportedOutcome: reportedOutcome{held.Verb, held.Time, *held}}
+	h.parse()
+	return h, h.readPeer(ctx, reader, cluster)
+}
+
+func sourcesOf(outcome events.Outcome) []string {
+	sources := make([]string, 0, len(outcome.Sources))
+	for _, source := range outcome.Sources {
+		sources = append(sources, source.Source)
+	}
+	return sources
+}
+
+// parse reads what the message ends with: a time, or a workload.
+func (h *hold) parse() {
+	for _, reason := range plan.Reasons() {
+		if reason.String() == h.Reason {
+			h.reason = reason
+		}
+	}
+	if _, text, found := strings.Cut(h.Message, ": until "); found {
+		text, _, _ = strings.Cut(text, ": ")
+		h.Until, _ = time.Parse(time.RFC3339, text)
+	}
+	last := h.Message[strings.LastIndex(h.Message, ": ")+1:]
+	kind, name, found := strings.Cut(strings.TrimSpace(last), "/")
+	if found && slices.Contains([]plan.Reason{plan.PeerFailed, plan.CanaryFirst, plan.LowerWave}, h.reason) {
+		h.peer = events.Workload{Kind: kind, Namespace: h.Workload.Namespace, Name: name}
+	}
+}
+
+// readPeer reads what the workload is doing that it waits for.
+func (h *hold) readPeer(ctx context.Context, reader *events.Reader, cluster string) error {
+	if h.peer.Name == "" {
+		return nil
+	}
+	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, h.peer))
+	switch {
+	case errors.Is(err, events.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the last outcome of %s: %w", h.peer, err)
+	}
+	if outcome, err := stored.Outcome(); err == nil {
+		h.WaitsFor = &reportedOutcome{outcome.Verb, outcome.Time, outcome}
 	}
 	return nil
 }
 
-func shareSource(a, b events.Outcome) bool {
-	return slices.ContainsFunc(a.Sources, func(s events.OutcomeSource) bool {
-		return slices.ContainsFunc(b.Sources, func(other events.OutcomeSource) bool { return other.Source == s.Source })
-	})
+// end sets why the hold is over, if it is: the decisions about its sources, and what its annotations say now, may tell.
+func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
+	decides := h.reason == plan.SourceOnHold || h.reason == plan.Aborted
+	decided := slices.ContainsFunc(rows, func(e explanation) bool { return e.decision.Reason == h.reason })
+	switch {
+	case !slices.ContainsFunc(rows, func(e explanation) bool { return e.isPending() }):
+		h.Over = "nothing is pending any more"
+	case decides && decided, timing.reason == h.reason:
+	case decides:
+		h.Over = "what held it has ended"
+	case timing.reason != plan.None:
+		h.Over = "something else holds it now"
+	case timing.rollsNow && h.isByChoice():
+		h.Over = workload.AnnotationRollNow + " was set since"
+	case timing.known && h.reason == plan.OnHold:
+		h.Over = "the hold was taken off"
+	case !h.Until.IsZero() && !now.Before(h.Until):
+		h.Over = "that time has come"
+	}
+}
+
+// isByChoice reports whether it waits by the choice of people, which keyturn.dev/roll-now overrules.
+func (h *hold) isByChoice() bool {
+	return slices.Contains([]plan.Reason{plan.OnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing}, h.reason)
+}
+
+// ends say, by reason, what ends a hold that no time ends.
+var ends = map[plan.Reason]string{
+	plan.Limit:          "It rolls once rollouts have ended and its turn has come.",
+	plan.NamespaceLimit: "It rolls once rollouts have ended and its turn has come.",
+	plan.LowerWave:      "It rolls once the workloads of lower waves are done.",
+	plan.CanaryFirst:    "It rolls once the pods of that one have stayed ready.",
+	plan.PeerFailed:     "It rolls once that one is rolled out after all, is undone, or a source changes again.",
+	plan.SourceOnHold: "It rolls once " + events.AnnotationHold + " is removed from the source, or once " + workload.AnnotationRollNow +
+		" has another value.",
+}
+
+// noteHold adds since when the workload waits, why and for whom, and what ends that.
+func (r *report) noteHold(h *hold) {
+	if h.Over != "" {
+		r.note("It was held at %s: %s (%s). That is over: %s.", r.past(h.Time), h.Message, h.Reason, h.Over)
+		return
+	}
+	text := fmt.Sprintf("It has been held since %s: %s (%s)", r.past(h.Time), h.Message, h.Reason)
+	if h.peer.Name != "" {
+		text += "\n" + r.sayPeer(h)
+	}
+	if end := ends[h.reason]; end != "" {
+		text += "\n" + end
+	} else if !h.Until.IsZero() && !r.now.IsZero() {
+		text += "\nThat ends at " + r.coming(h.Until) + "."
+	}
+	r.note("%s", text)
+}
+
+// sayPeer says what the workload is doing that another one waits for.
+func (r *report) sayPeer(h *hold) string {
+	last := h.WaitsFor
+	switch {
+	case last == nil:
+		return fmt.Sprintf("%s has no outcome on the stream yet.", h.peer)
+	case last.Verb == events.VerbCompleted && last.Time.After(h.Time):
+		return fmt.Sprintf("%s has completed since, at %s: it waits for another one now, or rolls next.", h.peer, r.past(last.Time))
+	}
+	return fmt.Sprintf("%s: %s at %s (%s)", h.peer, last.Verb, r.past(last.Time), last.Reason)
 }

@@ -2,28 +2,29 @@ package inspect
 
 import (
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// writeInPlace writes how the pods of a workload are asked to reload after a change instead of being replaced, and after which they are not.
-func writeInPlace(w *workload.Workload, delay time.Duration, out io.Writer) {
+// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and after which they are not.
+func (r *report) noteInPlace(w *workload.Workload, delay time.Duration) {
 	if w.InPlace == nil {
 		return
 	}
-	fmt.Fprintf(out, "Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.\n",
+	var text strings.Builder
+	fmt.Fprintf(&text, "Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.",
 		w.InPlace.Endpoint, delay)
 	said := make(map[string]bool)
 	for _, source := range w.Sources() {
 		if why := w.InPlace.Refuses(source); why != "" && !said[why] {
 			said[why] = true
-			fmt.Fprintf(out, "They are replaced where %s.\n", why)
+			fmt.Fprintf(&text, "\nThey are replaced where %s.", why)
 		}
 	}
-	fmt.Fprintln(out)
+	r.note("%s", text.String())
 }
 
 // reloadInPlace says of the sources that would roll a workload that its pods reload instead, or else why they do not. One roll is for all changes.
@@ -40,9 +41,10 @@ func reloadInPlace(w *workload.Workload, delay time.Duration, rows []explanation
 		switch {
 		case row.decision.Reason.Action() != plan.Roll:
 		case inPlace:
-			row.now = fmt.Sprintf("reload: %s; at %s, %s after the change", row.decision.Reason.Sentence(), w.InPlace.Endpoint, delay)
+			row.Action = "reload"
+			row.Sentence += fmt.Sprintf("; at %s, %s after the change", w.InPlace.Endpoint, delay)
 		case why != "":
-			row.now += "; not in place: " + why
+			row.Sentence += "; not in place: " + why
 		}
 	}
 }

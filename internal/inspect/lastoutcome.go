@@ -4,25 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// writeLastOutcome writes the last outcome for a workload, and returns it. It is empty if there is none that can be read.
-func writeLastOutcome(
-	ctx context.Context, reader *events.Reader, cluster string, w *workload.Workload, traceURL string, out io.Writer,
-) (events.Outcome, error) {
-	stored, err := reader.Last(ctx, events.OutcomeSubject(cluster, w.ID))
+// noteLastOutcome adds the last outcome of a workload, and returns it. It is empty if there is none that can be read.
+func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
+	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {
 		text := "It was never rolled."
 		if w.Revision != "" {
 			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."
 		}
-		fmt.Fprint(out, text, "\n\n")
+		r.note("%s", text)
 		return events.Outcome{}, nil
 	}
 	if err != nil {
@@ -30,27 +26,21 @@ func writeLastOutcome(
 	}
 	outcome, err := stored.Outcome()
 	if err != nil {
-		fmt.Fprintf(out, "Its last outcome cannot be read: %v\n\n", err)
+		r.note("Its last outcome cannot be read: %v", err)
 		return events.Outcome{}, nil
 	}
-	causes := make([]string, 0, len(outcome.Sources))
-	for _, source := range outcome.Sources {
-		causes = append(causes, source.Source)
-	}
-	about := ""
+	r.Last = &reportedOutcome{outcome.Verb, outcome.Time, outcome}
+	causes, about := strings.Join(sourcesOf(outcome), ", "), ""
 	if outcome.Verb == events.VerbFailed && outcome.Message != "" {
 		about = ": " + outcome.Message
 	}
+	text := fmt.Sprintf("It was last rolled at %s for %s: %s (%s)%s", r.past(outcome.StartedAt), causes, outcome.Verb, outcome.Reason, about)
 	if outcome.StartedAt.IsZero() {
-		fmt.Fprintf(out, "It was to be rolled for %s: %s at %s (%s)%s\n", strings.Join(causes, ", "), outcome.Verb,
-			outcome.Time.Format(time.RFC3339), outcome.Reason, about)
-	} else {
-		fmt.Fprintf(out, "It was last rolled at %s for %s: %s (%s)%s\n", outcome.StartedAt.Format(time.RFC3339),
-			strings.Join(causes, ", "), outcome.Verb, outcome.Reason, about)
+		text = fmt.Sprintf("It was to be rolled for %s: %s at %s (%s)%s", causes, outcome.Verb, r.past(outcome.Time), outcome.Reason, about)
 	}
 	if link := traceLink(outcome.Trace, traceURL); link != "" {
-		fmt.Fprintf(out, "Trace: %s\n", link)
+		text += "\nTrace: " + link
 	}
-	fmt.Fprintln(out)
+	r.note("%s", text)
 	return outcome, nil
 }

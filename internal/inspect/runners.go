@@ -3,12 +3,12 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -69,14 +69,14 @@ func runnerKinds(options ExplainOptions, w *workload.Workload) workload.Kinds {
 	return nil
 }
 
-// writeAborted writes which aborted Rollouts keep a workload from being rolled, and what to do about each.
-func writeAborted(w *workload.Workload, runners []*workload.Workload, out io.Writer) {
+// noteAborted adds which aborted Rollouts keep a workload from being rolled, and what to do about each.
+func (r *report) noteAborted(w *workload.Workload, runners []*workload.Workload) {
 	if len(runners) == 0 && w.Aborted {
-		fmt.Fprintf(out, "It was aborted. %s\n\n", liftAbort(w))
+		r.note("It was aborted (%s). %s", plan.Aborted, liftAbort(w))
 	}
 	for _, runner := range runners {
 		if runner.Aborted {
-			fmt.Fprintf(out, "%s, which runs its pods, was aborted. %s\n\n", runner.ID, liftAbort(runner))
+			r.note("%s, which runs its pods, was aborted (%s). %s", runner.ID, plan.Aborted, liftAbort(runner))
 		}
 	}
 }

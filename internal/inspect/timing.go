@@ -3,52 +3,73 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"io"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// readNamespace reads what the annotations of a namespace say, and writes it if they may not be read.
-func readNamespace(ctx context.Context, options ExplainOptions, name string, out io.Writer) (workload.Namespace, error) {
+// obstacle is what keeps a workload from being rolled now by the choice of people, as its annotations and those of its namespace say.
+type obstacle struct {
+	// reason is plan.None if nothing does.
+	reason plan.Reason
+	// said is that for people. It also tells of a workload that rolls now.
+	said string
+	// rollsNow says that it was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
+	rollsNow, known bool
+}
+
+// readNamespace reads what the annotations of a namespace say. It is false if they may not be read.
+func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
 	namespace, err := options.Clients.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		fmt.Fprint(out, "Its namespace may not be read: holds and windows that are annotated there are not known here.\n\n")
-		return workload.Namespace{}, nil
+		return workload.Namespace{}, false, nil
 	case apierrors.IsNotFound(err):
-		return workload.Namespace{}, nil
+		return workload.Namespace{}, true, nil
 	case err != nil:
-		return workload.Namespace{}, fmt.Errorf("reading namespace %s: %w", name, err)
+		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
-	return workload.ReadNamespace(name, namespace.Annotations), nil
+	return workload.ReadNamespace(name, namespace.Annotations), true, nil
 }
 
-// writeTiming writes what its annotations, and those of its namespace, say about when a workload is rolled, as far as that holds it now.
-func writeTiming(w *workload.Workload, now time.Time, out io.Writer) {
-	at, opens := w.Opening(now)
-	next, recently := w.NextRoll(now)
-	end, rolls, tooOften := w.TooOften(now)
+// timing returns what keeps a workload from being rolled now, in the order in which the actuator asks.
+func (r *report) timing(w *workload.Workload) obstacle {
+	at, opens := w.Opening(r.now)
+	next, recently := w.NextRoll(r.now)
+	end, rolls, tooOften := w.TooOften(r.now)
+	gathered, pauses := w.Pause.End(r.now)
 	switch {
 	case w.RollsNow():
-		fmt.Fprintf(out, "It rolls for the next change whatever holds it: %s is set and has not been used.\n\n", workload.AnnotationRollNow)
+		return obstacle{rollsNow: true, said: fmt.Sprintf(
+			"It rolls for the next change whatever holds it: %s is set and has not been used.", workload.AnnotationRollNow)}
 	case w.Hold != "":
-		fmt.Fprintf(out, "It is on hold: %s. Its changes roll it once %s is removed, or once %s has another value.\n\n",
-			w.Hold, events.AnnotationHold, workload.AnnotationRollNow)
+		return obstacle{reason: plan.OnHold, said: fmt.Sprintf(
+			"It is on hold: %s (%s). Its changes roll it once %s is removed, or once %s has another value.",
+			w.Hold, plan.OnHold, events.AnnotationHold, workload.AnnotationRollNow)}
 	case !opens:
-		fmt.Fprintf(out, "It is not rolled: %s. Mend that, or set %s.\n\n", w.Windows(), workload.AnnotationRollNow)
-	case at.After(now):
-		fmt.Fprintf(out, "No window is open (%s): it is rolled from %s on, or once %s has another value.\n\n",
-			w.Windows(), at.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
+		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
+			"It is not rolled: %s (%s). Mend that, or set %s.", w.Windows(), plan.WindowClosed, workload.AnnotationRollNow)}
+	case at.After(r.now):
+		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
+			"No window is open: %s (%s). It is rolled from %s on, or once %s has another value.",
+			w.Windows(), plan.WindowClosed, r.coming(at), workload.AnnotationRollNow)}
 	case recently:
-		fmt.Fprintf(out, "It was rolled recently: its next roll begins at %s at the earliest, or once %s has another value.\n\n",
-			next.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
+		return obstacle{reason: plan.RolledRecently, said: fmt.Sprintf(
+			"It was rolled recently (%s): its next roll begins at %s at the earliest, or once %s has another value.",
+			plan.RolledRecently, r.coming(next), workload.AnnotationRollNow)}
 	case tooOften:
-		fmt.Fprintf(out, "It was rolled too often (%s): its next roll begins at %s at the earliest, or once %s has another value. "+
-			"Find what changes its sources or undoes its rollouts each time.\n\n", rolls, end.UTC().Format(time.RFC3339), workload.AnnotationRollNow)
+		return obstacle{reason: plan.RolledTooOften, said: fmt.Sprintf(
+			"It was rolled too often: %s (%s). Its next roll begins at %s at the earliest, or once %s has another value. "+
+				"Find what changes its sources or undoes its rollouts each time.",
+			rolls, plan.RolledTooOften, r.coming(end), workload.AnnotationRollNow)}
+	case pauses:
+		return obstacle{reason: plan.Pausing, said: fmt.Sprintf(
+			"Its changes are gathered after its last roll (%s): the next one begins at %s at the earliest, or once %s has another value.",
+			plan.Pausing, r.coming(gathered), workload.AnnotationRollNow)}
 	}
+	return obstacle{}
 }

@@ -1,0 +1,221 @@
+package inspect
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func publishOutcomes(t *testing.T, bus *events.Bus, outcomes ...events.Outcome) {
+	t.Helper()
+	for _, err := range bus.PublishOutcomes(t.Context(), outcomes...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// outcomeOf is an outcome of a Deployment for the change of the Secret db.
+func outcomeOf(name string, verb events.Verb, reason, message string, at time.Time) events.Outcome {
+	return events.Outcome{
+		Cluster: "demo", Verb: verb, Reason: reason, Message: message, Time: at, Cause: "uid/100", ResourceVersion: "51",
+		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: name, UID: "uid-" + name},
+		Sources:  []events.OutcomeSource{{Source: "secret/db", Event: "uid/100"}},
+	}
+}
+
+// heldFor is the outcome of the Deployment web that waits for a reason, with what the actuator adds to its sentence.
+func heldFor(reason plan.Reason, about string) events.Outcome {
+	return outcomeOf("web", events.VerbHeld, reason.String(), reason.Sentence()+about, historyNow)
+}
+
+func rolled(o events.Outcome) events.Outcome {
+	o.StartedAt, o.Revision = o.Time, "r-"+o.Workload.Name
+	return o
+}
+
+// explained is what is said five minutes later about a Deployment.
+func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output string) string {
+	t.Helper()
+	options := ExplainOptions{
+		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(web), Dynamic: customClient()},
+		Now: historyNow.Add(5 * time.Minute), Output: output,
+	}
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, &bus.Reader, "deployment/"+web.Name, "shop", &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
+	web := deploymentOf("web", rollOn("auto"))
+	onHold := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"})
+	done := deploymentOf("web", map[string]string{
+		workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`,
+	})
+	const row, since = "hold (%), then roll (content-changed): content that the pods read has changed", "It has been held since 2026-03-14T15:09:26Z (5m ago): "
+	const rolls = "  roll (content-changed): content that the pods read has changed"
+	lowerWave, soon := heldFor(plan.LowerWave, ": deployment/api"), ": until 2026-03-14T15:19:26Z"
+	tests := []struct {
+		name     string
+		web      *appsv1.Deployment
+		outcomes []events.Outcome
+		want     []string
+	}{
+		{
+			name: "of a limit", web: web, outcomes: []events.Outcome{heldFor(plan.Limit, "")},
+			want: []string{
+				since + plan.Limit.Sentence() + " (limit-reached)\nIt rolls once rollouts have ended and its turn has come.\n",
+				"\nPending: secret/db.\n", strings.Replace(row, "%", "limit-reached", 1),
+			},
+		},
+		{
+			name: "of a lower wave that is under way", web: web,
+			outcomes: []events.Outcome{lowerWave, rolled(outcomeOf("api", events.VerbStarted, "content-changed", "", historyNow.Add(time.Minute)))},
+			want: []string{
+				since + plan.LowerWave.Sentence() + ": deployment/api (lower-wave)\n" +
+					"deployment/api: started at 2026-03-14T15:10:26Z (4m ago) (content-changed)\nIt rolls once the workloads of lower waves are done.\n",
+				strings.Replace(row, "%", "lower-wave", 1),
+			},
+		},
+		{
+			name: "of a lower wave of which one is done", web: web,
+			outcomes: []events.Outcome{lowerWave, rolled(outcomeOf("api", events.VerbCompleted, "rolled-out", "", historyNow.Add(time.Minute)))},
+			want:     []string{"deployment/api has completed since, at 2026-03-14T15:10:26Z (4m ago): it waits for another one now, or rolls next.\n"},
+		},
+		{
+			name: "of a peer without an outcome", web: web, outcomes: []events.Outcome{heldFor(plan.CanaryFirst, ": deployment/api")},
+			want: []string{"deployment/api has no outcome on the stream yet.\nIt rolls once the pods of that one have stayed ready.\n"},
+		},
+		{
+			name: "of a time that is to come", web: web, outcomes: []events.Outcome{heldFor(plan.RolledRecently, soon)},
+			want: []string{" (rolled-recently)\nThat ends at 2026-03-14T15:19:26Z (in 5m).\n", strings.Replace(row, "%", "rolled-recently", 1)},
+		},
+		{
+			name: "of a time that has come", web: web, outcomes: []events.Outcome{heldFor(plan.Pausing, ": until 2026-03-14T15:10:26Z")},
+			want: []string{
+				"It was held at 2026-03-14T15:09:26Z (5m ago): " + plan.Pausing.Sentence() + ": until 2026-03-14T15:10:26Z (pause-period). " +
+					"That is over: that time has come.\n", "Nothing is known to hold it", rolls,
+			},
+		},
+		{
+			name: "of what somebody has said in the words of a time", web: onHold, outcomes: []events.Outcome{heldFor(plan.OnHold, ": until Monday")},
+			want: []string{since + plan.OnHold.Sentence() + ": until Monday (on-hold)\n\n", strings.Replace(row, "%", "on-hold", 1)},
+		},
+		{
+			name: "of a hold that was taken off", web: web, outcomes: []events.Outcome{heldFor(plan.OnHold, ": tofu apply")},
+			want: []string{"(on-hold). That is over: the hold was taken off.\n", rolls},
+		},
+		{
+			name: "of a hold of a source that was taken off", web: web, outcomes: []events.Outcome{heldFor(plan.SourceOnHold, ": migration")},
+			want: []string{"(source-on-hold). That is over: what held it has ended.\n", rolls},
+		},
+		{
+			name: "of a wave after somebody has put it on hold", web: onHold, outcomes: []events.Outcome{lowerWave},
+			want: []string{"(lower-wave). That is over: something else holds it now.\n", strings.Replace(row, "%", "on-hold", 1)},
+		},
+		{
+			name: "that it waits no more, because it has the content", web: done, outcomes: []events.Outcome{lowerWave},
+			want: []string{"That is over: nothing is pending any more.\n", "Nothing is pending: it rolls at the next change.\n", "  skip (already-rolled): "},
+		},
+		{
+			name: "that the API server refused its patch", web: web,
+			outcomes: []events.Outcome{outcomeOf("web", events.VerbFailed, events.ReasonPatchDenied, "denied by policy", historyNow)},
+			want: []string{
+				"It was to be rolled for secret/db: failed at 2026-03-14T15:09:26Z (5m ago) (patch-denied): denied by policy\n",
+				"Nothing is pending: it rolls at the next change.\n", "  refused (patch-denied): ",
+			},
+		},
+		{
+			name: "that its rollout was reverted", web: web,
+			outcomes: []events.Outcome{rolled(outcomeOf("web", events.VerbFailed, "reverted", "by an operator", historyNow))},
+			want:     []string{"Pending: secret/db. Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.\n", rolls},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bus := busesOf(t, "demo")[0]
+			publish(t, bus, changeOfDB())
+			publishOutcomes(t, bus, test.outcomes...)
+			said := explained(t, bus, test.web, "")
+			for _, want := range test.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+		})
+	}
+}
+
+func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	app := changeOfDB()
+	app.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	app.UID = "uid-app"
+	publish(t, bus, app)
+	web := deploymentOf("web", rollOn("auto, configmap/app"))
+	held := heldFor(plan.Limit, "")
+	held.Sources = append(held.Sources, events.OutcomeSource{Source: "configmap/app"})
+	skipped := func(source string) events.Outcome {
+		o := outcomeOf("web", events.VerbSkipped, "same-content", "", historyNow.Add(time.Minute))
+		o.Sources, o.Cause = []events.OutcomeSource{{Source: source}}, "uid/"+source
+		return o
+	}
+	publishOutcomes(t, bus, held, skipped("secret/db"))
+	if said := explained(t, bus, web, ""); !strings.Contains(said, "It has been held since") {
+		t.Errorf("when one is skipped, it says nothing of the hold:\n%s", said)
+	}
+	publishOutcomes(t, bus, skipped("configmap/app"))
+	if said := explained(t, bus, web, ""); strings.Contains(said, "held") {
+		t.Errorf("when both are skipped, it says that it is held:\n%s", said)
+	}
+}
+
+func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	last := uint64(0)
+	for i, version := range []string{"100", "200", "300"} {
+		change := changeOfDB()
+		change.ResourceVersion, change.WrittenAt = version, historyNow.Add(time.Duration(i)*time.Minute)
+		if change.ChangedAt = version; version == "300" {
+			change.ChangedAt = "200" // Only its annotations were written.
+		}
+		var err error
+		if last, err = bus.PublishChange(t.Context(), change, last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version, want := range map[string]string{
+		"100": "  2026-03-14T15:10:26Z (4m ago)  2026-03-14T15:09:26Z (5m ago)  ", "90": "  2026-03-14T15:10:26Z (4m ago)  resourceVersion 90  ",
+	} {
+		web := deploymentOf("web", map[string]string{
+			workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("a") + "@" + version + `/uid"}`,
+		})
+		if said := explained(t, bus, web, ""); !strings.Contains(said, want) {
+			t.Errorf("rolled for %s: it does not say %q:\n%s", version, want, said)
+		}
+	}
+}
+
+func TestExplainWritesJSONWithTheFieldsOfTheEvents(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	publishOutcomes(t, bus, heldFor(plan.LowerWave, ": deployment/api"),
+		rolled(outcomeOf("api", events.VerbStarted, "content-changed", "", historyNow.Add(time.Minute))))
+	web := deploymentOf("web", rollOn("auto"))
+	testkit.Golden(t, "testdata/explain.golden.json", []byte(explained(t, bus, web, "json")))
+
+	err := Explain(t.Context(), ExplainOptions{Output: "yaml"}, &bus.Reader, "deployment/web", "shop", &bytes.Buffer{})
+	testkit.WantError(t, err, `--output: "yaml", want text or json`)
+}

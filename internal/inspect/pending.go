@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+// refused is the action for a change whose patch the API server has refused: nobody tries again before the next one.
+const refused = "refused"
+
+// never are the reasons for which no change of a source rolls the workload.
+var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
+
+// notePending adds which sources have changes that the workload is still to be rolled for, what holds it, and when it rolls.
+func (r *report) notePending(timing obstacle) {
+	r.refuse()
+	for _, row := range r.Sources {
+		if row.isPending() {
+			r.Pending = append(r.Pending, row.Source)
+		}
+	}
+	held := timing.reason.String()
+	if r.Held != nil {
+		if r.Held.end(r.Sources, timing, r.now); r.Held.Over == "" {
+			held = r.Held.Reason
+		}
+		r.noteHold(r.Held)
+	}
+	hears := slices.ContainsFunc(r.Sources, func(e explanation) bool { return !slices.Contains(never, e.decision.Reason) })
+	pending := "Pending: " + strings.Join(r.Pending, ", ") + "."
+	switch {
+	case len(r.Pending) == 0 && !hears:
+		r.note("Nothing is pending, and no change of these sources rolls it.")
+	case len(r.Pending) == 0 && timing.reason != plan.None:
+		r.note("Nothing is pending.")
+	case len(r.Pending) == 0:
+		r.note("Nothing is pending: it rolls at the next change.")
+	case held != "" || r.isHeldByDecision():
+		r.note("%s", pending)
+	case r.isReverted():
+		r.note("%s Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.", pending)
+	default:
+		r.note("%s Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the actuator "+
+			"runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.", pending)
+	}
+	r.hold(held)
+}
+
+// refuse marks the rows whose changes the last patch was refused for.
+func (r *report) refuse() {
+	if r.Last == nil || r.Last.Verb != events.VerbFailed || r.Last.Reason != events.ReasonPatchDenied {
+		return
+	}
+	for i := range r.Sources {
+		row := &r.Sources[i]
+		denied := slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return s.Source == row.Source && s.Event == row.Event })
+		if denied && row.isPending() {
+			row.Action, row.Reason = refused, r.Last.Reason
+			row.Sentence = "the API server has refused the patch for this change; it is rolled for the next one"
+		}
+	}
+}
+
+// isReverted reports whether the last rollout was reverted, and is to be repeated.
+func (r *report) isReverted() bool {
+	return r.Last != nil && r.Last.Verb == events.VerbFailed && r.Last.Reason == plan.Reverted.String() &&
+		slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return slices.Contains(r.Pending, s.Source) })
+}
+
+// isHeldByDecision reports whether something holds it that the rows say.
+func (r *report) isHeldByDecision() bool {
+	return slices.ContainsFunc(r.Sources, func(e explanation) bool { return e.Action == plan.Hold.String() })
+}
+
+// hold marks the rows that would roll the workload, were it not held. A roll is for all of them.
+func (r *report) hold(reason string) {
+	for i := range r.Sources {
+		if row := &r.Sources[i]; row.isPending() && row.decision.Reason.Action() == plan.Roll {
+			row.Held = reason
+		}
+	}
+}
