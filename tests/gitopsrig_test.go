@@ -125,16 +125,8 @@ type gitopsRig struct {
 
 func newGitopsRig(t *testing.T, apps []gitopsApp, options programs.Options) *gitopsRig {
 	t.Helper()
-	server, err := testbed.ServeGit(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	r := &gitopsRig{rig: newJobsRig(t, options), apps: apps, requested: map[string]string{}}
-	if r.repository, err = server.Repository(t.Context(), "apps"); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	repository := testbed.NewRepository(t, "apps")
+	return &gitopsRig{rig: newJobsRig(t, options), apps: apps, repository: repository, requested: map[string]string{}}
 }
 
 // commit commits the manifests of all applications as they are to be now.

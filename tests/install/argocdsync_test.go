@@ -84,15 +84,7 @@ func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
 // keysRepository has the manifests of deploy/keys for a namespace.
 func keysRepository(t *testing.T, namespace string) *testbed.Repository {
 	t.Helper()
-	server, err := testbed.ServeGit(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	repository, err := server.Repository(t.Context(), "apps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := testbed.NewRepository(t, "apps")
 	folder := filepath.Join(repository.Dir, "keys")
 	if err := os.Mkdir(folder, 0o750); err != nil {
 		t.Fatal(err)

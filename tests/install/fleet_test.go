@@ -57,17 +57,8 @@ type fleet struct {
 // newFleet makes both repositories and has Flux apply the operator's, which is empty.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	server, err := testbed.ServeGit(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
 	f := &fleet{T: t, client: dynamic.NewForConfigOrDie(plane.Config())}
-	for name, repository := range map[string]**testbed.Repository{"fleet": &f.own, "keyturn": &f.keyturn} {
-		if *repository, err = server.Repository(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.own, f.keyturn = testbed.NewRepository(t, "fleet"), testbed.NewRepository(t, "keyturn")
 	if err := os.CopyFS(filepath.Join(f.keyturn.Dir, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)
 	}

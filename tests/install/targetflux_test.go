@@ -42,15 +42,7 @@ spec:
 
 func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) {
 	t.Parallel()
-	git, err := testbed.ServeGit(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(git.Stop)
-	repository, err := git.Repository(t.Context(), "app")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := testbed.NewRepository(t, "app")
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata: {password: '${password}'}\n"
 	if err := os.WriteFile(filepath.Join(repository.Dir, "applied.yaml"), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)

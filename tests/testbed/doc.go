@@ -3,7 +3,7 @@
 //
 // Beside it run, on request, the External Secrets Operator ([ControlPlane.StartExternalSecrets]), cert-manager's controllers
 // ([ControlPlane.StartCertManager]), that of Argo Rollouts ([ControlPlane.StartArgoRollouts]), and Flux's ([ControlPlane.StartFlux]) with git
-// repositories for it ([ServeGit]). All of them are the real ones. Package secretstore runs the secret store.
+// repositories for it ([NewRepository]). All of them are the real ones. Package secretstore runs the secret store.
 //
 // Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the
 // user's cache folder, one folder per server and version. On two cores that takes about six minutes for a control plane and

@@ -11,53 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// GitServer serves git repositories on loopback, for reading.
-type GitServer struct {
-	dir    string
-	server *http.Server
-	url    string
-	done   chan struct{} // Closed when nothing is served any more.
-}
-
-// ServeGit serves the repositories that [GitServer.Repository] makes in a folder, by way of "git http-backend", until Stop.
-func ServeGit(ctx context.Context, dir string) (*GitServer, error) {
-	path, err := process.Capture(exec.CommandContext(ctx, "git", "--exec-path"))
-	if err != nil {
-		return nil, fmt.Errorf("serve git: %w", err)
-	}
-	listener, err := net.Listen("tcp", process.Address(0))
-	if err != nil {
-		return nil, fmt.Errorf("serve git: %w", err)
-	}
-	backend := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
-		// kustomize asks for the folder of a repository as if it were a file before it clones, and git says that it is none.
-		Stderr: io.Discard,
-	}
-	s := &GitServer{
-		dir: dir, url: "http://" + listener.Addr().String(), done: make(chan struct{}),
-		server: &http.Server{Handler: backend, ReadHeaderTimeout: 10 * time.Second},
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.server.Serve(listener) // The error says that Stop has closed the listener.
-	}()
-	return s, nil
-}
-
-// Stop ends the server.
-func (s *GitServer) Stop() {
-	_ = s.server.Close() // It is meant to cut off requests in progress.
-	<-s.done
-}
-
-// Repository is a git repository whose one branch is "main".
+// Repository is a git repository whose one branch is "main", served on loopback for reading.
 type Repository struct {
 	// Dir is the folder of its files, which are the next commit.
 	Dir string
@@ -66,16 +26,50 @@ type Repository struct {
 	git string
 }
 
-// Repository makes an empty repository.
-func (s *GitServer) Repository(ctx context.Context, name string) (*Repository, error) {
-	r := &Repository{Dir: filepath.Join(s.dir, name), URL: s.url + "/" + name + ".git", git: filepath.Join(s.dir, name+".git")}
+// NewRepository makes an empty repository, and serves it until the end of the test by way of "git http-backend".
+func NewRepository(t testing.TB, name string) *Repository {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	url, stop, err := serveGit(ctx, dir)
+	if err != nil {
+		t.Fatalf("serve git: %v", err)
+	}
+	t.Cleanup(stop)
+	r := &Repository{Dir: filepath.Join(dir, name), URL: url + "/" + name + ".git", git: filepath.Join(dir, name+".git")}
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make a repository: %w", err)
+		t.Fatal(err)
 	}
 	if err := r.run(ctx, "init", "--quiet", "--initial-branch=main"); err != nil {
-		return nil, fmt.Errorf("make a repository: %w", err)
+		t.Fatal(err)
 	}
-	return r, nil
+	return r
+}
+
+// serveGit serves the repositories in a folder, until stop is called.
+func serveGit(ctx context.Context, dir string) (url string, stop func(), err error) {
+	path, err := process.Capture(exec.CommandContext(ctx, "git", "--exec-path"))
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", process.Address(0))
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
+		// kustomize asks for the folder of a repository as if it were a file before it clones, and git says that it is none.
+		Stderr: io.Discard,
+	}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // The error says that stop has closed the listener.
+	}()
+	return "http://" + listener.Addr().String(), func() {
+		_ = server.Close() // It is meant to cut off requests in progress.
+		<-done
+	}, nil
 }
 
 // Commit makes a commit of all files, also where nothing has changed, and returns its name.
