@@ -82,15 +82,11 @@ func follow(ctx context.Context, stream jetstream.Stream, config jetstream.Order
 	if err != nil {
 		return failed(err)
 	}
-	messages, err := consumer.Messages()
+	messages, stop, err := iterate(ctx, consumer)
 	if err != nil {
 		return failed(err)
 	}
-	stop := context.AfterFunc(ctx, messages.Stop)
-	defer func() {
-		stop()
-		messages.Stop()
-	}()
+	defer stop()
 	for {
 		msg, err := messages.Next()
 		if err != nil {

@@ -63,16 +63,11 @@ func (r *reading) run(ctx context.Context) error {
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages()
+	messages, stop, err := iterate(ctx, consumer)
 	if err != nil {
 		return failed(err)
 	}
-	// While the server is unreachable, the iterator ignores ctx.
-	stop := context.AfterFunc(ctx, messages.Stop)
-	defer func() {
-		stop()
-		messages.Stop()
-	}()
+	defer stop()
 	last := &jetstream.MsgMetadata{}
 	for {
 		msg, err := messages.Next(jetstream.NextMaxWait(r.stall))
@@ -104,6 +99,19 @@ func (r *reading) run(ctx context.Context) error {
 		r.config.DeliverPolicy, r.config.OptStartTime = jetstream.DeliverByStartSequencePolicy, nil
 		r.config.OptStartSeq = last.Sequence.Stream + 1
 	}
+}
+
+// iterate returns an iterator over the messages of a consumer, and the function that ends it. It also ends when ctx is done.
+func iterate(ctx context.Context, consumer jetstream.Consumer) (jetstream.MessagesContext, func(), error) {
+	messages, err := consumer.Messages()
+	if err != nil {
+		return nil, nil, err
+	}
+	forget := context.AfterFunc(ctx, messages.Stop) // While the server is unreachable, the iterator ignores ctx.
+	return messages, func() {
+		forget()
+		messages.Stop()
+	}, nil
 }
 
 // caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of a stream that no
