@@ -134,14 +134,14 @@ func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
 		r.pending.untold = err.Error()
 	}
 	delay := c.again(ctx, r)
-	c.log.WarnContext(r.context(ctx), "pods do not reload; replacing them", "workload", r.workload.ID.String(),
+	c.log.WarnContext(r.context(ctx), "pods did not confirm the reload; replacing them", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
 // tellAgain has pods told at another attempt.
 func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
 	delay := c.again(ctx, r)
-	c.log.InfoContext(r.context(ctx), "pods do not reload yet; asking them again", "workload", r.workload.ID.String(),
+	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 

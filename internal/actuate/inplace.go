@@ -17,7 +17,7 @@ import (
 
 var (
 	// errUntold is returned if a pod could not be told of a change.
-	errUntold = errors.New("not every pod reloaded")
+	errUntold = errors.New("not every pod confirmed the reload")
 	// errNotYet is returned if it may be told at another attempt.
 	errNotYet = errors.New("not every pod reloads yet")
 )

@@ -163,7 +163,7 @@ func TestPodsThatCannotBeToldAreReplaced(t *testing.T) {
 				if len(b.patches) != 1 || b.patches[0] == "" {
 					t.Errorf("the patches have the revisions %q, want one that rolls", b.patches)
 				}
-				if got := b.said(); !strings.Contains(got, "; not in place: not every pod reloaded: pod web-1: ") {
+				if got := b.said(); !strings.Contains(got, "; not in place: not every pod confirmed the reload: pod web-1: ") {
 					t.Errorf("it says\n%s", got)
 				}
 			})

@@ -125,7 +125,7 @@ func TestPodsOfWhichOneIsNotReadyAreToldForAWhileBeforeTheyAreReplaced(t *testin
 		b.act()
 		<-time.After(2 * time.Minute)
 		b.act()
-		if len(b.patches) != 1 || b.patches[0] == "" || !strings.Contains(b.said(), "; not in place: not every pod reloaded: pod web-1: it is not ready: ") {
+		if len(b.patches) != 1 || b.patches[0] == "" || !strings.Contains(b.said(), "; not in place: not every pod confirmed the reload: pod web-1: it is not ready: ") {
 			t.Errorf("it says %q, with the patches %q", b.said(), b.patches)
 		}
 	})

@@ -100,14 +100,19 @@ func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.D
 // isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does
 // something to the workload.
 func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
-	return plan.IsLaterThanLink(w, change) && i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
+	return plan.IsLaterThanLink(w, change) && i.affects(w, change)
 }
 
 // isMissedByKind reports whether the event of a source may have been taken while the kind of a workload was not served, and does something to it. A
 // workload without a record of the source may be seen for the first time: what came before it wanted the source rolls nothing.
 func (i *intake) isMissedByKind(w *workload.Workload, change events.Change) bool {
 	_, recorded := w.Rolled[change.Source.String()]
-	return (recorded || plan.IsLaterThanWish(w, change)) && i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
+	return (recorded || plan.IsLaterThanWish(w, change)) && i.affects(w, change)
+}
+
+// affects reports whether an event does something to a workload, were there nothing pending.
+func (i *intake) affects(w *workload.Workload, change events.Change) bool {
+	return i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
 }
 
 // consider takes an event to one workload. From is the baseline of its change; the context is the event's.
