@@ -10,7 +10,7 @@ ARG VERSION=devel
 RUN make build VERSION=${VERSION}
 
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /src/bin/ /usr/local/bin/
+COPY --from=build /src/bin/actuator /src/bin/projector /src/bin/reloader /src/bin/watcher /usr/local/bin/
 USER 65532:65532
 # Reloader's chart gives its image arguments and no command.
 ENTRYPOINT ["reloader"]

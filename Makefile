@@ -8,7 +8,7 @@ IMAGE_DIR ?= bin/image
 FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
-GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./tests/monitoring
+GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/kubectl-keyturn ./tests/monitoring
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
@@ -107,15 +107,18 @@ generate-check:
 # Kubernetes type, a third of the binary and of its memory.
 BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldflags='-s -w -X main.version=$(VERSION)'
 
-#? build: build static binaries of the programs in bin/
+# What the image has. The plugin of kubectl is for people's machines.
+PROGRAMS := ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/watcher
+
+#? build: build static binaries of the programs and of the plugin of kubectl in bin/
 build:
-	$(say) 'build: bin/watcher, bin/actuator, bin/projector and bin/reloader, $(VERSION)'
+	$(say) 'build: bin/watcher, bin/actuator, bin/projector, bin/reloader and bin/kubectl-keyturn, $(VERSION)'
 	@$(BUILD) -o bin/ ./cmd/...
 
 #? image: build the container image for amd64 and arm64 as an OCI archive, without a daemon (IMAGE, IMAGE_DIR)
 image:
 	$(say) 'image: $(IMAGE_DIR)/keyturn.tar, $(IMAGE) for linux/amd64 and linux/arm64'
-	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(BUILD) -o '$(IMAGE_DIR)'/linux_$$arch/ ./cmd/... || exit 1; done
+	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(BUILD) -o '$(IMAGE_DIR)'/linux_$$arch/ $(PROGRAMS) || exit 1; done
 	@go run -C tests/tools/image . -version '$(VERSION)' -name '$(IMAGE)' -license '$(CURDIR)/LICENSE' \
 		-binaries '$(abspath $(IMAGE_DIR))' -out '$(abspath $(IMAGE_DIR))/keyturn.tar'
 

@@ -3,12 +3,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/commands"
+	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/program"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // version is set when a release is built.
@@ -36,6 +40,22 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	}
 	a.AddCommonFlags(cmd.PersistentFlags())
 	a.AddRunFlags(cmd.Flags())
-	cmd.AddCommand(newExplainCommand(a), newHistoryCommand(a), newCompareCommand(a), newClustersCommand(a), newDeadLettersCommand(a))
+	reads := readProgram(a)
+	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads))
 	return cmd
+}
+
+// readProgram returns what the commands read with.
+func readProgram(a *program.Actuator) *commands.Program {
+	return &commands.Program{
+		Settings: &a.Actuate,
+		Clients: func() (workload.Clients, error) {
+			typed, errTyped := a.Process.Kube.Client()
+			custom, errCustom := a.Process.Kube.Dynamic()
+			return workload.Clients{Typed: typed, Dynamic: custom}, errors.Join(errTyped, errCustom)
+		},
+		Streams: func(context.Context) (inspect.Streams, error) {
+			return inspect.Streams{Connect: a.Process.NATS, Cluster: a.Process.Cluster}, nil
+		},
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -22,12 +21,8 @@ type Streams struct {
 	Cluster string
 	// Stream is a stream that has the events of many clusters, to be read instead. Empty reads those of Cluster.
 	Stream string
-}
-
-// AddStreamFlag adds the flag of the commands that can read the events of many clusters.
-func (s *Streams) AddStreamFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Stream, "stream", s.Stream,
-		"`name` of a stream with the events of many clusters, such as FLEET on a hub; empty reads the streams of --cluster")
+	// Further are options of the connection that take precedence over Connect.
+	Further []nats.Option
 }
 
 // OpenReader connects to what is to be read. Call the function that it returns to disconnect.
@@ -60,7 +55,7 @@ func open[T any](ctx context.Context, s *Streams, over func(context.Context, *na
 	options.Cluster, options.Role, options.Name = s.Cluster, "actuator", "keyturn-cli"
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	connection, err := events.Connect(bounded, options)
+	connection, err := events.Connect(bounded, options, s.Further...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,9 +28,9 @@ var allowedValues = map[string]string{
 	"uint64":   "a whole number, 0 or more",
 }
 
-// environmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is empty for help and version, which
+// EnvironmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is empty for help and version, which
 // set nothing.
-func environmentVariable(flag string) string {
+func EnvironmentVariable(flag string) string {
 	if flag == "help" || flag == "version" {
 		return ""
 	}
@@ -43,14 +43,17 @@ func environmentVariable(flag string) string {
 //
 // Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats): no
 // flag may have such a name, and pods set enableServiceLinks to false.
-func Environment(flags *pflag.FlagSet) error {
+func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.LookupEnv) }
+
+// EnvironmentOf is Environment with other variables than those of this process: lookup returns the value of one, and whether there is one.
+func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		name := environmentVariable(flag.Name)
+		name := EnvironmentVariable(flag.Name)
 		if flag.Changed || name == "" {
 			return
 		}
-		value, ok := os.LookupEnv(name)
+		value, ok := lookup(name)
 		if !ok {
 			return
 		}

@@ -54,7 +54,7 @@ func referFlags(doc *bytes.Buffer, flags *pflag.FlagSet) {
 			name += " " + value
 		}
 		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n",
-			code(name), code(environmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
+			code(name), code(EnvironmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
 	})
 }
 
@@ -73,7 +73,7 @@ func referInherited(doc *bytes.Buffer, flags *pflag.FlagSet) {
 
 // documented reports whether a flag is one for users to set.
 func documented(flag *pflag.Flag) bool {
-	return !flag.Hidden && flag.Deprecated == "" && environmentVariable(flag.Name) != ""
+	return !flag.Hidden && flag.Deprecated == "" && EnvironmentVariable(flag.Name) != ""
 }
 
 // defaultOf returns the default of a flag as a user would write it; "" for an empty list.

@@ -98,7 +98,9 @@ var variable = regexp.MustCompile(`KEYTURN_[A-Z_]+[A-Z]`)
 func TestEverySettingThatIsNamedExists(t *testing.T) {
 	all := pages(t)
 	known := map[string]bool{}
-	for _, reference := range []string{"docs/flags-actuator.md", "docs/flags-projector.md", "docs/flags-reloader.md", "docs/flags-watcher.md"} {
+	for _, reference := range []string{
+		"docs/flags-actuator.md", "docs/flags-kubectl-keyturn.md", "docs/flags-projector.md", "docs/flags-reloader.md", "docs/flags-watcher.md",
+	} {
 		for _, name := range variable.FindAllString(all[reference], -1) {
 			known[name] = true
 		}

@@ -68,7 +68,7 @@ func (c *commands) run(beginning string) {
 // shell runs a command, which must succeed, and returns its output.
 func (c *commands) shell(command string) string {
 	c.Helper()
-	path := []string{filepath.Dir(c.binary)}
+	path := []string{filepath.Dir(c.binary), c.plugins()}
 	for _, program := range []string{build.Kubectl, build.NATSKeys} {
 		binary, err := build.Binary(c.Context(), os.Stderr, program)
 		if err != nil {

@@ -66,11 +66,7 @@ func (r *release) pageWorks(page string) {
 // inShop has commands that name no namespace run in shop, beside the files that pages have an operator make.
 func (c *commands) inShop() {
 	c.Helper()
-	config, err := os.ReadFile(plane.Kubeconfig())
-	if err != nil {
-		c.Fatal(err)
-	}
-	files := map[string]string{"kubeconfig": string(config), "kustomization.yaml": overlay}
+	files := map[string]string{"kustomization.yaml": overlay}
 	for _, name := range []string{"notify.yaml", "stores.yaml", "ca.crt", "tls.crt", "tls.key"} {
 		files[name] = "nobody reads it\n"
 	}
@@ -79,6 +75,19 @@ func (c *commands) inShop() {
 			c.Fatal(err)
 		}
 	}
+	c.inNamespace("shop")
+}
+
+// inNamespace has commands that name no namespace run in one.
+func (c *commands) inNamespace(name string) {
+	c.Helper()
+	config, err := os.ReadFile(plane.Kubeconfig())
+	if err != nil {
+		c.Fatal(err)
+	}
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
-	c.shell("kubectl config set-context --current --namespace=shop")
+	if err := os.WriteFile(c.kubeconfig, config, 0o600); err != nil {
+		c.Fatal(err)
+	}
+	c.shell("kubectl config set-context --current --namespace=" + name)
 }

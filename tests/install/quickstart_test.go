@@ -50,6 +50,7 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 			}
 		}
 	})
+	r.part("kubectl keyturn shows the same, and says which right is missing", r.pluginAnswers)
 	r.part("the examples are applied, and roll", func() { r.examples(c) })
 	r.part("the actuator takes the configuration of the example with notifications", func() { r.notifies(c) })
 	r.part("the commands of the other pages work", r.pagesWork)

@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"time"
@@ -8,12 +8,12 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-func newExplainCommand(a *program.Actuator) *cobra.Command {
-	var r reading
+// Explain returns the command that explains a workload.
+func Explain(program *Program) *cobra.Command {
+	r, settings := reading{program: program}, program.Settings
 	var options inspect.ExplainOptions
 	var namespace, access string
 	var keys map[string]string
@@ -34,31 +34,29 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 			if options.Reading.Stores, err = workload.ReadStoreAccess(access); err != nil {
 				return err
 			}
-			if options.Reading.Window, err = a.Actuate.Windows(); err != nil {
+			if options.Reading.Window, err = settings.Windows(); err != nil {
 				return err
 			}
-			options.ReloadDelay = a.Actuate.ReloadDelay
-			options.Reading.MinInterval, options.Reading.MaxRollsPerHour = a.Actuate.MinInterval, a.Actuate.MaxRollsPerHour
-			if options.Kinds, err = a.Actuate.Kinds(); err != nil {
+			options.ReloadDelay = settings.ReloadDelay
+			options.Reading.MinInterval, options.Reading.MaxRollsPerHour = settings.MinInterval, settings.MaxRollsPerHour
+			if options.Kinds, err = settings.Kinds(); err != nil {
 				return err
 			}
 			options.Reading.Owners, options.Reading.Unwatched = options.Kinds.Owners(), options.Kinds.Unwatched()
-			client, err := a.Process.Kube.Client()
+			if options.Clients, err = program.Clients(); err != nil {
+				return err
+			}
+			streams, err := r.streams(cmd.Context())
 			if err != nil {
 				return err
 			}
-			custom, err := a.Process.Kube.Dynamic()
-			if err != nil {
-				return err
-			}
-			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
+			reader, disconnect, err := streams.OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer disconnect()
-			options.Now = time.Now()
-			options.Origins = events.Origins{Cluster: a.Process.Cluster, StoresFrom: a.Actuate.StoresFrom}
-			options.Clients.Typed, options.Clients.Dynamic, options.TraceURL = client, custom, r.traceURL
+			options.Now, options.TraceURL = time.Now(), r.traceURL
+			options.Origins = events.Origins{Cluster: streams.Cluster, StoresFrom: settings.StoresFrom}
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())
 		},
 	}
@@ -68,22 +66,22 @@ func newExplainCommand(a *program.Actuator) *cobra.Command {
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")
-	flags.DurationVar(&a.Actuate.ReloadDelay, "reload-delay", a.Actuate.ReloadDelay, "explain the decisions of an actuator with this `duration`")
+	flags.DurationVar(&settings.ReloadDelay, "reload-delay", settings.ReloadDelay, "explain the decisions of an actuator with this `duration`")
 	annotations.AddFlag(flags, &keys)
 	flags.StringVar(&access, "store-access", "", "explain the decisions of an actuator with this `file`")
-	flags.StringVar(&a.Actuate.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")
-	flags.StringVar(&a.Actuate.Window, "window", "", "explain the decisions of an actuator with these `windows`")
-	flags.DurationVar(&a.Actuate.MinInterval, "min-interval", 0, "explain the decisions of an actuator with --min-interval")
-	flags.IntVar(&a.Actuate.MaxRollsPerHour, "max-rolls-per-hour", a.Actuate.MaxRollsPerHour,
+	flags.StringVar(&settings.TargetsConfig, "targets-config", "", "explain the decisions of an actuator with this `file` or folder")
+	flags.StringVar(&settings.Window, "window", "", "explain the decisions of an actuator with these `windows`")
+	flags.DurationVar(&settings.MinInterval, "min-interval", 0, "explain the decisions of an actuator with --min-interval")
+	flags.IntVar(&settings.MaxRollsPerHour, "max-rolls-per-hour", settings.MaxRollsPerHour,
 		"explain the decisions of an actuator with this `number`")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
-	flags.StringSliceVar(&a.Actuate.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,
+	flags.StringSliceVar(&settings.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,
 		"explain the decisions of an actuator with --ignore-workload-kinds")
-	flags.BoolVar(&a.Actuate.ArgoRollouts, "argo-rollouts", false, "explain the decisions of an actuator with --argo-rollouts")
-	flags.BoolVar(&a.Actuate.StartCronJobs, "start-cronjobs", false, "explain the decisions of an actuator with --start-cronjobs")
-	flags.BoolVar(&a.Actuate.RecreateJobs, "recreate-jobs", false, "explain the decisions of an actuator with --recreate-jobs")
+	flags.BoolVar(&settings.ArgoRollouts, "argo-rollouts", false, "explain the decisions of an actuator with --argo-rollouts")
+	flags.BoolVar(&settings.StartCronJobs, "start-cronjobs", false, "explain the decisions of an actuator with --start-cronjobs")
+	flags.BoolVar(&settings.RecreateJobs, "recreate-jobs", false, "explain the decisions of an actuator with --recreate-jobs")
 	r.addTraceURL(flags)
-	r.streams.AddStreamFlag(flags)
+	r.addStream(flags)
 	return cmd
 }

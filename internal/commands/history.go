@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"errors"
@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newHistoryCommand(a *program.Actuator) *cobra.Command {
-	var r reading
+// History returns the command that lists changes and their outcomes.
+func History(program *Program) *cobra.Command {
+	r := reading{program: program}
 	var options inspect.HistoryOptions
 	cmd := &cobra.Command{
 		Use:   "history",
@@ -23,12 +23,16 @@ func newHistoryCommand(a *program.Actuator) *cobra.Command {
 			"  actuator history --cluster prod -n shop --since 1h --output html > rotations.html",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options.Cluster, options.TraceURL = a.Process.Cluster, r.traceURL
+			streams, err := r.streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			options.Cluster, options.TraceURL = streams.Cluster, r.traceURL
 			history, err := inspect.NewHistory(options, time.Now(), cmd.ErrOrStderr())
 			if err := errors.Join(err, r.validateTraceURL()); err != nil {
 				return err
 			}
-			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
+			reader, disconnect, err := streams.OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -38,6 +42,6 @@ func newHistoryCommand(a *program.Actuator) *cobra.Command {
 	}
 	options.AddFlags(cmd.Flags())
 	r.addTraceURL(cmd.Flags())
-	r.streams.AddStreamFlag(cmd.Flags())
+	r.addStream(cmd.Flags())
 	return cmd
 }

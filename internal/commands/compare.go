@@ -1,17 +1,16 @@
-package main
+package commands
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newCompareCommand(a *program.Actuator) *cobra.Command {
-	var r reading
+// Compare returns the command that compares a dry run with Reloader.
+func Compare(program *Program) *cobra.Command {
+	r := reading{program: program}
 	var options inspect.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare",
@@ -20,18 +19,20 @@ func newCompareCommand(a *program.Actuator) *cobra.Command {
 			"  actuator compare --cluster prod -n shop",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			typed, errTyped := a.Process.Kube.Client()
-			custom, errCustom := a.Process.Kube.Dynamic()
-			if err := errors.Join(errTyped, errCustom); err != nil {
+			var err error
+			if options.Clients, err = program.Clients(); err != nil {
 				return err
 			}
-			options.Namespaces = a.Actuate.Namespaces
-			options.Cluster, options.Clients.Typed, options.Clients.Dynamic = a.Process.Cluster, typed, custom
+			streams, err := r.streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			options.Namespaces, options.Cluster = program.Settings.Namespaces, streams.Cluster
 			comparison, err := inspect.NewComparison(options, time.Now())
 			if err != nil {
 				return err
 			}
-			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
+			reader, disconnect, err := streams.OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -44,6 +45,6 @@ func newCompareCommand(a *program.Actuator) *cobra.Command {
 	flags.StringVar(&options.Since, "since", "24h",
 		"start of the comparison: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
 	flags.BoolVar(&options.Jobs, "recreate-jobs", false, "also compare Jobs, for an actuator with --recreate-jobs")
-	r.streams.AddStreamFlag(flags)
+	r.addStream(flags)
 	return cmd
 }

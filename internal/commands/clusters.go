@@ -1,21 +1,25 @@
-package main
+package commands
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newClustersCommand(a *program.Actuator) *cobra.Command {
-	var r reading
+// Clusters returns the command that lists the clusters in a stream.
+func Clusters(program *Program) *cobra.Command {
+	r := reading{program: program}
 	cmd := &cobra.Command{
 		Use:     "clusters",
 		Short:   "List the clusters in a stream, with replication lag and claimed identity.",
 		Example: "  actuator clusters --cluster hub --stream FLEET",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reader, disconnect, err := r.from(a).OpenReader(cmd.Context())
+			streams, err := r.streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			reader, disconnect, err := streams.OpenReader(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -23,6 +27,6 @@ func newClustersCommand(a *program.Actuator) *cobra.Command {
 			return inspect.Clusters(cmd.Context(), reader, cmd.OutOrStdout())
 		},
 	}
-	r.streams.AddStreamFlag(cmd.Flags())
+	r.addStream(cmd.Flags())
 	return cmd
 }

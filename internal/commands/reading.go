@@ -1,20 +1,28 @@
-package main
+package commands
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 )
 
 // reading holds the flags of the commands that read the streams.
 type reading struct {
-	streams inspect.Streams
+	program *Program
+	// stream is inspect.Streams.Stream.
+	stream string
 	// traceURL is a template of links to traces: see events.ValidateTraceURL.
 	traceURL string
+}
+
+// addStream adds the flag of the commands that can read the events of many clusters.
+func (r *reading) addStream(flags *pflag.FlagSet) {
+	flags.StringVar(&r.stream, "stream", "",
+		"`name` of a stream with the events of many clusters, such as FLEET on a hub; empty reads the streams of --cluster")
 }
 
 // addTraceURL adds the flag of the commands that link to traces.
@@ -30,8 +38,9 @@ func (r *reading) validateTraceURL() error {
 	return nil
 }
 
-// from returns the streams to read, once the flags are parsed.
-func (r *reading) from(a *program.Actuator) *inspect.Streams {
-	r.streams.Connect, r.streams.Cluster = a.Process.NATS, a.Process.Cluster
-	return &r.streams
+// streams returns what to read.
+func (r *reading) streams(ctx context.Context) (inspect.Streams, error) {
+	streams, err := r.program.Streams(ctx)
+	streams.Stream = r.stream
+	return streams, err
 }

@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/program"
 )
 
-func newDeadLettersCommand(a *program.Actuator) *cobra.Command {
-	var r reading
+// DeadLetters returns the command that lists the events that could not be acted on.
+func DeadLetters(program *Program) *cobra.Command {
+	r := reading{program: program}
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
@@ -20,7 +20,11 @@ func newDeadLettersCommand(a *program.Actuator) *cobra.Command {
 			if limit < 1 {
 				return fmt.Errorf("--limit: %d, want 1 or more", limit)
 			}
-			bus, disconnect, err := r.from(a).OpenBus(cmd.Context())
+			streams, err := r.streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			bus, disconnect, err := streams.OpenBus(cmd.Context())
 			if err != nil {
 				return err
 			}

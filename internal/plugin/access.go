@@ -1,0 +1,70 @@
+package plugin
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// access is the user's access to a cluster, by the flags and the kubeconfig that kubectl has.
+type access struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+
+	// The following are there once open has returned.
+
+	config  *rest.Config
+	typed   kubernetes.Interface
+	dynamic dynamic.Interface
+	// namespace is that of the context.
+	namespace string
+}
+
+// addFlags adds those flags of kubectl that select the cluster and the user. Its --cluster is the name of a cluster of Keyturn here, and its
+// --namespace a flag of the commands that have use for it.
+func (a *access) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	clientcmd.BindOverrideFlags(&a.overrides, flags, clientcmd.ConfigOverrideFlags{
+		CurrentContext: names.CurrentContext, Timeout: names.Timeout,
+		ContextOverrideFlags: clientcmd.ContextOverrideFlags{AuthInfoName: names.ContextOverrideFlags.AuthInfoName},
+		AuthOverrideFlags: clientcmd.AuthOverrideFlags{
+			Token:       names.AuthOverrideFlags.Token,
+			Impersonate: names.AuthOverrideFlags.Impersonate, ImpersonateGroups: names.AuthOverrideFlags.ImpersonateGroups,
+		},
+		ClusterOverrideFlags: clientcmd.ClusterOverrideFlags{
+			APIServer:             names.ClusterOverrideFlags.APIServer,
+			CertificateAuthority:  names.ClusterOverrideFlags.CertificateAuthority,
+			InsecureSkipTLSVerify: names.ClusterOverrideFlags.InsecureSkipTLSVerify,
+			TLSServerName:         names.ClusterOverrideFlags.TLSServerName,
+		},
+	})
+}
+
+// open reads the kubeconfig. The agent names the program to the API server.
+func (a *access) open(agent string) error {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &a.overrides)
+	var err error
+	if a.config, err = loader.ClientConfig(); err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	a.config.UserAgent = agent
+	// No limit on this side: the API server's priority and fairness limits clients.
+	a.config.QPS = -1
+	if a.namespace, _, err = loader.Namespace(); err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if a.typed, err = kubernetes.NewForConfig(a.config); err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if a.dynamic, err = dynamic.NewForConfig(a.config); err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return nil
+}

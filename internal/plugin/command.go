@@ -1,0 +1,212 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/commands"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	short = "Ask Keyturn what changed, what it did about it, and what it would do."
+	long  = short + " It finds the installation in the cluster of your kubeconfig, takes the settings from there and " +
+		"forwards a port to its NATS by itself, all with your own rights."
+)
+
+// Plugin is kubectl-keyturn.
+type Plugin struct {
+	version string
+	access  access
+	// namespace is that of the installation. Empty: it is looked for.
+	namespace string
+	cluster   string
+	// allNamespaces asks for the events of all of them, instead of the context's.
+	allNamespaces bool
+	nats          events.ConnectOptions
+	settings      actuate.Options
+
+	// installed is the installation, once a command runs that asks it. Nil: the flags say all of it.
+	installed *installation
+	tunnel    *tunnel
+	// files has files of the installation. Empty: there are none.
+	files string
+}
+
+// New returns the plugin with the defaults.
+func New(version string) *Plugin {
+	return &Plugin{version: version, settings: actuate.DefaultOptions()}
+}
+
+// Run runs the command of the arguments, and cleans up after it.
+func (p *Plugin) Run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	defer p.close()
+	cmd := p.Command()
+	cmd.SetArgs(args)
+	cmd.SetOut(out)
+	cmd.SetErr(errOut)
+	return cmd.ExecuteContext(ctx)
+}
+
+func (p *Plugin) close() {
+	if p.tunnel != nil {
+		p.tunnel.close()
+	}
+	if p.files != "" {
+		os.RemoveAll(p.files)
+	}
+}
+
+// Command returns the command.
+func (p *Plugin) Command() *cobra.Command {
+	root := &cobra.Command{
+		Use: "kubectl-keyturn", Short: short, Long: long,
+		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl keyturn"},
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
+	}
+	p.addFlags(root.PersistentFlags())
+	program := &commands.Program{Settings: &p.settings, Clients: p.clients, Streams: p.streams}
+	for _, cmd := range []*cobra.Command{explain(program), p.history(program), commands.Clusters(program), commands.DeadLetters(program)} {
+		cmd.PreRunE = p.prepare
+		root.AddCommand(cmd)
+	}
+	root.AddCommand(p.versionCommand())
+	return root
+}
+
+func (p *Plugin) addFlags(flags *pflag.FlagSet) {
+	p.access.addFlags(flags)
+	flags.StringVar(&p.namespace, "installation", "", "`namespace` of the installation; empty looks for it in "+usualNamespace+", then in all")
+	flags.StringVar(&p.cluster, "cluster", "", "`name` of the cluster in subjects and events; empty means that of the installation")
+	p.nats.AddFlags(flags)
+	url := flags.Lookup("nats-url")
+	url.Usage = "`URLs` of the NATS servers, separated by commas, where a NATS of your own can be reached; empty forwards a port to the embedded one"
+	url.DefValue, p.nats.URL = "", ""
+}
+
+// prepare finds the installation and sets the flags of a command by it. Those that were given on the command line, or by variables, stay.
+func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
+	if err := p.access.open("kubectl-keyturn/" + p.version); err != nil {
+		return err
+	}
+	flags := cmd.Flags()
+	if namespace := flags.Lookup("namespace"); namespace != nil && !namespace.Changed && !p.allNamespaces {
+		if err := namespace.Value.Set(p.access.namespace); err != nil {
+			return err
+		}
+	}
+	if p.nats.URL != "" && p.cluster != "" {
+		return nil
+	}
+	var err error
+	if p.installed, err = find(cmd.Context(), p.access.typed, p.namespace); err != nil {
+		return err
+	}
+	if err := p.fetchFiles(cmd.Context(), flags); err != nil {
+		return err
+	}
+	if err := process.EnvironmentOf(flags, p.installed.setting); err != nil {
+		return fmt.Errorf("settings of the installation in namespace %s: %w", p.installed.namespace, err)
+	}
+	return nil
+}
+
+// fetchFiles sets the flags whose values are files of the actuator's pods to copies of them.
+func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
+	for _, name := range fileSettings {
+		flag := flags.Lookup(name)
+		path := p.installed.settings[process.EnvironmentVariable(name)]
+		if flag == nil || flag.Changed || path == "" {
+			continue
+		}
+		var err error
+		if p.files == "" {
+			if p.files, err = os.MkdirTemp("", "kubectl-keyturn-"); err != nil {
+				return fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+		file, err := p.installed.fetchFile(ctx, path, p.files)
+		if err != nil {
+			return fmt.Errorf("%w; give it with --%s", err, name)
+		}
+		if err := flags.Set(name, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plugin) clients() (workload.Clients, error) {
+	return workload.Clients{Typed: p.access.typed, Dynamic: p.access.dynamic}, nil
+}
+
+// streams returns how to reach the streams: at the address that was given, or through a tunnel to a pod of the actuator.
+func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
+	streams := inspect.Streams{Connect: p.nats, Cluster: p.cluster}
+	if p.nats.URL != "" {
+		return streams, nil
+	}
+	if !p.installed.embedsNATS() {
+		return streams, fmt.Errorf("the installation in namespace %s uses the NATS at %s, not an embedded one: give an address of it that can be "+
+			"reached from here with --nats-url, and a user like READER with --nats-creds",
+			p.installed.namespace, p.installed.settings["KEYTURN_NATS_URL"])
+	}
+	port, err := p.installed.natsPort()
+	if err != nil {
+		return streams, err
+	}
+	pod, err := p.installed.pod(ctx)
+	if err != nil {
+		return streams, err
+	}
+	options, err := p.installed.credentials(ctx)
+	if err != nil {
+		return streams, err
+	}
+	if p.tunnel, err = openTunnel(&p.access, p.installed.namespace, pod, port); err != nil {
+		return streams, err
+	}
+	// The address is only a name: the tunnel leads to the pod.
+	streams.Connect.URL = fmt.Sprintf("nats://%s:%d", natsName, port)
+	streams.Further = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
+	return streams, nil
+}
+
+func (p *Plugin) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of the plugin.", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), process.BuildVersion(p.version)) },
+	}
+}
+
+func explain(program *commands.Program) *cobra.Command {
+	cmd := commands.Explain(program)
+	cmd.Example = "  kubectl keyturn explain deployment/web\n" +
+		"  kubectl keyturn explain statefulset/db -n shop --output json"
+	namespace := cmd.Flags().Lookup("namespace")
+	namespace.Usage, namespace.DefValue = "`namespace` of the workload; empty means that of the context", ""
+	cmd.Flags().StringSliceVar(&program.Settings.StoresFrom, "stores-from", nil, "explain the decisions of an actuator with these `clusters`")
+	return cmd
+}
+
+func (p *Plugin) history(program *commands.Program) *cobra.Command {
+	cmd := commands.History(program)
+	cmd.Example = "  kubectl keyturn history --since 2h\n" +
+		"  kubectl keyturn history -n shop --workload deployment/web --verb failed,held\n" +
+		"  kubectl keyturn history --source secret/db --follow"
+	cmd.Flags().BoolVarP(&p.allNamespaces, "all-namespaces", "A", false, "events of all namespaces")
+	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+	cmd.Flags().Lookup("namespace").Usage = "only events in this `namespace`; empty means that of the context"
+	return cmd
+}

@@ -1,0 +1,102 @@
+package plugin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// natsName is a name in every certificate of an embedded NATS, whatever its namespace.
+const natsName = "localhost"
+
+// natsPort returns the port of the embedded NATS.
+func (i *installation) natsPort() (int, error) {
+	listen := i.settings["KEYTURN_NATS_LISTEN"]
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return 0, fmt.Errorf("the NATS of the actuator in namespace %s listens on %q, want an address with a port", i.namespace, listen)
+	}
+	return strconv.Atoi(port)
+}
+
+// credentials returns the options by which the reader is known to the embedded NATS, and it to the reader.
+func (i *installation) credentials(ctx context.Context) ([]nats.Option, error) {
+	seed, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+	if err != nil {
+		return nil, err
+	}
+	defer clear(seed)
+	user, err := login(seed)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
+	if apierrors.IsForbidden(err) {
+		// The Secret has the key of the server, too, which not everybody should read. The tunnel ends in the pod: the API server vouches for it.
+		return []nats.Option{user, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true})}, nil //nolint:gosec // see above
+	}
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s of the actuator has no certificate", i.environment["KEYTURN_NATS_CA"])
+	}
+	return []nats.Option{user, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: natsName})}, nil
+}
+
+// login returns the option for a seed, or for a user's JWT with one. No error quotes it.
+func login(content []byte) (nats.Option, error) {
+	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
+		return nats.UserCredentialBytes(append([]byte{}, content...)), nil
+	}
+	pair, err := nkeys.ParseDecoratedUserNKey(content)
+	if err != nil {
+		return nil, errors.New("the credentials of the reader are no NKey of a user")
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, errors.New("the credentials of the reader are no NKey of a user")
+	}
+	return nats.Nkey(public, pair.Sign), nil
+}
+
+// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. An error of the API server
+// stays one.
+func (i *installation) secretFile(ctx context.Context, variable string) ([]byte, error) {
+	path := i.environment[variable]
+	volume, key := i.mounted(path)
+	if volume == nil || volume.Secret == nil {
+		return nil, fmt.Errorf("%s of the actuator is %q, want a file of a Secret", variable, path)
+	}
+	for _, item := range volume.Secret.Items {
+		if item.Path == key {
+			key = item.Key
+		}
+	}
+	name := volume.Secret.SecretName
+	secret, err := i.client.CoreV1().Secrets(i.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, &secretError{right: right{"get", "secrets/" + name, i.namespace}, err: err}
+	}
+	return secret.Data[key], nil
+}
+
+// secretError is a Secret that cannot be read.
+type secretError struct {
+	right right
+	err   error
+}
+
+func (e *secretError) Error() string { return e.right.explain(e.err).Error() }
+func (e *secretError) Unwrap() error { return e.err }

@@ -1,0 +1,148 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but listens nowhere: nobody else on the machine
+// can use it. It is the dialer of a NATS connection.
+type tunnel struct {
+	dialer httpstream.Dialer
+	port   string
+
+	mu   sync.Mutex
+	conn httpstream.Connection
+	// requests counts the connections that were opened.
+	requests int
+	copying  sync.WaitGroup
+}
+
+// openTunnel returns a tunnel to a pod, once the API server lets it through.
+func openTunnel(a *access, namespace, pod string, port int) (*tunnel, error) {
+	url := a.typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	sockets, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, a.config)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a port: %w", err)
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(a.config)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a port: %w", err)
+	}
+	// API servers before 1.30, and some proxies, have no websockets for it.
+	plain := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	t := &tunnel{port: strconv.Itoa(port), dialer: portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})}
+	if _, err := t.connection(); err != nil {
+		if strings.Contains(err.Error(), "is forbidden") { // It has no other type.
+			return nil, right{"create", "pods/portforward", namespace}.missing()
+		}
+		return nil, fmt.Errorf("forwarding port %d of pod %s in namespace %s: %w", port, pod, namespace, err)
+	}
+	return t, nil
+}
+
+// connection returns the connection to the API server, a new one if the last was lost. The caller holds no lock.
+func (t *tunnel) connection() (httpstream.Connection, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn != nil {
+		select {
+		case <-t.conn.CloseChan():
+		default:
+			return t.conn, nil
+		}
+	}
+	conn, _, err := t.dialer.Dial(portforward.PortForwardProtocolV1Name)
+	if err != nil {
+		return nil, err
+	}
+	t.conn = conn
+	return conn, nil
+}
+
+// Dial opens a connection to the port, whatever the address.
+func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
+	conn, err := t.connection()
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.requests++
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, t.port)
+	headers.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(t.requests))
+	t.mu.Unlock()
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	failures, err := conn.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a port: %w", err)
+	}
+	_ = failures.Close() // Only the other side writes to it.
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := conn.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a port: %w", err)
+	}
+	// A stream has no deadlines, as a connection of NATS needs. A pipe has.
+	local, remote := net.Pipe()
+	forwarded := &forwardedConn{Conn: local, failed: make(chan struct{})}
+	t.copying.Go(func() {
+		_, _ = io.Copy(data, remote)
+		_ = data.Reset()
+	})
+	t.copying.Go(func() {
+		_, _ = io.Copy(remote, data)
+		_ = data.Reset() // What was not sent would keep the other stream from ending.
+		if message, err := io.ReadAll(failures); err == nil && len(message) > 0 {
+			forwarded.failure = errors.New(strings.TrimSpace(string(message)))
+		}
+		conn.RemoveStreams(data, failures)
+		close(forwarded.failed)
+		_ = remote.Close()
+	})
+	return forwarded, nil
+}
+
+// close ends all connections.
+func (t *tunnel) close() {
+	t.mu.Lock()
+	conn := t.conn
+	t.mu.Unlock()
+	if conn != nil {
+		_ = conn.Close()
+	}
+	t.copying.Wait()
+}
+
+// forwardedConn is a connection to a pod. It ends with what the kubelet says about it.
+type forwardedConn struct {
+	net.Conn
+	// failed is closed once failure is what it stays.
+	failed  chan struct{}
+	failure error
+}
+
+// Read reads what the pod sends.
+func (c *forwardedConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if errors.Is(err, io.EOF) {
+		<-c.failed
+		if c.failure != nil {
+			return n, c.failure
+		}
+	}
+	return n, err
+}

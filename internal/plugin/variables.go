@@ -1,0 +1,120 @@
+package plugin
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/process"
+)
+
+// reference is a variable in the value of another one.
+var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
+
+// readSettings reads the settings of the actuator's container. What comes from Secrets is left out: no setting of a command does.
+func (i *installation) readSettings(ctx context.Context) error {
+	variables := make(map[string]string)
+	i.environment = variables
+	for _, from := range i.container.EnvFrom {
+		if from.ConfigMapRef == nil {
+			continue
+		}
+		data, err := i.configMap(ctx, from.ConfigMapRef.Name)
+		if err != nil {
+			return err
+		}
+		for name, value := range data {
+			variables[from.Prefix+name] = value
+		}
+	}
+	expand := func(text string) string {
+		return reference.ReplaceAllStringFunc(text, func(found string) string {
+			if value, known := variables[found[2:len(found)-1]]; known {
+				return value
+			}
+			return found
+		})
+	}
+	for _, variable := range i.container.Env {
+		switch from := variable.ValueFrom; {
+		case from == nil:
+			variables[variable.Name] = expand(variable.Value)
+		case from.ConfigMapKeyRef != nil:
+			data, err := i.configMap(ctx, from.ConfigMapKeyRef.Name)
+			if err != nil {
+				return err
+			}
+			variables[variable.Name] = data[from.ConfigMapKeyRef.Key]
+		}
+	}
+	i.settings = maps.Clone(variables)
+	for name, value := range arguments(slices.Concat(i.container.Command, i.container.Args)) {
+		i.settings[name] = expand(value)
+	}
+	return nil
+}
+
+// arguments returns the flags among the words of a command line, by the names of their variables. A flag without a value is on.
+func arguments(words []string) map[string]string {
+	flags := make(map[string]string)
+	last := ""
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "--")
+		switch {
+		case isFlag:
+			name, value, has := strings.Cut(name, "=")
+			if last = ""; !has {
+				last, value = name, "true"
+			}
+			flags[process.EnvironmentVariable(name)] = value
+		case last != "":
+			flags[process.EnvironmentVariable(last)], last = word, ""
+		}
+	}
+	return flags
+}
+
+// configMap returns the data of a ConfigMap, none if it is not there: the pods would not run without one that they need.
+func (i *installation) configMap(ctx context.Context, name string) (map[string]string, error) {
+	configMap, err := i.client.CoreV1().ConfigMaps(i.namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, right{"get", "configmaps", i.namespace}.explain(err)
+	}
+	return configMap.Data, nil
+}
+
+// setting returns a variable that the flags of a command may take from the installation. How the pods reach NATS and the API server is not how a
+// user does.
+func (i *installation) setting(name string) (string, bool) {
+	if strings.HasPrefix(name, "KEYTURN_NATS_") || name == "KEYTURN_KUBECONFIG" {
+		return "", false
+	}
+	value, set := i.settings[name]
+	return value, set
+}
+
+// mounted is the volume of a path in the actuator's pods, and the path in it.
+func (i *installation) mounted(path string) (*corev1.Volume, string) {
+	for _, mount := range i.container.VolumeMounts {
+		within, found := strings.CutPrefix(path, mount.MountPath)
+		if !found || within != "" && !strings.HasPrefix(within, "/") {
+			continue
+		}
+		volumes := i.actuator.Spec.Template.Spec.Volumes
+		for v := range volumes {
+			if volumes[v].Name == mount.Name {
+				return &volumes[v], strings.TrimPrefix(within, "/")
+			}
+		}
+	}
+	return nil, ""
+}

@@ -1,0 +1,75 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// pluginPage is the page of kubectl keyturn.
+const pluginPage = "../../docs/kubectl-keyturn.md"
+
+// plugin makes kubectl know its plugin, for the commands of pages.
+func (c *commands) plugin() {
+	c.Helper()
+	binary, err := build.Program(c.Context(), "./cmd/kubectl-keyturn", true)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := os.MkdirAll(c.plugins(), 0o750); err != nil {
+		c.Fatal(err)
+	}
+	if err := os.Symlink(binary, filepath.Join(c.plugins(), "kubectl-keyturn")); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// plugins is a folder in the path of the commands.
+func (c *commands) plugins() string { return filepath.Join(c.dir, "plugins") }
+
+// pluginAnswers runs the commands of the page of kubectl keyturn, as kubectl runs a plugin. They reach the actuator through the API server.
+func (r *release) pluginAnswers() {
+	r.Helper()
+	r.kubelet.forwards()
+	c := newCommands(r, pluginPage)
+	c.link("examples", "../../examples")
+	c.plugin()
+	c.inNamespace(exampleNamespace)
+	for _, asked := range []struct{ command, want string }{
+		{"kubectl keyturn explain deployment/web", "It was last rolled at"},
+		{"kubectl keyturn history --since 2h", "deployment/web"},
+		{"kubectl keyturn history --all-namespaces --verb", "EVENT"},
+		{"kubectl keyturn clusters", "local"},
+		{"kubectl keyturn history --installation", "deployment/web"},
+		{"kubectl keyturn dead-letters", "There are no dead letters."},
+	} {
+		if out := c.shell(c.next(asked.command)); !strings.Contains(out, asked.want) {
+			r.Errorf("%s: want %q in\n%s", asked.command, asked.want, out)
+		}
+	}
+	r.pluginSaysWhatIsMissing(c)
+}
+
+// pluginSaysWhatIsMissing asks as somebody who may do nothing, and then as somebody of the group that the example is for.
+func (r *release) pluginSaysWhatIsMissing(c *commands) {
+	r.Helper()
+	const asOnCall = "kubectl keyturn history --since 2h --as ada --as-group oncall"
+	for _, want := range []string{
+		"no permission to list statefulsets.apps in all namespaces", "or name its namespace with --installation",
+	} {
+		if out := c.shell("! " + asOnCall); !strings.Contains(out, want) {
+			r.Errorf("without a right: want %q in\n%s", want, out)
+		}
+	}
+	c.run("kubectl apply -f examples/kubectl-keyturn.yaml")
+	if out := c.shell(asOnCall); !strings.Contains(out, "deployment/web") {
+		r.Errorf("with the Role of the example:\n%s", out)
+	}
+	c.shell("kubectl -n keyturn-system delete rolebinding keyturn-reader")
+	if out := c.shell("! " + asOnCall + " --installation keyturn-system"); !strings.Contains(out, "no permission to list statefulsets.apps in namespace keyturn-system:") {
+		r.Errorf("in a namespace, without a right:\n%s", out)
+	}
+	c.shell("kubectl -n keyturn-system delete role keyturn-reader")
+}
