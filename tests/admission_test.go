@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,9 +138,51 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 		t.Errorf("generation of the frozen one: got %d, want %d as before", got, before["frozen"])
 	}
 
-	// The next change rolls it once patches are allowed again.
+	// Once patches are allowed again, a replay of the dead letter rolls it, and no other.
 	allow()
+	id := strconv.FormatUint(letters[0].ID, 10)
+	for range 2 {
+		if said := r.ask("dead-letters", "replay", id); !strings.Contains(said, "asked for") {
+			t.Errorf("replay: got\n%s", said)
+		}
+		r.outcomeOf("frozen", events.VerbCompleted)
+		r.replayed()
+		r.quiet()
+		for _, name := range []string{"one", "two", "frozen"} {
+			rolledOnce(name) // A second replay rolls nothing.
+		}
+	}
+	if table := r.ask("dead-letters"); strings.Contains(table, " -  ") {
+		t.Errorf("dead-letters: want when it was replayed, got\n%s", table)
+	}
+
+	// So does the next change. After it, the dead letter has nothing to say any more.
+	before = r.generations()
 	r.secret("db", map[string]string{"password": "three"})
-	r.outcomeOf("frozen", events.VerbCompleted)
-	rolledOnce("frozen")
+	r.eventually("it is rolled for the next change", func(context.Context) bool { return r.generations()["frozen"] == before["frozen"]+1 })
+	r.quiet()
+	if refused := r.command("dead-letters", "replay", id).run(t); refused.code == 0 || !strings.Contains(refused.stdout, "a later event") {
+		t.Errorf("replay of an event that was superseded: got %d,\n%s", refused.code, refused.stdout)
+	}
+	if err := r.connect().Replay(t.Context(), letters[0]); err != nil {
+		t.Fatal(err)
+	}
+	r.replayed()
+	r.quiet()
+	for _, name := range []string{"one", "two", "frozen"} {
+		rolledOnce(name)
+	}
+}
+
+// replayed waits until every replay that was asked for is done.
+func (r *rig) replayed() {
+	r.Helper()
+	consumer, err := r.jetstream().Consumer(r.Context(), events.StreamDeadLetters, "actuator-"+r.programs.Cluster())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("all replays are done", func(ctx context.Context) bool {
+		info, err := consumer.Info(ctx)
+		return err == nil && info.NumPending == 0 && info.NumAckPending == 0
+	})
 }

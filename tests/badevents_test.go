@@ -143,17 +143,20 @@ func TestABadEventIsRefusedWithAReasonAndRollsNothing(t *testing.T) {
 	}
 	table := r.ask("dead-letters")
 	lines := strings.Split(strings.TrimSpace(table), "\n")
-	if !slices.Equal(strings.Fields(lines[0]), []string{"TIME", "REASON", "SUBJECT", "ERROR"}) || len(lines) != 1+len(tests) {
+	if !slices.Equal(strings.Fields(lines[0]), []string{"ID", "TIME", "REASON", "SUBJECT", "REPLAYED", "ERROR"}) || len(lines) != 1+len(tests) {
 		t.Fatalf("dead-letters: want a head and %d lines, got\n%s", len(tests), table)
 	}
 	for i, line := range lines[1:] {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || fields[1]+" "+fields[2] != want[i] {
+		if len(fields) < 6 || fields[2]+" "+fields[3] != want[i] {
 			t.Errorf("dead-letters: got %q, want a line of %s", line, want[i])
 		}
 	}
 	if lines := strings.Count(r.ask("dead-letters", "--limit", "3"), "\n"); lines != 4 {
 		t.Errorf("dead-letters --limit 3: got %d lines, want 4", lines)
+	}
+	if replay := r.ask("dead-letters", "replay", "--all"); strings.Count(replay, "  no: it cannot be acted on: ") != len(tests) {
+		t.Errorf("dead-letters replay --all: want %d that cannot be acted on, got\n%s", len(tests), replay)
 	}
 	h := &haystack{}
 	h.add("the log of the actuator", []byte(r.actuator.Output()))

@@ -41,7 +41,9 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	a.AddCommonFlags(cmd.PersistentFlags())
 	a.AddRunFlags(cmd.Flags())
 	reads := readProgram(a)
-	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads))
+	deadLetters := commands.DeadLetters(reads)
+	deadLetters.AddCommand(commands.Replay(reads))
+	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), deadLetters)
 	return cmd
 }
 

@@ -59,10 +59,12 @@ type inFlightEvents struct {
 type delivered struct {
 	seq uint64
 	id  string
+	// replay is that of events.Delivery.
+	replay uint64
 }
 
 func (e *inFlightEvent) delivered() delivered {
-	return delivered{seq: e.delivery.Seq, id: e.delivery.Change.ID()}
+	return delivered{seq: e.delivery.Seq, id: e.delivery.Change.ID(), replay: e.delivery.Replay}
 }
 
 func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, now func() time.Time) *inFlightEvents {
@@ -86,6 +88,9 @@ func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery)
 func (f *inFlightEvents) sources(upTo uint64) int {
 	newest := make(map[string]uint64)
 	for d, e := range f.delivered {
+		if d.replay != 0 {
+			continue // Its request is in flight, on another stream.
+		}
 		on := events.Subject(e.delivery.Change.Cluster, e.delivery.Change.Source)
 		newest[on] = max(newest[on], d.seq)
 	}

@@ -36,3 +36,28 @@ func TestAnEventIsFinishedWhenItsLastHoldIsReleased(t *testing.T) {
 		t.Errorf("finished with %v, and %d are open; want the other one given back", finished, len(f.open))
 	}
 }
+
+func TestAReplayIsNoDeliveryOfTheConsumer(t *testing.T) {
+	a, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := testOptions()
+	f := newInFlightEvents(options.Tracer, durable(options), a.metrics, options.Now)
+	f.done = func(*events.Delivery, context.Context, error) {}
+	delivery := func(replay uint64) *events.Delivery {
+		return &events.Delivery{Change: changeOf(nil), Seq: 7, Replay: replay}
+	}
+	first, replay, again := f.deliver(t.Context(), delivery(0)), f.deliver(t.Context(), delivery(3)), f.deliver(t.Context(), delivery(3))
+	if first.again != nil || replay.again != again {
+		t.Error("want the second delivery of the replay to answer for the first, and none for that of the change")
+	}
+	if got := f.sources(7); got != 1 {
+		t.Errorf("in flight of the consumer: got %d, want 1", got)
+	}
+	f.finish(t.Context(), first, nil)
+	if got := f.sources(7); got != 0 {
+		t.Errorf("in flight of the consumer, with a replay alone: got %d, want 0", got)
+	}
+	f.abandon(t.Context())
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,7 +33,8 @@ type ConsumeOptions struct {
 	// Backoff returns the delay before an event is redelivered whose handling failed, given its deliveries so far. Nil means
 	// 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
-	// WithoutDeadLetters has Consume forget what it rejects, without a copy on StreamDeadLetters, which another consumer makes.
+	// WithoutDeadLetters has Consume forget what it rejects, without a copy on StreamDeadLetters, which another consumer makes. That one
+	// replays it, too.
 	WithoutDeadLetters bool
 	// OnReject is called for each event that is rejected before the handler sees it, with one of the Reason constants. It may
 	// be nil.
@@ -61,7 +63,7 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 
 // Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is
 // done; then it returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
-// A redelivered event is out of order.
+// A redelivered event is out of order. So is that of a dead letter whose replay is asked for: see Bus.Replay.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
 // if the server rejects the update, or if StreamChanges does not receive the events that StoresFrom asks for. Everything
@@ -80,10 +82,17 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	}
 	c := b.newConsumption(b.changes, opts, handler)
 	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
-	if !opts.WithoutDeadLetters {
-		c.rejections = newRejections(b.deadLetter)
-		b.rejecting.Store(c.rejections)
+	if opts.WithoutDeadLetters {
+		return c.run(ctx)
 	}
+	c.rejections = newRejections(b.deadLetter)
+	b.rejecting.Store(c.rejections)
+	c.handler = oneAtATime(handler)
+	var replaying sync.WaitGroup
+	defer replaying.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	replaying.Go(func() { b.consumeReplays(ctx, opts, c.handler) })
 	return c.run(ctx)
 }
 

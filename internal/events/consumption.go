@@ -33,6 +33,8 @@ type consumption struct {
 	parse func(*Delivery) error
 	// rejections is Delivery.rejections.
 	rejections *rejections
+	// beside says that another consumption has the same connection, and sees to it.
+	beside     bool
 	heartbeat  *heartbeat
 	connection *nats.Conn
 	logger     *slog.Logger
@@ -95,7 +97,7 @@ func (c *consumption) afterSilence(ctx context.Context, before int, err error) i
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
 	}
-	if before+1 < silences || !c.connection.IsConnected() {
+	if c.beside || before+1 < silences || !c.connection.IsConnected() {
 		return before + 1
 	}
 	c.logger.WarnContext(ctx, "nats is silent, reconnecting", "durable", c.opts.Durable, "server", c.connection.ConnectedServerName())

@@ -27,6 +27,8 @@ const maxErrorText = 512
 
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
+	// ID is its sequence on StreamDeadLetters.
+	ID uint64
 	// Subject is the subject of the message.
 	Subject string
 	// Reason and Error are those of the RejectError.
@@ -35,6 +37,8 @@ type DeadLetter struct {
 	Seq uint64
 	// Time is when the message was rejected.
 	Time time.Time
+	// Replayed is when it was last asked for that the event be taken again. Zero: never.
+	Replayed time.Time
 	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data or an
 	// oversized header is left out.
 	Header nats.Header
@@ -47,14 +51,30 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
-	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
-		letters = append(letters, parseDeadLetter(msg.Headers(), msg.Data()))
+	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		if msg.Subject() == replaySubject(b.cluster) {
+			noteReplay(letters, msg.Headers())
+			return nil
+		}
+		letter := parseDeadLetter(msg.Headers(), msg.Data())
+		letter.ID = meta.Sequence.Stream
+		letters = append(letters, letter)
 		if len(letters) > limit {
 			letters = letters[1:]
 		}
 		return nil
 	})
 	return letters, err
+}
+
+// noteReplay notes on the dead letters of an event that it is to be taken again.
+func noteReplay(letters []DeadLetter, request nats.Header) {
+	event := parseRequest(request)
+	for i := range letters {
+		if letters[i].event() == event {
+			letters[i].Replayed, _ = time.Parse(time.RFC3339Nano, request.Get(headerTime))
+		}
+	}
 }
 
 // parseDeadLetter decodes what deadLetter has written. An unreadable field stays empty: one
@@ -74,7 +94,8 @@ func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	return letter
 }
 
-// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for one event store one copy.
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for one event, or
+// one replay of it, store one copy.
 func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
 	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: nats.Header{}, Data: d.data}
 	if headerSize(d.header) <= MaxHeaderSize {
@@ -91,6 +112,9 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
 	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
 	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
+	if d.Replay != 0 {
+		id = numberedID(id, d.Replay)
+	}
 	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithMsgID(id), jetstream.WithExpectStream(StreamDeadLetters))
 	if err != nil {
 		return fmt.Errorf("publishing on %s: %w", letter.Subject, err)

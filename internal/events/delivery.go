@@ -24,6 +24,8 @@ type Delivery struct {
 	Seq uint64
 	// StoredAt is when the stream stored the event. A stream that was lost and made anew begins again at sequence 1.
 	StoredAt time.Time
+	// Replay is the sequence on StreamDeadLetters of the request by which a rejected event is delivered again. Zero: it is not.
+	Replay uint64
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
 	// Received is when the event arrived.
@@ -146,5 +148,9 @@ func (d *Delivery) logLost(ctx context.Context, answer string, err error) {
 }
 
 func (d *Delivery) attrs(more ...any) []any {
-	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
+	attrs := []any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}
+	if d.Replay != 0 {
+		attrs = append(attrs, "replay", d.Replay)
+	}
+	return append(attrs, more...)
 }

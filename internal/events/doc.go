@@ -11,7 +11,7 @@
 //     state: a backlog collapses into it, a new consumer reads all of it, and its size is bounded by the number of objects.
 //   - HISTORY keeps every event for 30 days. An event is stored on HISTORY before CHANGES, so HISTORY misses none. It may have
 //     a change that then lost the race for CHANGES, and it has no event twice within ten minutes.
-//   - DEADLETTERS keeps rejected messages for 30 days, with the reason.
+//   - DEADLETTERS keeps rejected messages for 30 days, with the reason, and requests to take their events again.
 //
 // # Guarantees
 //
@@ -31,7 +31,7 @@
 //     with the same arguments.
 //   - An event whose handler failed is redelivered with backoff, without limit.
 //   - An event that must not be handled is rejected with a [RejectError]: it is copied to DEADLETTERS, logged, counted, and
-//     never redelivered.
+//     never redelivered, unless [Bus.Replay] asks for it.
 //   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
 //     permission to declare streams.
 //   - Only in-flight events are held in memory, at most ConsumeOptions.MaxAckPending of them.
@@ -57,8 +57,8 @@
 //
 // The actuator also publishes on:
 //
-//	keyturn.deadletter.v1.<cluster>.>                         dead letters
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters
+//	keyturn.deadletter.v1.<cluster>.>                         dead letters, Bus.Replay
+//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, and Bus.Consume for replays
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
 //	$JS.ACK.>                                                 Delivery.Done
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Bus.Last, for each of ConsumeOptions.StoresFrom

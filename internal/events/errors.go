@@ -13,6 +13,9 @@ var (
 	ErrConflict = errors.New("another event was published on this subject")
 	// ErrNotFound is wrapped by the error of Bus.Last if the stream has no event on the subject.
 	ErrNotFound = errors.New("no event on this subject")
+	// ErrSuperseded is wrapped by the error of Bus.CanReplay if a later event took the place of that of the dead letter. It was delivered by
+	// itself.
+	ErrSuperseded = errors.New("a later event of the source has taken its place, and was delivered by itself")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
 	// ErrRedelivered finishes a delivery of an event that was delivered again meanwhile, when the later delivery is to answer for both.

@@ -28,9 +28,14 @@ func DeadLetters(ctx context.Context, from deadLetters, limit int, out io.Writer
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TIME\tREASON\tSUBJECT\tERROR")
+	fmt.Fprintln(table, "ID\tTIME\tREASON\tSUBJECT\tREPLAYED\tERROR")
 	for _, letter := range letters {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error)
+		replayed := "-"
+		if !letter.Replayed.IsZero() {
+			replayed = letter.Replayed.Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, replayed,
+			letter.Error)
 	}
 	return table.Flush()
 }

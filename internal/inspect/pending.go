@@ -59,7 +59,8 @@ func (r *report) refuse() {
 		denied := slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return s.Source == row.Source && s.Event == row.Event })
 		if denied && row.isPending() {
 			row.Action, row.Reason = refused, r.Last.Reason
-			row.Sentence = "the API server has refused the patch for this change; it is rolled for the next one"
+			row.Sentence = "the API server has refused the patch for this change; it is rolled for the next one, or when " +
+				"its dead letter is replayed"
 		}
 	}
 }

@@ -162,9 +162,10 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod.keyturn.v1.prod.secret.>",
 		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run",
 		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run.keyturn.v1.prod.secret.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod-dry-run",
-		"$JS.ACK.CHANGES.actuator-prod.1.1.1.1.0", "$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
+		"$JS.API.CONSUMER.CREATE.DEADLETTERS.actuator-prod.keyturn.deadletter.v1.prod._replay", "$JS.API.CONSUMER.MSG.NEXT.DEADLETTERS.actuator-prod",
+		"$JS.ACK.CHANGES.actuator-prod.1.1.1.1.0", "$JS.ACK.DEADLETTERS.actuator-prod.1.1.1.1.0", "$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
 	}
-	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x"}
+	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x", "keyturn.deadletter.v1.prod._replay"}
 	changes := []string{
 		"keyturn.v1.prod.secret.shop.db", "keyturn.v1.prod.configmap.shop.db", "keyturn.v1.prod.externalsecret.shop.db",
 		"keyturn.v1.prod.certificate.shop.db", "keyturn.v1.prod.openbao._.db", "keyturn.v1.prod.secretproviderclass.shop.db",

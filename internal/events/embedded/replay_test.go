@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// TestOnlyTheActuatorsUserHasADeadLetterReplayed replays with the users of nats.conf, and without one more permission than they had.
+func TestOnlyTheActuatorsUserHasADeadLetterReplayed(t *testing.T) {
+	g := newGuarded(t)
+	g.declare()
+	change := numbered(1)
+	change.Cluster = "prod"
+	g.works("watcher", func(b *events.Bus) error {
+		_, err := b.PublishChange(t.Context(), change, 0)
+		return err
+	})
+	g.works("actuator", func(b *events.Bus) error {
+		consuming, stop := context.WithCancel(t.Context())
+		deliveries, consumed := make(chan *events.Delivery), make(chan error, 1)
+		defer func() {
+			stop()
+			if err := <-consumed; err != nil {
+				t.Error(err)
+			}
+		}()
+		go func() {
+			consumed <- b.Consume(consuming, events.ConsumeOptions{Durable: "actuator-prod"}, func(ctx context.Context, d *events.Delivery) {
+				select {
+				case deliveries <- d:
+				case <-ctx.Done():
+				}
+			})
+		}()
+		(<-deliveries).Done(t.Context(), &events.RejectError{Reason: events.ReasonPatchDenied, Err: errors.New("frozen")})
+		var letters []events.DeadLetter
+		testkit.Eventually(t, "it is a dead letter", func() bool {
+			var err error
+			letters, err = b.DeadLetters(t.Context(), 10)
+			return err == nil && len(letters) == 1
+		})
+		for user, may := range map[string]bool{"reader": false, "watcher": false, "actuator": true} {
+			connection, _ := g.connect(user)
+			asking, err := events.Open(t.Context(), connection, "prod", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := asking.CanReplay(t.Context(), letters[0], nil); err != nil {
+				t.Errorf("the %s does not see that it can be replayed: %v", user, err)
+			}
+			if err := asking.Replay(t.Context(), letters[0]); (err == nil) != may {
+				t.Errorf("the %s asks for a replay: got %v, want it accepted: %t", user, err, may)
+			}
+		}
+		d := <-deliveries
+		if d.Change.ID() != change.ID() || d.Replay == 0 {
+			t.Errorf("delivered is %s, replay %d, want a replay of %s", d.Change.ID(), d.Replay, change.ID())
+		}
+		d.Done(t.Context(), nil)
+		return nil
+	})
+}

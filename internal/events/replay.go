@@ -1,0 +1,143 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// headerEvent is the header of a request for a replay that has the id of the event.
+const headerEvent = "Keyturn-Event"
+
+// reasonReplay is the reason of a request for a replay, so that earlier versions list it as what it is.
+const reasonReplay = "replay"
+
+// replaySubject returns the subject of the requests for replays. No kind and no cluster is called so: it is the subject of no dead letter.
+func replaySubject(cluster string) string { return deadLetterRoot + cluster + "._replay" }
+
+// rejectedEvent identifies the event of a dead letter.
+type rejectedEvent struct {
+	subject string
+	seq     uint64
+	// id is the CloudEvents attribute as the message has it, empty if it has none.
+	id string
+}
+
+func (l *DeadLetter) event() rejectedEvent {
+	return rejectedEvent{subject: l.Subject, seq: l.Seq, id: l.Header.Get(attributePrefix + "id")}
+}
+
+// parseRequest decodes a request for a replay.
+func parseRequest(header nats.Header) rejectedEvent {
+	subject, _ := percentDecode(header.Get(headerSubject))
+	id, _ := percentDecode(header.Get(headerEvent))
+	seq, _ := strconv.ParseUint(header.Get(headerSequence), 10, 64)
+	return rejectedEvent{subject: subject, seq: seq, id: id}
+}
+
+// CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. The clusters are those of
+// ConsumeOptions.StoresFrom. Otherwise the error wraps ErrSuperseded or ErrNotFound, or is a RejectError.
+func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []string) error {
+	return b.load(ctx, &Delivery{}, letter.event(), storesFrom)
+}
+
+// Replay has the consumers of the cluster's changes take the event of a dead letter again, if it is still the last one on its subject when they come
+// to it. Nothing is published on StreamChanges: the event is there. The request waits on StreamDeadLetters until a consumer runs, and until the event
+// is done.
+func (b *Bus) Replay(ctx context.Context, letter DeadLetter) error {
+	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	event := letter.event()
+	request := &nats.Msg{Subject: replaySubject(b.cluster), Header: nats.Header{}}
+	request.Header.Set(headerReason, reasonReplay)
+	request.Header.Set(headerSubject, percentEncode(event.subject))
+	request.Header.Set(headerSequence, strconv.FormatUint(event.seq, 10))
+	request.Header.Set(headerEvent, percentEncode(event.id))
+	request.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
+	if _, err := b.js.PublishMsg(bounded, request, jetstream.WithExpectStream(StreamDeadLetters)); err != nil {
+		return fmt.Errorf("publishing on %s: %w", request.Subject, err)
+	}
+	return nil
+}
+
+// consumeReplays passes the events of dead letters to the handler whose replay is asked for, until ctx is done.
+func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler func(context.Context, *Delivery)) {
+	storesFrom := opts.StoresFrom
+	opts.FilterSubjects = []string{replaySubject(b.cluster)}
+	for ctx.Err() == nil {
+		c := b.newConsumption(b.deadLetters, opts, func(ctx context.Context, d *Delivery) {
+			if b.replay(ctx, d, storesFrom, opts.OnReject) {
+				handler(ctx, d)
+			}
+		})
+		c.parse, c.rejections, c.beside = func(*Delivery) error { return nil }, newRejections(b.deadLetter), true
+		err := c.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// Whatever is wrong with this consumer must not keep changes from being consumed.
+		b.logger.WarnContext(ctx, "dead letters are not replayed", "retry_in", b.guardInterval, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(b.guardInterval):
+		}
+	}
+}
+
+// replay makes the delivery of a request that of the event, and reports whether it is to be handled. If not, the delivery is finished.
+func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onReject func(context.Context, string)) bool {
+	event := parseRequest(d.header)
+	d.Replay = d.Seq
+	err := b.load(ctx, d, event, storesFrom)
+	reject, rejected := errors.AsType[*RejectError](err)
+	switch {
+	case errors.Is(err, ErrSuperseded), errors.Is(err, ErrNotFound):
+		b.logger.InfoContext(ctx, "dead letter not replayed", "subject", event.subject, "seq", event.seq, "err", err)
+		d.Done(ctx, nil)
+	case rejected:
+		onReject(ctx, reject.Reason)
+		d.Done(ctx, err)
+	case err != nil:
+		d.Done(ctx, err)
+	default:
+		b.logger.InfoContext(ctx, "dead letter replayed", d.attrs()...)
+		return true
+	}
+	return false
+}
+
+// load reads the event from StreamChanges into the delivery. The error wraps ErrSuperseded or ErrNotFound if it is not there any more, and is a
+// RejectError if it cannot be read or is of another cluster.
+func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, storesFrom []string) error {
+	if _, err := ParseSubject(event.subject); err != nil {
+		d.subject = event.subject
+		return err
+	}
+	raw, err := b.changes.GetLastMsgForSubject(ctx, event.subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return fmt.Errorf("reading %s: %w", event.subject, ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("reading %s: %w", event.subject, err)
+	case raw.Sequence != event.seq || event.id != "" && raw.Header.Get(attributePrefix+"id") != event.id:
+		return fmt.Errorf("reading %s: %w", event.subject, ErrSuperseded)
+	}
+	d.subject, d.header, d.data, d.Seq, d.StoredAt = raw.Subject, raw.Header, raw.Data, raw.Sequence, raw.Time
+	return d.parseChange(b.cluster, storesFrom)
+}
+
+// oneAtATime returns the handler for several goroutines.
+func oneAtATime(handler func(context.Context, *Delivery)) func(context.Context, *Delivery) {
+	var mu sync.Mutex
+	return func(ctx context.Context, d *Delivery) {
+		mu.Lock()
+		defer mu.Unlock()
+		handler(ctx, d)
+	}
+}

@@ -1,0 +1,158 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// letters waits until the cluster has so many dead letters, and returns them.
+func letters(t *testing.T, b *Bus, want int) []DeadLetter {
+	t.Helper()
+	var list []DeadLetter
+	testkit.Eventually(t, "the event is a dead letter", func() bool {
+		var err error
+		list, err = b.DeadLetters(t.Context(), 100)
+		return err == nil && len(list) == want
+	})
+	return list
+}
+
+func replay(t *testing.T, b *Bus, letter DeadLetter) {
+	t.Helper()
+	if err := errors.Join(b.CanReplay(t.Context(), letter, nil), b.Replay(t.Context(), letter)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// isIdle waits until no request for a replay is in flight or waits.
+func isIdle(t *testing.T, b *Bus) {
+	t.Helper()
+	testkit.Eventually(t, "all replays are done", func() bool {
+		consumer, err := b.deadLetters.Consumer(t.Context(), "actuator")
+		return err == nil && consumer.CachedInfo().NumPending == 0 && consumer.CachedInfo().NumAckPending == 0
+	})
+}
+
+func TestAReplayDeliversTheEventOfADeadLetterAgainAndPublishesNone(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	change := version("db", "1")
+	seq := mustPublish(t, b, change, 0)
+	c := consume(t, b, ConsumeOptions{})
+	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	letter := letters(t, b, 1)[0]
+	if letter.ID == 0 || !letter.Replayed.IsZero() {
+		t.Errorf("it has the id %d and was replayed at %s, want an id and never", letter.ID, letter.Replayed)
+	}
+
+	replay(t, b, letter)
+	d := c.next()
+	if d.Change.ID() != change.ID() || d.Seq != seq || d.Replay == 0 || d.StoredAt.IsZero() {
+		t.Errorf("delivered is %s of sequence %d, replay %d, stored at %s", d.Change.ID(), d.Seq, d.Replay, d.StoredAt)
+	}
+	// It waits on the stream for who comes next, as a change does.
+	d.Done(t.Context(), context.Canceled)
+	again := c.next()
+	if again.Replay != d.Replay || again.Deliveries != 2 {
+		t.Errorf("delivered is replay %d for the time %d, want %d for the second time", again.Replay, again.Deliveries, d.Replay)
+	}
+	again.Done(t.Context(), nil)
+	isIdle(t, b)
+	if list := letters(t, b, 1); list[0].Replayed.IsZero() || list[0].ID != letter.ID {
+		t.Errorf("the dead letter is %+v, want the same as before and that it was replayed", list[0])
+	}
+	js := s.jetstream()
+	for _, stream := range []string{StreamChanges, StreamHistory} {
+		if stored := messages(t, js, stream); len(stored) != 1 {
+			t.Errorf("%s has %d messages, want the change alone", stream, len(stored))
+		}
+	}
+
+	// It is dead-lettered again at once, within the time in which the server takes the same event for a duplicate.
+	replay(t, b, letter)
+	c.next().Done(t.Context(), rejectf("not-wanted", "still not"))
+	if list := letters(t, b, 2); list[1].Error != "still not" || list[1].Seq != seq || !list[1].Replayed.IsZero() {
+		t.Errorf("the second dead letter is %+v, want one of the same event with the new error", list[1])
+	}
+	c.stop()
+}
+
+func TestAReplayWaitsUntilSomebodyConsumes(t *testing.T) {
+	b := startServer(t).bus()
+	mustPublish(t, b, version("db", "1"), 0)
+	c := consume(t, b, ConsumeOptions{})
+	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	letter := letters(t, b, 1)[0]
+	c.stop()
+	replay(t, b, letter)
+	next := consume(t, b, ConsumeOptions{})
+	next.next().Done(t.Context(), nil)
+	isIdle(t, b)
+	next.stop()
+}
+
+func TestAReplayTakesTheEventOfNoLaterOne(t *testing.T) {
+	b := startServer(t).bus()
+	seq := mustPublish(t, b, version("db", "1"), 0)
+	c := consume(t, b, ConsumeOptions{})
+	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	letter := letters(t, b, 1)[0]
+	later := version("db", "2")
+	mustPublish(t, b, later, seq)
+	if d := c.next(); d.Change.ID() != later.ID() {
+		t.Fatalf("delivered is %s, want %s", d.Change.ID(), later.ID())
+	} else {
+		d.Done(t.Context(), nil)
+	}
+	if err := b.CanReplay(t.Context(), letter, nil); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("got %v, want ErrSuperseded", err)
+	}
+	// It may have been superseded between the question and the replay.
+	if err := b.Replay(t.Context(), letter); err != nil {
+		t.Fatal(err)
+	}
+	isIdle(t, b)
+	c.stop()
+	select {
+	case d := <-c.deliveries:
+		t.Errorf("%s is delivered again", d.Change.ID())
+	default:
+	}
+	letter.Subject = Subject(testCluster, version("other", "1").Source)
+	if err := b.CanReplay(t.Context(), letter, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("of a source that the stream has forgotten: got %v, want ErrNotFound", err)
+	}
+}
+
+func TestAnEventThatCannotBeReadIsNotReplayed(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	rejects := make(chan string, 2)
+	c := consume(t, b, ConsumeOptions{OnReject: func(_ context.Context, reason string) { rejects <- reason }})
+	msg := &nats.Msg{Subject: "keyturn.v1.prod-eu.secret.shop.db", Data: []byte("x")}
+	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+	letter := letters(t, b, 1)[0]
+	if _, rejected := errors.AsType[*RejectError](b.CanReplay(t.Context(), letter, nil)); !rejected {
+		t.Errorf("it can be replayed")
+	}
+	if _, rejected := errors.AsType[*RejectError](b.CanReplay(t.Context(), DeadLetter{}, nil)); !rejected {
+		t.Errorf("a dead letter that does not say of which event it is can be replayed")
+	}
+	if err := b.Replay(t.Context(), letter); err != nil {
+		t.Fatal(err)
+	}
+	if list := letters(t, b, 2); list[1].Reason != list[0].Reason || string(list[1].Data) != "x" {
+		t.Errorf("got %+v, want a second one like %+v", list[1], list[0])
+	}
+	if first, second := <-rejects, <-rejects; first != ReasonMalformed || second != ReasonMalformed {
+		t.Errorf("rejected are %s and %s, want both as %s", first, second, ReasonMalformed)
+	}
+	c.stop()
+}

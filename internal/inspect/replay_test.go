@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// letterBox has dead letters, of which the events of some cannot be replayed.
+type letterBox struct {
+	letters []events.DeadLetter
+	// refused has why an event cannot be replayed, by the id of the letter.
+	refused map[uint64]error
+	// failure is that of a request.
+	failure  error
+	replayed []uint64
+}
+
+func (b *letterBox) DeadLetters(context.Context, int) ([]events.DeadLetter, error) {
+	return b.letters, nil
+}
+
+func (b *letterBox) CanReplay(_ context.Context, letter events.DeadLetter, _ []string) error {
+	return b.refused[letter.ID]
+}
+
+func (b *letterBox) Replay(_ context.Context, letter events.DeadLetter) error {
+	if b.failure == nil {
+		b.replayed = append(b.replayed, letter.ID)
+	}
+	return b.failure
+}
+
+func newLetterBox() *letterBox {
+	letter := func(id uint64, ago time.Duration, reason, namespace, name string) events.DeadLetter {
+		return events.DeadLetter{
+			ID: id, Seq: id, Time: historyNow.Add(-ago), Reason: reason, Subject: "keyturn.v1.demo.secret." + namespace + "." + name,
+		}
+	}
+	box := &letterBox{letters: []events.DeadLetter{
+		letter(3, 5*time.Hour, "malformed", "shop", "old"), letter(4, 4*time.Hour, "patch-denied", "shop", "db"),
+		letter(6, 3*time.Hour, "patch-denied", "shop", "gone"), letter(7, 2*time.Hour, "patch-denied", "shop", "twice"),
+		letter(8, time.Hour, "patch-denied", "shop", "twice"), letter(9, time.Minute, "patch-denied", "bank", "db"),
+		letter(10, time.Second, "patch-denied", "bank", "done"),
+	}}
+	box.letters[4].Seq = box.letters[3].Seq
+	box.letters[6].Replayed = historyNow
+	box.refused = map[uint64]error{
+		3: &events.RejectError{Reason: "malformed", Err: errors.New("no")},
+		4: fmt.Errorf("reading: %w", events.ErrSuperseded), 6: fmt.Errorf("reading: %w", events.ErrNotFound),
+	}
+	return box
+}
+
+func TestDeadLettersAreReplayedByIDAndByFilter(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options ReplayOptions
+		want    []uint64
+		// says is a part of the output, and fails a part of the error.
+		says, fails string
+	}{
+		{"by id, also one that was replayed", ReplayOptions{IDs: []uint64{8, 10}}, []uint64{8, 10}, "The actuator takes these events again", ""},
+		{"all", ReplayOptions{All: true}, []uint64{8, 9}, "7   patch-denied  keyturn.v1.demo.secret.shop.twice  with 8, which has the same event", ""},
+		{"by reason", ReplayOptions{Reason: "malformed"}, nil, "no: it cannot be acted on: malformed: no", ""},
+		{"by namespace", ReplayOptions{Namespace: "bank"}, []uint64{9}, "asked for", ""},
+		{"since", ReplayOptions{Since: "90m"}, []uint64{8, 9}, "asked for", ""},
+		{"since and by namespace", ReplayOptions{Since: "90m", Namespace: "shop"}, []uint64{8}, "asked for", ""},
+		{"a dry run", ReplayOptions{All: true, DryRun: true}, nil, "Nothing was asked for: --dry-run.", ""},
+		{"one with a later event", ReplayOptions{IDs: []uint64{4, 9}}, []uint64{9}, "no: a later event of the source has taken its place", "1 of 2 dead letters cannot be replayed"},
+		{"one of a source that is gone", ReplayOptions{IDs: []uint64{6}}, nil, "no: the stream has no event of the source any more", "1 of 1"},
+		{"an unknown id", ReplayOptions{IDs: []uint64{9, 5}}, nil, "", "there is no dead letter 5"},
+		{"none that fits", ReplayOptions{Reason: "oversized"}, nil, "There are no such dead letters", ""},
+		{"none named", ReplayOptions{DryRun: true}, nil, "", "no dead letters are named"},
+		{"not a time", ReplayOptions{Since: "yesterday"}, nil, "", "--since"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			box := newLetterBox()
+			var out bytes.Buffer
+			err := Replay(t.Context(), tt.options, box, historyNow, &out)
+			if diff := cmp.Diff(tt.want, box.replayed); diff != "" {
+				t.Errorf("replayed (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(out.String(), tt.says) {
+				t.Errorf("got\n%swant %q in it", &out, tt.says)
+			}
+			if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("got the error %v, want %q in it", err, tt.fails)
+			}
+		})
+	}
+}
+
+func TestAUserWhoMayNotAskForAReplayIsTold(t *testing.T) {
+	box := newLetterBox()
+	box.failure = nats.ErrNoResponders
+	err := Replay(t.Context(), ReplayOptions{All: true}, box, historyNow, &bytes.Buffer{})
+	if !errors.Is(err, nats.ErrNoResponders) || !strings.Contains(err.Error(), "--replay-creds") {
+		t.Errorf("got %v, want that the user may not, and which flag", err)
+	}
+}
