@@ -15,7 +15,7 @@ import (
 func Explain(program *Program) *cobra.Command {
 	r, settings := reading{program: program}, program.Settings
 	var options inspect.ExplainOptions
-	var namespace, access string
+	var namespace, access, webhook string
 	var keys map[string]string
 	cmd := &cobra.Command{
 		Use:   "explain <kind>/<name>",
@@ -43,6 +43,8 @@ func Explain(program *Program) *cobra.Command {
 				return err
 			}
 			options.Reading.Owners, options.Reading.Unwatched = options.Kinds.Owners(), options.Kinds.Unwatched()
+			options.Namespaces, options.IgnoreNamespaces, options.DryRun = settings.Namespaces, settings.IgnoreNamespaces, settings.DryRun
+			options.Posts = webhook != ""
 			if options.Clients, err = program.Clients(); err != nil {
 				return err
 			}
@@ -76,6 +78,9 @@ func Explain(program *Program) *cobra.Command {
 		"explain the decisions of an actuator with this `number`")
 	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
 	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
+	flags.StringSliceVar(&settings.IgnoreNamespaces, "ignore-namespaces", nil, "explain the decisions of an actuator with --ignore-namespaces")
+	flags.BoolVar(&settings.DryRun, "dry-run", false, "explain the decisions of an actuator with --dry-run")
+	flags.StringVar(&webhook, "webhook-url", "", "explain the decisions of an actuator with this `URL`")
 	flags.StringSliceVar(&settings.IgnoreWorkloadKinds, "ignore-workload-kinds", nil,
 		"explain the decisions of an actuator with --ignore-workload-kinds")
 	flags.BoolVar(&settings.ArgoRollouts, "argo-rollouts", false, "explain the decisions of an actuator with --argo-rollouts")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,10 @@ type ExplainOptions struct {
 	Origins events.Origins
 	// Kinds are those that the actuator rolls. Empty: all that it can.
 	Kinds workload.Kinds
+	// Namespaces are those that the actuator serves, of all if there are none. IgnoreNamespaces it leaves out.
+	Namespaces, IgnoreNamespaces []string
+	// DryRun says that it patches nothing, and Posts that it posts to a webhook instead of rolling.
+	DryRun, Posts bool
 	// Clients read the workload.
 	Clients workload.Clients
 	// Reading is how the actuator reads workloads.
@@ -105,7 +110,16 @@ func (r *report) explain(
 	}
 	r.noteAborted(w, runners)
 	r.noteInPlace(w, options.ReloadDelay)
+	if options.DryRun {
+		r.note("The actuator runs with --dry-run: it decides what follows, and patches nothing.")
+	}
 	switch {
+	case options.Posts:
+		r.note("It is not rolled: an actuator with --webhook-url posts to that instead.")
+		return nil
+	case !options.serves(w.ID.Namespace):
+		r.note("It is not rolled: an actuator with these flags leaves workloads of the namespace %s alone.", w.ID.Namespace)
+		return nil
 	case options.ignores(w.ID.Kind):
 		r.note("It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
 		return nil
@@ -117,6 +131,14 @@ func (r *report) explain(
 		return nil
 	}
 	return r.explainSources(ctx, options, reader, w, timing)
+}
+
+// serves reports whether the actuator rolls workloads of a namespace.
+func (o *ExplainOptions) serves(namespace string) bool {
+	if slices.Contains(o.IgnoreNamespaces, namespace) {
+		return false
+	}
+	return len(o.Namespaces) == 0 || slices.Contains(o.Namespaces, namespace)
 }
 
 // ignores reports whether the actuator rolls no workloads of a kind.
@@ -140,7 +162,8 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
 	}
-	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
+	objects := kind.Objects(options.Clients, namespace)
+	obj, err := reads{listed(objects.List), objects.Get}.read(ctx, object)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
 	}

@@ -257,7 +257,7 @@ func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}},
 	})
 	forbidden := fake.NewClientset(deploymentOf("web", rollOn("auto")))
-	forbidden.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+	forbidden.PrependReactor("*", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
 	})
 	for want, client := range map[string]*fake.Clientset{

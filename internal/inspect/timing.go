@@ -3,9 +3,12 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -24,7 +27,15 @@ type obstacle struct {
 
 // readNamespace reads what the annotations of a namespace say. It is false if they may not be read.
 func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
-	namespace, err := options.Clients.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	namespaces := options.Clients.Typed.CoreV1().Namespaces()
+	get := func(ctx context.Context, name string) (runtime.Object, error) {
+		return namespaces.Get(ctx, name, metav1.GetOptions{})
+	}
+	ways := reads{listed(namespaces.List), get}
+	if len(options.Namespaces) > 0 {
+		slices.Reverse(ways) // A Role can grant no list of them.
+	}
+	read, err := ways.read(ctx, name)
 	switch {
 	case apierrors.IsForbidden(err):
 		return workload.Namespace{}, false, nil
@@ -32,6 +43,10 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 		return workload.Namespace{}, true, nil
 	case err != nil:
 		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	namespace, ok := read.(*corev1.Namespace)
+	if !ok {
+		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: the API server returned something else", name)
 	}
 	return workload.ReadNamespace(name, namespace.Annotations), true, nil
 }

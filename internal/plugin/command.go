@@ -196,6 +196,7 @@ func explain(program *commands.Program) *cobra.Command {
 		"  kubectl keyturn explain statefulset/db -n shop --output json"
 	namespace := cmd.Flags().Lookup("namespace")
 	namespace.Usage, namespace.DefValue = "`namespace` of the workload; empty means that of the context", ""
+	cmd.Flags().StringSliceVar(&program.Settings.Namespaces, "namespaces", nil, "explain the decisions of an actuator with these `namespaces`")
 	cmd.Flags().StringSliceVar(&program.Settings.StoresFrom, "stores-from", nil, "explain the decisions of an actuator with these `clusters`")
 	return cmd
 }

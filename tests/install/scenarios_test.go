@@ -34,6 +34,12 @@ func (i *installation) scenarios() []scenario {
 			if history := i.kubelet.exec("actuator", "actuator", "history"); !strings.Contains(history, "deployment/web") {
 				i.Errorf("the history does not know of web:\n%s", history)
 			}
+			// Without a flag: what the actuator decides by are variables of its pod.
+			explained := i.kubelet.exec("actuator", "actuator", "explain", "deployment/web", "-n", i.namespace)
+			if !strings.Contains(explained, "for secret/db: completed (rolled-out)") || !strings.Contains(explained, "Nothing is pending: it rolls at the next change.") ||
+				strings.Contains(explained, "may not be read") {
+				i.Errorf("explain in the pod:\n%s", explained)
+			}
 			if letters := i.kubelet.exec("actuator", "actuator", "dead-letters"); !strings.Contains(letters, "There are no dead letters.") {
 				i.Errorf("dead letters:\n%s", letters)
 			}
