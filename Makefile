@@ -25,7 +25,7 @@ RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-tes
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-secrets demo-trace test unit e2e bench scale soak fuzz lint fmt generate generate-check build image clean
+.PHONY: help demo demo-secrets demo-trace test unit e2e bench scale soak fuzz lint fmt generate generate-check build image release publish clean
 
 #? help: list the targets
 help:
@@ -122,6 +122,30 @@ image:
 	@go run -C tests/tools/image . -version '$(VERSION)' -name '$(IMAGE)' -license '$(CURDIR)/LICENSE' \
 		-binaries '$(abspath $(IMAGE_DIR))' -out '$(abspath $(IMAGE_DIR))/keyturn.tar'
 
-#? clean: remove bin/; the caches stay
+# Where a release is published: the image keyturn, the manifests for Flux and the chart.
+REGISTRY ?= ghcr.io/keyturn
+PLUGIN := $(wildcard cmd/kubectl-keyturn)
+RELEASE = go run -C tests/tools/release .
+RELEASE_OF = -root '$(CURDIR)' -version '$(VERSION)' -registry '$(REGISTRY)' -out '$(CURDIR)/dist' \
+	-commit "$$(git rev-parse HEAD)" -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"
+
+#? release: make the files of a release in dist/ (VERSION=v0.1.0; REGISTRY, and SIGNING_KEY=cosign.key with COSIGN_PASSWORD)
+release:
+	@[ -z "$$(git status --porcelain)" ] || { echo 'release: commit your changes first, a release is made of a commit' >&2; exit 1; }
+	@$(RELEASE) $(RELEASE_OF) -check
+	@$(MAKE) image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR=bin/release
+	$(if $(PLUGIN),$(say) 'release: the plugin for five platforms')
+	$(if $(PLUGIN),@for platform in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64; do \
+		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o bin/release/plugin/$$platform/ ./$(PLUGIN) || exit 1; done)
+	$(say) 'release: dist/, $(VERSION)'
+	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -image '$(CURDIR)/bin/release/keyturn.tar' \
+		$(if $(PLUGIN),-plugin '$(CURDIR)/bin/release/plugin') $(if $(SIGNING_KEY),-key '$(abspath $(SIGNING_KEY))')
+	@cd dist && ls -lh
+
+#? publish: push the image, the manifests and the chart in dist/ with their signatures, to the REGISTRY that they were made for
+publish:
+	@$(RELEASE) publish -dist '$(CURDIR)/dist'
+
+#? clean: remove bin/ and dist/; the caches stay
 clean:
-	@rm -rf bin
+	@rm -rf bin dist

@@ -15,7 +15,7 @@ type Command struct {
 }
 
 // programs are those whose commands are looked for.
-const programs = `actuator|bao|cmctl|curl|deploy/nats/render\.sh|docker|flux|git|go|helm|kind|kubectl|make|nats|nats-server|openssl|skopeo|` +
+const programs = `actuator|bao|cmctl|cosign|curl|deploy/nats/render\.sh|docker|flux|git|go|helm|kind|kubectl|make|nats|nats-server|openssl|skopeo|` +
 	`vault|watcher`
 
 var (

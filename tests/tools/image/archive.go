@@ -1,14 +1,10 @@
 package main
 
 import (
-	"archive/tar"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,6 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/keyturn/keyturn/tests/tools/image/archive"
 )
 
 // writeArchive writes the images of all platforms, with their artifacts, as an OCI archive: an OCI layout in a tar.
@@ -64,7 +62,7 @@ func writeArchive(out, short, version string, builds []build, license []byte) er
 			return err
 		}
 	}
-	return pack(dir, out, builds[0].commit.date)
+	return archive.Pack(dir, out, builds[0].commit.date)
 }
 
 // fullName returns the name under which a kubelet looks for an image: containerd takes the one in the archive as it is.
@@ -77,49 +75,4 @@ func fullName(short string) (string, error) {
 		return "docker.io" + host, nil
 	}
 	return tag.Name(), nil
-}
-
-// pack writes a folder as a reproducible tar.
-func pack(dir, out string, modified time.Time) (err error) {
-	archive, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := archive.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	w := tar.NewWriter(archive)
-	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		header := tar.Header{Typeflag: tar.TypeDir, Name: filepath.ToSlash(name) + "/", Mode: 0o755, ModTime: modified, Format: tar.FormatPAX}
-		if entry.IsDir() {
-			return w.WriteHeader(&header)
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeReg, filepath.ToSlash(name), 0o644, info.Size()
-		if err := w.WriteHeader(&header); err != nil {
-			return err
-		}
-		content, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer content.Close()
-		_, err = io.Copy(w, content)
-		return err
-	}); err != nil {
-		return err
-	}
-	return w.Close()
 }

@@ -1,0 +1,136 @@
+package release
+
+import (
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
+)
+
+// served has Helm pull the chart. TestFluxInstallsKeyturnForACluster has Flux verify the manifests.
+func (r tool) served() {
+	t := r.T
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
+	t.Cleanup(server.Close)
+	host := server.Listener.Addr().String()
+	dist := r.release(host)
+	if out, err := r.command(r.binary, "publish", "-dist", dist); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled := t.TempDir()
+	chart := "oci://" + host + "/charts/keyturn"
+	if out, err := r.command(helm, "pull", chart, "--version", r.version[1:], "--plain-http", "--destination", pulled); err != nil {
+		t.Fatalf("helm pull: %v\n%s", err, out)
+	}
+	name := "keyturn-" + r.version[1:] + ".tgz"
+	if string(r.read(pulled, name)) != string(r.read(dist, name)) {
+		t.Error("helm has pulled another chart than the one in dist")
+	}
+
+	public := r.read(dist, "cosign.pub")
+	for repository, tag := range map[string]string{"keyturn/manifests": r.version, "charts/keyturn": r.version[1:]} {
+		at := server.URL + "/v2/" + repository
+		digest := "sha256:" + digestOf(get(t, server.Client(), at+"/manifests/"+tag))
+		var signed v1.Manifest
+		if err := json.Unmarshal(get(t, server.Client(), at+"/manifests/"+strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
+			t.Fatal(err)
+		}
+		payload := get(t, server.Client(), at+"/blobs/"+signed.Layers[0].Digest.String())
+		if !verifies(t, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
+			t.Errorf("%s: the signature is not of the key", repository)
+		}
+		if !strings.Contains(string(payload), `"docker-manifest-digest":"`+digest+`"`) || !strings.Contains(string(payload), host+"/"+repository) {
+			t.Errorf("%s: %s is signed, want %s", repository, payload, digest)
+		}
+	}
+}
+
+// namesImage holds the chart and the manifests to the image of the release.
+func (r tool) namesImage() {
+	t := r.T
+	dist := r.release("registry.example.com")
+	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := r.command(helm, "template", "keyturn", filepath.Join(dist, "keyturn-"+r.version[1:]+".tgz"))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, chart)
+	}
+	for name, manifests := range map[string]string{
+		"the chart": chart, "install.yaml": string(r.read(dist, "install.yaml")), "install-namespaced.yaml": string(r.read(dist, "install-namespaced.yaml")),
+	} {
+		images := 0
+		for line := range strings.Lines(manifests) {
+			image, found := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(line, `"`, "")), "image: ")
+			if !found {
+				continue
+			}
+			if images++; image != "registry.example.com/keyturn:"+r.version {
+				t.Errorf("%s: has the image %s", name, image)
+			}
+		}
+		if images != 3 {
+			t.Errorf("%s: has %d images, want those of the watcher, the actuator and the job", name, images)
+		}
+	}
+}
+
+func get(t *testing.T, client *http.Client, url string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", url, response.Status, err)
+	}
+	return content
+}
+
+func digestOf(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
+// verifies reports whether a signature in base64 is of a key in PEM, for a content.
+func verifies(t *testing.T, public, content []byte, signature string) bool {
+	t.Helper()
+	block, _ := pem.Decode(public)
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256(content)
+	return ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), digest[:], made)
+}

@@ -1,0 +1,180 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+func TestTheRelease(t *testing.T) {
+	r := newTool(t)
+	t.Run("is the same each time", func(t *testing.T) { r.in(t).sameEachTime() })
+	t.Run("is refused", func(t *testing.T) { r.in(t).refused() })
+	t.Run("is served by a registry, with its signatures", func(t *testing.T) { r.in(t).served() })
+	t.Run("names its image", func(t *testing.T) { r.in(t).namesImage() })
+}
+
+// sameEachTime makes a release twice, with something in place of the plugin.
+func (r tool) sameEachTime() {
+	t := r.T
+	binaries := t.TempDir()
+	for _, file := range []string{"linux_amd64/kubectl-keyturn", "windows_amd64/kubectl-keyturn.exe"} {
+		path := filepath.Join(binaries, file)
+		if err := os.Mkdir(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("for "+file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := files(r, r.release("registry.example.com", "-plugin", binaries))
+	second := files(r, r.release("registry.example.com", "-plugin", binaries))
+	var names []string
+	for name, content := range first {
+		names = append(names, name)
+		if !bytes.Equal(second[name], content) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	want := []string{
+		"checksums.txt", "checksums.txt.sig", "cosign.pub", "install-namespaced.yaml", "install.yaml", "keyturn-" + r.version[1:] + ".tgz",
+		"keyturn-" + r.version + "-artifacts.tar", "keyturn-" + r.version + "-signatures.tar", "krew.yaml",
+		"kubectl-keyturn_" + r.version + "_linux_amd64.tar.gz", "kubectl-keyturn_" + r.version + "_windows_amd64.tar.gz", "release-notes.md",
+	}
+	if diff := cmp.Diff(want, names, sorted); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+
+	t.Run("the checksums are those of the files", func(t *testing.T) {
+		lines := strings.Split(strings.TrimSpace(string(first["checksums.txt"])), "\n")
+		if len(lines) != len(want)-4 {
+			t.Errorf("got %d checksums, want one for each file but the four about them:\n%s", len(lines), first["checksums.txt"])
+		}
+		for _, line := range lines {
+			sum, name, _ := strings.Cut(line, "  ")
+			if digestOf(first[name]) != sum {
+				t.Errorf("%s has another checksum", name)
+			}
+		}
+	})
+	t.Run("the checksums are signed", func(t *testing.T) {
+		if !verifies(t, first["cosign.pub"], first["checksums.txt"], string(first["checksums.txt.sig"])) {
+			t.Error("the signature is not of the key")
+		}
+		if verifies(t, first["cosign.pub"], append(first["checksums.txt"], '\n'), string(first["checksums.txt.sig"])) {
+			t.Error("the signature is of other checksums, too")
+		}
+	})
+	t.Run("krew finds each archive, and the plugin in it", func(t *testing.T) { krewFinds(t, first, r.version) })
+	t.Run("the notes are the section of the changelog", func(t *testing.T) {
+		notes := string(first["release-notes.md"])
+		_, section, _ := strings.Cut(string(r.read(root, "CHANGELOG.md")), "\n## "+r.version[1:]+"\n\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		pages := "](https://github.com/keyturn/keyturn/blob/" + r.version + "/"
+		if diff := cmp.Diff(section, strings.ReplaceAll(notes, pages, "](")); diff != "" || strings.Contains(notes, "](docs/") {
+			t.Errorf("(-section +notes):\n%s\nwant links to %s in\n%s", diff, pages, notes)
+		}
+	})
+}
+
+var sorted = cmp.Transformer("sorted", func(names []string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+})
+
+func krewFinds(t *testing.T, release map[string][]byte, version string) {
+	var manifest struct {
+		Spec struct {
+			Version   string
+			Platforms []struct{ URI, SHA256, Bin string }
+		}
+	}
+	if err := yaml.Unmarshal(release["krew.yaml"], &manifest); err != nil || len(manifest.Spec.Platforms) != 2 || manifest.Spec.Version != version {
+		t.Fatalf("%v in\n%s", err, release["krew.yaml"])
+	}
+	for _, platform := range manifest.Spec.Platforms {
+		name := platform.URI[strings.LastIndex(platform.URI, "/")+1:]
+		if digestOf(release[name]) != platform.SHA256 {
+			t.Errorf("%s has another checksum than %s", name, platform.SHA256)
+		}
+		compressed, err := gzip.NewReader(bytes.NewReader(release[name]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes := map[string]int64{}
+		for archive := tar.NewReader(compressed); ; {
+			header, err := archive.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			modes[header.Name] = header.Mode
+		}
+		if diff := cmp.Diff(map[string]int64{"LICENSE": 0o644, platform.Bin: 0o755}, modes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// refused has the tool make releases that it must not.
+func (r tool) refused() {
+	next := r.TempDir()
+	if err := os.CopyFS(filepath.Join(next, "deploy"), os.DirFS("../../deploy")); err != nil {
+		r.Fatal(err)
+	}
+	chart := strings.Replace(string(r.read(next, "deploy/chart/Chart.yaml")), "\nversion: "+r.version[1:], "\nversion: 9.9.9", 1)
+	for path, content := range map[string]string{"deploy/chart/Chart.yaml": chart, "CHANGELOG.md": "# Changelog\n\n## 9.9.90\n\nLater.\n"} {
+		if err := os.WriteFile(filepath.Join(next, path), []byte(content), 0o600); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"of no version", []string{"-version", "94d926a6"}, `VERSION: got "94d926a6", want a version like v0.1.0`},
+		{"without the v", []string{"-version", r.version[1:]}, `VERSION: got "` + r.version[1:] + `", want a version like v0.1.0`},
+		{"of half a version", []string{"-version", "v0.1"}, `VERSION: got "v0.1", want a version like v0.1.0`},
+		{"with what is no tag", []string{"-version", "v0.1.0+1"}, `VERSION: got "v0.1.0+1", want a version like v0.1.0`},
+		{"of another version than the checkout's", []string{"-version", "v9.9.9"}, "VERSION: got v9.9.9, but this commit is of " + r.version},
+		{"without its section", []string{"-version", "v9.9.9", "-root", next}, `CHANGELOG.md: has no section "## 9.9.9"`},
+		{"without a key", []string{"-version", r.version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},
+		{"with what is no key", []string{"-version", r.version, "-key", "../../LICENSE"}, "SIGNING_KEY: ../../LICENSE is no key of cosign"},
+	} {
+		r.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := r.in(t).run(append([]string{"-registry", "registry.example.com", "-out", filepath.Join(t.TempDir(), "dist")}, test.args...)...)
+			if err == nil || !strings.Contains(out, "error: "+test.want) || strings.Count(out, "\n") != 1 {
+				t.Errorf("got %v and\n%s\nwant one line with %q", err, out, test.want)
+			}
+		})
+	}
+}
+
+// files returns the files of a release.
+func files(r tool, dist string) map[string][]byte {
+	r.Helper()
+	entries, err := os.ReadDir(dist)
+	if err != nil {
+		r.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, entry := range entries {
+		all[entry.Name()] = r.read(dist, entry.Name())
+	}
+	return all
+}
