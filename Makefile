@@ -6,9 +6,10 @@ IMAGE ?= keyturn:$(VERSION)
 IMAGE_DIR ?= bin/image
 # How long `make fuzz` fuzzes each target.
 FUZZTIME ?= 30s
-# Tests that compare a file of the repository with the code, and write it with -update.
+# Tests that compare a file of the repository with the code, or with the version in deploy/chart/Chart.yaml, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
-GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/kubectl-keyturn ./tests/monitoring
+GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader \
+	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
@@ -94,7 +95,7 @@ $(LINT) $(GOTESTSUM):
 	@mkdir -p $(@D)
 	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
 
-#? generate: write the generated files: flag and metric references, stream manifests, golden events
+#? generate: write the generated files: flag and metric references, stream manifests, golden events, the version
 generate:
 	@go test $(GENERATED_PACKAGES) -run '$(GENERATED)' -count 1 -update
 

@@ -65,6 +65,9 @@ func newFleet(t *testing.T) *fleet {
 	if _, err := f.keyturn.Commit(t.Context(), "what is being tested"); err != nil {
 		t.Fatal(err)
 	}
+	if err := f.keyturn.Tag(t.Context(), testkit.Version(t, "../..")); err != nil {
+		t.Fatal(err)
+	}
 	f.write("kustomization.yaml", "resources: []\n")
 	if _, err := f.own.Commit(t.Context(), "begin"); err != nil {
 		t.Fatal(err)

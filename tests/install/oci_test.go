@@ -5,17 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
-// registryOverlay extends keyturnOverlay for a deploy in a registry. Without TLS, Flux needs explicit permission.
+// registryOverlay extends keyturnOverlay for a release in a registry. Without TLS, Flux needs explicit permission.
 const registryOverlay = `  - target: {kind: OCIRepository}
     patch: |-
       - {op: replace, path: /spec/url, value: "oci://HOST/keyturn/manifests"}
@@ -23,15 +27,29 @@ const registryOverlay = `  - target: {kind: OCIRepository}
 components: ["URL//deploy/flux/oci?ref=main"]
 `
 
-// goesOnFromARegistry checks that a switch from a repository to a registry changes nothing, and that Flux sees what is pushed to
-// the same tag later.
+// goesOnFromARegistry checks that a switch from a repository to a registry changes nothing, that Flux takes nothing that is not signed, and that it
+// sees what is pushed to the same tag later.
 func (i *fluxInstallation) goesOnFromARegistry() {
 	i.Helper()
-	r := serveRegistry(i.T)
+	r, tool := serveRegistry(i.T), releases.New(i.T)
 	before := i.watcherDeployment()
-	revision := i.pushDeploy(r)
+	r.push(i.keyturn.Dir, manifestsRepository, tool.Version)
+	i.trusts(tool.Read(tool.Keys, "cosign.pub"))
 	i.overlay(strings.ReplaceAll(registryOverlay, "HOST", r.host))
 	i.push("take deploy from a registry")
+	i.eventually("flux refuses what is not signed", func(ctx context.Context) bool {
+		source, err := i.client.Resource(ociRepositories).Namespace(testbed.FluxNamespace).Get(ctx, "keyturn", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(source.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(condition any) bool {
+			got := condition.(map[string]any)
+			return got["type"] == "SourceVerified" && got["status"] == "False"
+		})
+	})
+	revision := i.publish(r, tool)
+	i.request(ociRepositories, "keyturn")
 	i.isAt(revision)
 	if _, err := i.client.Resource(gitRepositories).Namespace(testbed.FluxNamespace).Get(i.Context(), "keyturn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		i.Errorf("the GitRepository keyturn: got %v, want that it is not there", err)
@@ -50,7 +68,7 @@ func (i *fluxInstallation) goesOnFromARegistry() {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		i.Fatal(err)
 	}
-	revision = i.pushDeploy(r)
+	revision = i.publish(r, tool)
 	i.request(ociRepositories, "keyturn")
 	i.isAt(revision)
 	class, err := i.kube.SchedulingV1().PriorityClasses().Get(i.Context(), "keyturn", metav1.GetOptions{})
@@ -59,10 +77,32 @@ func (i *fluxInstallation) goesOnFromARegistry() {
 	}
 }
 
-// pushDeploy pushes deploy to the tag of deploy/flux/oci, and returns the revision.
-func (i *fluxInstallation) pushDeploy(r *registry) (revision string) {
+// manifestsRepository is where a release has deploy.
+const manifestsRepository = "keyturn/manifests"
+
+// publish makes a signed release of the repository, pushes it, and returns the revision that Flux has of it.
+func (i *fluxInstallation) publish(r *registry, tool releases.Tool) (revision string) {
 	i.Helper()
-	return "devel@" + r.push(i.keyturn.Dir, "keyturn/manifests", "devel")
+	if err := os.WriteFile(filepath.Join(i.keyturn.Dir, "CHANGELOG.md"), tool.Read(releases.Root, "CHANGELOG.md"), 0o600); err != nil {
+		i.Fatal(err)
+	}
+	pushed := tool.Publish(tool.Make(r.host, "-root", i.keyturn.Dir))
+	return tool.Version + "@" + pushed[r.host+"/"+manifestsRepository+":"+tool.Version]
+}
+
+// trusts makes the Secret with the key of the releases.
+func (i *fluxInstallation) trusts(public []byte) {
+	i.Helper()
+	secrets := i.kube.CoreV1().Secrets(testbed.FluxNamespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-cosign"}, Data: map[string][]byte{"cosign.pub": public}}
+	if _, err := secrets.Create(i.Context(), secret, metav1.CreateOptions{}); err != nil {
+		i.Fatal(err)
+	}
+	i.Cleanup(func() {
+		if err := secrets.Delete(context.WithoutCancel(i.Context()), secret.Name, metav1.DeleteOptions{}); err != nil {
+			i.Error(err)
+		}
+	})
 }
 
 // isAt waits until Flux has installed a revision.

@@ -40,8 +40,8 @@ func serveRegistry(t *testing.T) *registry {
 	return &registry{T: t, host: server.Listener.Addr().String(), client: server.Client()}
 }
 
-// push pushes a folder as an artifact with a tag, like `flux push artifact`, and returns the digest.
-func (r *registry) push(dir, repository, tag string) string {
+// push pushes a folder as an artifact with a tag, like `flux push artifact`.
+func (r *registry) push(dir, repository, tag string) {
 	r.Helper()
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)
@@ -65,7 +65,6 @@ func (r *registry) push(dir, repository, tag string) string {
 		r.Fatal(err)
 	}
 	r.send(http.MethodPut, repository+"/manifests/"+tag, types.OCIManifestSchema1, manifest)
-	return r.digest(manifest).String()
 }
 
 func (r *registry) blob(repository string, mediaType types.MediaType, content []byte) v1.Descriptor {

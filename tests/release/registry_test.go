@@ -28,10 +28,8 @@ func (r tool) served() {
 	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
 	t.Cleanup(server.Close)
 	host := server.Listener.Addr().String()
-	dist := r.release(host)
-	if out, err := r.command(r.binary, "publish", "-dist", dist); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	dist := r.Make(host)
+	digests := r.Publish(dist)
 
 	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
 	if err != nil {
@@ -39,18 +37,21 @@ func (r tool) served() {
 	}
 	pulled := t.TempDir()
 	chart := "oci://" + host + "/charts/keyturn"
-	if out, err := r.command(helm, "pull", chart, "--version", r.version[1:], "--plain-http", "--destination", pulled); err != nil {
+	if out, err := r.Command(helm, "pull", chart, "--version", r.Version[1:], "--plain-http", "--destination", pulled); err != nil {
 		t.Fatalf("helm pull: %v\n%s", err, out)
 	}
-	name := "keyturn-" + r.version[1:] + ".tgz"
-	if string(r.read(pulled, name)) != string(r.read(dist, name)) {
+	name := "keyturn-" + r.Version[1:] + ".tgz"
+	if string(r.Read(pulled, name)) != string(r.Read(dist, name)) {
 		t.Error("helm has pulled another chart than the one in dist")
 	}
 
-	public := r.read(dist, "cosign.pub")
-	for repository, tag := range map[string]string{"keyturn/manifests": r.version, "charts/keyturn": r.version[1:]} {
+	public := r.Read(dist, "cosign.pub")
+	for repository, tag := range map[string]string{"keyturn/manifests": r.Version, "charts/keyturn": r.Version[1:]} {
 		at := server.URL + "/v2/" + repository
-		digest := "sha256:" + digestOf(get(t, server.Client(), at+"/manifests/"+tag))
+		digest := digests[host+"/"+repository+":"+tag]
+		if got := "sha256:" + digestOf(get(t, server.Client(), at+"/manifests/"+tag)); got != digest {
+			t.Errorf("%s: got %s, want %s", repository, got, digest)
+		}
 		var signed v1.Manifest
 		if err := json.Unmarshal(get(t, server.Client(), at+"/manifests/"+strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
 			t.Fatal(err)
@@ -68,17 +69,17 @@ func (r tool) served() {
 // namesImage holds the chart and the manifests to the image of the release.
 func (r tool) namesImage() {
 	t := r.T
-	dist := r.release("registry.example.com")
+	dist := r.Make("registry.example.com")
 	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart, err := r.command(helm, "template", "keyturn", filepath.Join(dist, "keyturn-"+r.version[1:]+".tgz"))
+	chart, err := r.Command(helm, "template", "keyturn", filepath.Join(dist, "keyturn-"+r.Version[1:]+".tgz"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, chart)
 	}
 	for name, manifests := range map[string]string{
-		"the chart": chart, "install.yaml": string(r.read(dist, "install.yaml")), "install-namespaced.yaml": string(r.read(dist, "install-namespaced.yaml")),
+		"the chart": chart, "install.yaml": string(r.Read(dist, "install.yaml")), "install-namespaced.yaml": string(r.Read(dist, "install-namespaced.yaml")),
 	} {
 		images := 0
 		for line := range strings.Lines(manifests) {
@@ -86,7 +87,7 @@ func (r tool) namesImage() {
 			if !found {
 				continue
 			}
-			if images++; image != "registry.example.com/keyturn:"+r.version {
+			if images++; image != "registry.example.com/keyturn:"+r.Version {
 				t.Errorf("%s: has the image %s", name, image)
 			}
 		}

@@ -12,14 +12,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
+// tool is the tool behind `make release`.
+type tool struct{ releases.Tool }
+
 func TestTheRelease(t *testing.T) {
-	r := newTool(t)
-	t.Run("is the same each time", func(t *testing.T) { r.in(t).sameEachTime() })
-	t.Run("is refused", func(t *testing.T) { r.in(t).refused() })
-	t.Run("is served by a registry, with its signatures", func(t *testing.T) { r.in(t).served() })
-	t.Run("names its image", func(t *testing.T) { r.in(t).namesImage() })
+	r := releases.New(t)
+	t.Run("is the same each time", func(t *testing.T) { tool{r.In(t)}.sameEachTime() })
+	t.Run("is refused", func(t *testing.T) { tool{r.In(t)}.refused() })
+	t.Run("is served by a registry, with its signatures", func(t *testing.T) { tool{r.In(t)}.served() })
+	t.Run("names its image", func(t *testing.T) { tool{r.In(t)}.namesImage() })
 }
 
 // sameEachTime makes a release twice, with something in place of the plugin.
@@ -35,8 +40,8 @@ func (r tool) sameEachTime() {
 			t.Fatal(err)
 		}
 	}
-	first := files(r, r.release("registry.example.com", "-plugin", binaries))
-	second := files(r, r.release("registry.example.com", "-plugin", binaries))
+	first := files(r, r.Make("registry.example.com", "-plugin", binaries))
+	second := files(r, r.Make("registry.example.com", "-plugin", binaries))
 	var names []string
 	for name, content := range first {
 		names = append(names, name)
@@ -45,9 +50,9 @@ func (r tool) sameEachTime() {
 		}
 	}
 	want := []string{
-		"checksums.txt", "checksums.txt.sig", "cosign.pub", "install-namespaced.yaml", "install.yaml", "keyturn-" + r.version[1:] + ".tgz",
-		"keyturn-" + r.version + "-artifacts.tar", "keyturn-" + r.version + "-signatures.tar", "krew.yaml",
-		"kubectl-keyturn_" + r.version + "_linux_amd64.tar.gz", "kubectl-keyturn_" + r.version + "_windows_amd64.tar.gz", "release-notes.md",
+		"checksums.txt", "checksums.txt.sig", "cosign.pub", "install-namespaced.yaml", "install.yaml", "keyturn-" + r.Version[1:] + ".tgz",
+		"keyturn-" + r.Version + "-artifacts.tar", "keyturn-" + r.Version + "-signatures.tar", "krew.yaml",
+		"kubectl-keyturn_" + r.Version + "_linux_amd64.tar.gz", "kubectl-keyturn_" + r.Version + "_windows_amd64.tar.gz", "release-notes.md",
 	}
 	if diff := cmp.Diff(want, names, sorted); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -73,12 +78,12 @@ func (r tool) sameEachTime() {
 			t.Error("the signature is of other checksums, too")
 		}
 	})
-	t.Run("krew finds each archive, and the plugin in it", func(t *testing.T) { krewFinds(t, first, r.version) })
+	t.Run("krew finds each archive, and the plugin in it", func(t *testing.T) { krewFinds(t, first, r.Version) })
 	t.Run("the notes are the section of the changelog", func(t *testing.T) {
 		notes := string(first["release-notes.md"])
-		_, section, _ := strings.Cut(string(r.read(root, "CHANGELOG.md")), "\n## "+r.version[1:]+"\n\n")
+		_, section, _ := strings.Cut(string(r.Read(releases.Root, "CHANGELOG.md")), "\n## "+r.Version[1:]+"\n\n")
 		section, _, _ = strings.Cut(section, "\n## ")
-		pages := "](https://github.com/keyturn/keyturn/blob/" + r.version + "/"
+		pages := "](https://github.com/keyturn/keyturn/blob/" + r.Version + "/"
 		if diff := cmp.Diff(section, strings.ReplaceAll(notes, pages, "](")); diff != "" || strings.Contains(notes, "](docs/") {
 			t.Errorf("(-section +notes):\n%s\nwant links to %s in\n%s", diff, pages, notes)
 		}
@@ -135,7 +140,7 @@ func (r tool) refused() {
 	if err := os.CopyFS(filepath.Join(next, "deploy"), os.DirFS("../../deploy")); err != nil {
 		r.Fatal(err)
 	}
-	chart := strings.Replace(string(r.read(next, "deploy/chart/Chart.yaml")), "\nversion: "+r.version[1:], "\nversion: 9.9.9", 1)
+	chart := strings.Replace(string(r.Read(next, "deploy/chart/Chart.yaml")), "\nversion: "+r.Version[1:], "\nversion: 9.9.9", 1)
 	for path, content := range map[string]string{"deploy/chart/Chart.yaml": chart, "CHANGELOG.md": "# Changelog\n\n## 9.9.90\n\nLater.\n"} {
 		if err := os.WriteFile(filepath.Join(next, path), []byte(content), 0o600); err != nil {
 			r.Fatal(err)
@@ -147,17 +152,17 @@ func (r tool) refused() {
 		want string
 	}{
 		{"of no version", []string{"-version", "94d926a6"}, `VERSION: got "94d926a6", want a version like v0.1.0`},
-		{"without the v", []string{"-version", r.version[1:]}, `VERSION: got "` + r.version[1:] + `", want a version like v0.1.0`},
+		{"without the v", []string{"-version", r.Version[1:]}, `VERSION: got "` + r.Version[1:] + `", want a version like v0.1.0`},
 		{"of half a version", []string{"-version", "v0.1"}, `VERSION: got "v0.1", want a version like v0.1.0`},
 		{"with what is no tag", []string{"-version", "v0.1.0+1"}, `VERSION: got "v0.1.0+1", want a version like v0.1.0`},
-		{"of another version than the checkout's", []string{"-version", "v9.9.9"}, "VERSION: got v9.9.9, but this commit is of " + r.version},
+		{"of another version than the checkout's", []string{"-version", "v9.9.9"}, "VERSION: got v9.9.9, but this commit is of " + r.Version},
 		{"without its section", []string{"-version", "v9.9.9", "-root", next}, `CHANGELOG.md: has no section "## 9.9.9"`},
-		{"without a key", []string{"-version", r.version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},
-		{"with what is no key", []string{"-version", r.version, "-key", "../../LICENSE"}, "SIGNING_KEY: ../../LICENSE is no key of cosign"},
+		{"without a key", []string{"-version", r.Version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},
+		{"with what is no key", []string{"-version", r.Version, "-key", "../../LICENSE"}, "SIGNING_KEY: ../../LICENSE is no key of cosign"},
 	} {
 		r.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := r.in(t).run(append([]string{"-registry", "registry.example.com", "-out", filepath.Join(t.TempDir(), "dist")}, test.args...)...)
+			out, err := r.In(t).Try(append([]string{"-registry", "registry.example.com", "-out", filepath.Join(t.TempDir(), "dist")}, test.args...)...)
 			if err == nil || !strings.Contains(out, "error: "+test.want) || strings.Count(out, "\n") != 1 {
 				t.Errorf("got %v and\n%s\nwant one line with %q", err, out, test.want)
 			}
@@ -174,7 +179,7 @@ func files(r tool, dist string) map[string][]byte {
 	}
 	all := map[string][]byte{}
 	for _, entry := range entries {
-		all[entry.Name()] = r.read(dist, entry.Name())
+		all[entry.Name()] = r.Read(dist, entry.Name())
 	}
 	return all
 }

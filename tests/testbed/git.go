@@ -89,6 +89,9 @@ func (r *Repository) Commit(ctx context.Context, message string) (string, error)
 	return strings.TrimSpace(string(name)), nil
 }
 
+// Tag gives the last commit a tag.
+func (r *Repository) Tag(ctx context.Context, name string) error { return r.run(ctx, "tag", name) }
+
 func (r *Repository) run(ctx context.Context, args ...string) error {
 	if _, err := process.Capture(r.command(ctx, args...)); err != nil {
 		return fmt.Errorf("git %s: %w", args[0], err)

@@ -1,0 +1,86 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// version is a reference to a version of Keyturn's: what stands before it, and the version without its v. Between releases the image of a
+// checkout is "devel", and the branch "main" is none.
+var version = regexp.MustCompile(`(keyturn/keyturn/[\w./-]*\?ref=v?|deploy/\.\.\.\?ref=v?|repoURL: https://github\.com/keyturn/keyturn\n *targetRevision: v?|` +
+	`\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn-v?|--version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
+	`(main\b|\d+\.\d+\.\d+(?:-rc\.\d+)?)`)
+
+// TestReferencesNameTheVersionOfTheChart holds every reference to a release to the version in deploy/chart/Chart.yaml. With -update it writes them.
+func TestReferencesNameTheVersionOfTheChart(t *testing.T) {
+	bare := strings.TrimPrefix(testkit.Version(t, root), "v")
+	found := 0
+	for path, content := range releasedFiles(t) {
+		named := version.ReplaceAllStringFunc(content, func(reference string) string {
+			found++
+			before := version.FindStringSubmatch(reference)[1]
+			if strings.HasSuffix(before, "=") || strings.HasSuffix(before, "Revision: ") {
+				before += "v"
+			}
+			return before + bare
+		})
+		// A source of Flux that follows a branch has manifests of which no release has the image.
+		if strings.Contains(path, "/flux/") && regexp.MustCompile(`branch: |newTag: devel|tag: devel`).MatchString(content) {
+			t.Errorf("%s: is not pinned to a release", path)
+		}
+		testkit.Golden(t, filepath.Join(root, path), []byte(named))
+	}
+	if found < 20 {
+		t.Errorf("got %d references, want all", found)
+	}
+}
+
+// releasedFiles are the files that name versions, by their path from the root.
+func releasedFiles(t *testing.T) map[string]string {
+	t.Helper()
+	all := pages(t)
+	for path := range all {
+		if strings.HasPrefix(path, "docs/adr/") || path == "CHANGELOG.md" {
+			delete(all, path)
+		}
+	}
+	for _, folder := range []string{"deploy", "examples"} {
+		if err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			name, _ := filepath.Rel(root, path)
+			all[name] = string(content)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// TestAReleaseIsPublishedWhereItIsInstalledFrom holds deploy/flux to the default of `make release`.
+func TestAReleaseIsPublishedWhereItIsInstalledFrom(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := regexp.MustCompile(`(?m)^REGISTRY \?= (\S+)$`).FindStringSubmatch(string(makefile))
+	if registry == nil {
+		t.Fatal("the Makefile has no REGISTRY")
+	}
+	for path, want := range map[string]string{
+		"deploy/flux/cluster/keyturn.yaml": "newName: " + registry[1] + "/keyturn\n", "deploy/flux/oci/source.yaml": "url: oci://" + registry[1] + "/keyturn/manifests\n",
+	} {
+		if content, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(content), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
