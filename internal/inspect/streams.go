@@ -35,14 +35,22 @@ func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error
 		return &bus.Reader, disconnect, nil
 	}
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Reader, error) {
-		return events.OpenFleet(ctx, connection, s.Stream)
+		reader, err := events.OpenFleet(ctx, connection, s.Stream)
+		if err == nil {
+			reader.ReadDirectly()
+		}
+		return reader, err
 	})
 }
 
 // OpenBus connects to the streams of the cluster. Call the function that it returns to disconnect.
 func (s *Streams) OpenBus(ctx context.Context) (*events.Bus, func(), error) {
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
-		return events.Open(ctx, connection, s.Cluster, nil)
+		bus, err := events.Open(ctx, connection, s.Cluster, nil)
+		if err == nil {
+			bus.ReadDirectly() // The user "reader" has no consumers.
+		}
+		return bus, err
 	})
 }
 
