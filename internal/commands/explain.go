@@ -64,7 +64,7 @@ func Explain(program *Program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
-	flags.StringVarP(&options.Output, "output", "o", "text", "output `format`: text, or json with the fields of the events as they are")
+	flags.StringVarP(&options.Output, "output", "o", "text", "output `format`: text, or json or yaml with the fields of the events as they are")
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")

@@ -37,19 +37,22 @@ type ExplainOptions struct {
 	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
-	// Output is the format: "text", which the empty one is too, or "json".
+	// Output is the format: "text", which the empty one is too, "json" or "yaml".
 	Output string
 }
 
-const outputJSON = "json"
+const (
+	outputJSON = "json"
+	outputYAML = "yaml"
+)
 
 // validateOutput checks the format.
 func (o *ExplainOptions) validateOutput() error {
 	switch o.Output {
-	case "", "text", outputJSON:
+	case "", "text", outputJSON, outputYAML:
 		return nil
 	}
-	return fmt.Errorf("--output: %q, want text or json", o.Output)
+	return fmt.Errorf("--output: %q, want text, json or yaml", o.Output)
 }
 
 // Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
@@ -76,8 +79,11 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if err := r.explain(ctx, options, reader, w, runners); err != nil {
 		return err
 	}
-	if options.Output == outputJSON {
+	switch options.Output {
+	case outputJSON:
 		return r.writeJSON(out)
+	case outputYAML:
+		return r.writeYAML(out)
 	}
 	return r.writeText(out)
 }

@@ -33,31 +33,21 @@ func readHeld(ctx context.Context, reader *events.Reader, cluster string, id eve
 	query := events.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
-	var held *events.Outcome
-	var open []string
+	var s standing
 	err := reader.History(ctx, query, func(stored events.Stored) error {
-		outcome, unreadable := stored.Outcome()
-		readable := unreadable == nil
-		switch {
-		case !readable || outcome.Workload.UID != id.UID:
-			// It is a dead letter, or about a workload that had the name before.
-		case outcome.Verb == events.VerbHeld:
-			held, open = &outcome, sourcesOf(outcome)
-		case held != nil && !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(held.Time):
-			// It is the end of an earlier rollout.
-		case held != nil:
-			decided := sourcesOf(outcome)
-			open = slices.DeleteFunc(open, func(source string) bool { return slices.Contains(decided, source) })
+		// What cannot be read is a dead letter, and another UID a workload that had the name before.
+		if outcome, err := stored.Outcome(); err == nil && outcome.Workload.UID == id.UID {
+			s.add(outcome)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	if held == nil || len(open) == 0 {
+	if !s.waits() {
 		return nil, nil //nolint:nilnil // Nothing holds it, and nothing is wrong.
 	}
-	h := &hold{reportedOutcome: reportedOutcome{held.Verb, held.Time, *held}}
+	h := &hold{reportedOutcome: reportedOutcome{s.held.Verb, s.held.Time, *s.held}}
 	h.parse()
 	return h, h.readPeer(ctx, reader, cluster)
 }

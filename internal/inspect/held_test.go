@@ -216,6 +216,6 @@ func TestExplainWritesJSONWithTheFieldsOfTheEvents(t *testing.T) {
 	web := deploymentOf("web", rollOn("auto"))
 	testkit.Golden(t, "testdata/explain.golden.json", []byte(explained(t, bus, web, "json")))
 
-	err := Explain(t.Context(), ExplainOptions{Output: "yaml"}, &bus.Reader, "deployment/web", "shop", &bytes.Buffer{})
-	testkit.WantError(t, err, `--output: "yaml", want text or json`)
+	err := Explain(t.Context(), ExplainOptions{Output: "table"}, &bus.Reader, "deployment/web", "shop", &bytes.Buffer{})
+	testkit.WantError(t, err, `--output: "table", want text, json or yaml`)
 }

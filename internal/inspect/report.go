@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -68,6 +69,15 @@ func (r *report) writeJSON(out io.Writer) error {
 		return fmt.Errorf("encoding the explanation: %w", err)
 	}
 	return nil
+}
+
+func (r *report) writeYAML(out io.Writer) error {
+	content, err := yaml.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding the explanation: %w", err)
+	}
+	_, err = out.Write(content)
+	return err
 }
 
 func (r *report) writeText(out io.Writer) error {

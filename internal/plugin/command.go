@@ -24,6 +24,9 @@ const (
 		"forwards a port to its NATS by itself, all with your own rights."
 )
 
+// ofContext is the annotation of a flag --namespace that defaults to the namespace of the context.
+const ofContext = "keyturn.dev/of-context"
+
 // Plugin is kubectl-keyturn.
 type Plugin struct {
 	version string
@@ -77,7 +80,9 @@ func (p *Plugin) Command() *cobra.Command {
 	}
 	p.addFlags(root.PersistentFlags())
 	program := &commands.Program{Settings: &p.settings, Clients: p.clients, Streams: p.streams}
-	for _, cmd := range []*cobra.Command{explain(program), p.history(program), commands.Clusters(program), commands.DeadLetters(program)} {
+	for _, cmd := range []*cobra.Command{
+		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), commands.DeadLetters(program),
+	} {
 		cmd.PreRunE = p.prepare
 		root.AddCommand(cmd)
 	}
@@ -101,7 +106,7 @@ func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	flags := cmd.Flags()
-	if namespace := flags.Lookup("namespace"); namespace != nil && !namespace.Changed && !p.allNamespaces {
+	if namespace := flags.Lookup("namespace"); namespace != nil && namespace.Annotations[ofContext] != nil && !namespace.Changed && !p.allNamespaces {
 		if err := namespace.Value.Set(p.access.namespace); err != nil {
 			return err
 		}
@@ -190,12 +195,16 @@ func (p *Plugin) versionCommand() *cobra.Command {
 	}
 }
 
+// setContext has a flag default to the namespace of the context.
+func setContext(namespace *pflag.Flag, usage string) {
+	namespace.Usage, namespace.DefValue, namespace.Annotations = usage, "", map[string][]string{ofContext: {}}
+}
+
 func explain(program *commands.Program) *cobra.Command {
 	cmd := commands.Explain(program)
 	cmd.Example = "  kubectl keyturn explain deployment/web\n" +
 		"  kubectl keyturn explain statefulset/db -n shop --output json"
-	namespace := cmd.Flags().Lookup("namespace")
-	namespace.Usage, namespace.DefValue = "`namespace` of the workload; empty means that of the context", ""
+	setContext(cmd.Flags().Lookup("namespace"), "`namespace` of the workload; empty means that of the context")
 	cmd.Flags().StringSliceVar(&program.Settings.Namespaces, "namespaces", nil, "explain the decisions of an actuator with these `namespaces`")
 	cmd.Flags().StringSliceVar(&program.Settings.StoresFrom, "stores-from", nil, "explain the decisions of an actuator with these `clusters`")
 	return cmd
@@ -208,6 +217,6 @@ func (p *Plugin) history(program *commands.Program) *cobra.Command {
 		"  kubectl keyturn history --source secret/db --follow"
 	cmd.Flags().BoolVarP(&p.allNamespaces, "all-namespaces", "A", false, "events of all namespaces")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
-	cmd.Flags().Lookup("namespace").Usage = "only events in this `namespace`; empty means that of the context"
+	setContext(cmd.Flags().Lookup("namespace"), "only events in this `namespace`; empty means that of the context")
 	return cmd
 }

@@ -38,16 +38,21 @@ func (r *release) pluginAnswers() {
 	c.plugin()
 	c.inNamespace(exampleNamespace)
 	for _, asked := range []struct{ command, want string }{
+		{"kubectl keyturn status", "keyturn-actuator-0 leads."},
 		{"kubectl keyturn explain deployment/web", "It was last rolled at"},
 		{"kubectl keyturn history --since 2h", "deployment/web"},
 		{"kubectl keyturn history --all-namespaces --verb", "EVENT"},
 		{"kubectl keyturn clusters", "local"},
+		{"kubectl keyturn timeline", ""},
 		{"kubectl keyturn history --installation", "deployment/web"},
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
 	} {
 		if out := c.shell(c.next(asked.command)); !strings.Contains(out, asked.want) {
 			r.Errorf("%s: want %q in\n%s", asked.command, asked.want, out)
 		}
+	}
+	if page, err := os.ReadFile(filepath.Join(c.dir, "rotations.html")); err != nil || !strings.Contains(string(page), "<svg") {
+		r.Errorf("the timeline is no page (%v)", err)
 	}
 	r.pluginSaysWhatIsMissing(c)
 }
@@ -66,6 +71,9 @@ func (r *release) pluginSaysWhatIsMissing(c *commands) {
 	c.run("kubectl apply -f examples/kubectl-keyturn.yaml")
 	if out := c.shell(asOnCall); !strings.Contains(out, "deployment/web") {
 		r.Errorf("with the Role of the example:\n%s", out)
+	}
+	if out := c.shell("kubectl keyturn status --output yaml --as ada --as-group oncall"); !strings.Contains(out, "pod: keyturn-actuator-0") {
+		r.Errorf("with the Role of the example, status:\n%s", out)
 	}
 	c.shell("kubectl -n keyturn-system delete rolebinding keyturn-reader")
 	if out := c.shell("! " + asOnCall + " --installation keyturn-system"); !strings.Contains(out, "no permission to list statefulsets.apps in namespace keyturn-system:") {

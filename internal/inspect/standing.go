@@ -1,0 +1,33 @@
+package inspect
+
+import (
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// standing is what the outcomes of a workload come to, oldest first.
+type standing struct {
+	// held is the last outcome that says that it waits, and open the sources of it that had no other outcome since.
+	held *events.Outcome
+	open []string
+	// last is the last other outcome.
+	last *events.Outcome
+}
+
+// add adds the next outcome.
+func (s *standing) add(outcome events.Outcome) {
+	if outcome.Verb == events.VerbHeld {
+		s.held, s.open = &outcome, sourcesOf(outcome)
+		return
+	}
+	s.last = &outcome
+	if s.held == nil || !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(s.held.Time) {
+		return // It may be the end of an earlier rollout.
+	}
+	decided := sourcesOf(outcome)
+	s.open = slices.DeleteFunc(s.open, func(source string) bool { return slices.Contains(decided, source) })
+}
+
+// waits reports whether the workload still waits, as far as outcomes tell.
+func (s *standing) waits() bool { return s.held != nil && len(s.open) > 0 }

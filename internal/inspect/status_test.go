@@ -1,0 +1,54 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
+	held := func(name string, seconds int) events.Outcome {
+		return outcomeOf(name, events.VerbHeld, plan.LowerWave.String(), "it waits", at(seconds))
+	}
+	publishOutcomes(t, bus,
+		held("waits", 0),
+		held("waited", 1), rolled(outcomeOf("waited", events.VerbStarted, "content-changed", "", at(2))), rolled(outcomeOf("waited", events.VerbCompleted, "rolled-out", "", at(2))),
+		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", at(3))),
+		rolled(outcomeOf("fails", events.VerbStarted, "content-changed", "", at(4))), rolled(outcomeOf("fails", events.VerbFailed, "no-progress", "no pod is ready", at(4))),
+	)
+	got, err := ReadStatus(t.Context(), bus, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := func(s Status) map[string][]string {
+		names := map[string][]string{}
+		for list, workloads := range map[string][]StandingWorkload{"waiting": s.Waiting, "failed": s.Failed, "rolling": s.Rolling} {
+			for _, w := range workloads {
+				names[list] = append(names[list], w.Namespace+" "+w.Workload+" "+w.Reason)
+			}
+		}
+		return names
+	}
+	want := map[string][]string{
+		"waiting": {"shop deployment/waits lower-wave"}, "failed": {"shop deployment/fails no-progress"}, "rolling": {"shop deployment/rolls content-changed"},
+	}
+	if diff := cmp.Diff(want, lists(got)); diff != "" {
+		t.Errorf("workloads (-want +got):\n%s", diff)
+	}
+	if got.Changes != 1 || got.Completed != 1 || got.Failures != 1 || got.LastChange.IsZero() {
+		t.Errorf("counted: %+v", got)
+	}
+	if len(got.Streams) != 3 || got.Streams[0].Messages == 0 || got.Streams[1].Limit == 0 {
+		t.Errorf("streams: %+v", got.Streams)
+	}
+	if got, err = ReadStatus(t.Context(), bus, "elsewhere", time.Time{}); err != nil || len(lists(got)) != 0 || got.Changes != 0 {
+		t.Errorf("of another namespace: %+v (%v)", got, err)
+	}
+}

@@ -1,0 +1,96 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	programsSelector = "app.kubernetes.io/part-of=keyturn"
+	leaseName        = "keyturn-actuator"
+)
+
+// program is one of the programs of an installation.
+type program struct {
+	Name string `json:"name"`
+	// Ready is how many of its pods are, of Replicas that it should have.
+	Ready    int32 `json:"ready"`
+	Replicas int32 `json:"replicas"`
+	// Version is the tag of the image, or what the image has instead.
+	Version string `json:"version"`
+}
+
+// programs returns the programs of the installation, by name.
+func (i *installation) programs(ctx context.Context) ([]program, error) {
+	options := metav1.ListOptions{LabelSelector: programsSelector}
+	sets, err := i.client.AppsV1().StatefulSets(i.namespace).List(ctx, options)
+	if err != nil {
+		return nil, right{"list", "statefulsets.apps", i.namespace}.explain(err)
+	}
+	deployments, err := i.client.AppsV1().Deployments(i.namespace).List(ctx, options)
+	if err != nil {
+		return nil, right{"list", "deployments.apps", i.namespace}.explain(err)
+	}
+	var all []program
+	for _, set := range sets.Items {
+		all = append(all, newProgram(set.Name, set.Status.ReadyReplicas, set.Spec.Replicas, set.Spec.Template.Spec))
+	}
+	for _, deployment := range deployments.Items {
+		all = append(all, newProgram(deployment.Name, deployment.Status.ReadyReplicas, deployment.Spec.Replicas, deployment.Spec.Template.Spec))
+	}
+	slices.SortFunc(all, func(a, b program) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) program {
+	p := program{Name: name, Ready: ready, Replicas: 1}
+	if replicas != nil {
+		p.Replicas = *replicas
+	}
+	if len(pod.Containers) > 0 {
+		p.Version = versionOf(pod.Containers[0].Image)
+	}
+	return p
+}
+
+// versionOf returns the tag of an image, or else the digest.
+func versionOf(image string) string {
+	named, digest, _ := strings.Cut(image, "@")
+	if colon := strings.LastIndex(named, ":"); colon > strings.LastIndex(named, "/") {
+		return named[colon+1:]
+	}
+	return digest
+}
+
+// leader is the actuator that acts.
+type leader struct {
+	Pod     string    `json:"pod"`
+	Renewed time.Time `json:"renewed"`
+	// Lost says that it has not renewed the Lease in time.
+	Lost bool `json:"lost,omitempty"`
+}
+
+// leader returns who holds the Lease. Nil: nobody does, or there is no election.
+func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
+	namespace := cmp.Or(i.settings["KEYTURN_LEASE_NAMESPACE"], usualNamespace)
+	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // Nobody leads, and nothing is wrong.
+	}
+	if err != nil {
+		return nil, right{"get", "leases.coordination.k8s.io/" + leaseName, namespace}.explain(err)
+	}
+	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
+	if holder == nil || *holder == "" || renewed == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return nil, nil //nolint:nilnil // The last one has given it up.
+	}
+	lost := now.Sub(renewed.Time) > time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
+	return &leader{Pod: *holder, Renewed: renewed.Time, Lost: lost}, nil
+}

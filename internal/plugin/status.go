@@ -1,0 +1,105 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/internal/inspect"
+)
+
+// status is how an installation stands.
+type status struct {
+	Installation string    `json:"installation"`
+	Programs     []program `json:"programs"`
+	// Leader is the actuator that acts. Nil: none does.
+	Leader *leader `json:"leader,omitempty"`
+	inspect.Status
+
+	now time.Time
+}
+
+// statusOptions are the flags of the command.
+type statusOptions struct {
+	namespace, output string
+	since             time.Duration
+}
+
+func (p *Plugin) statusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show whether the programs run, who leads, what waits and what has failed.",
+		Example: "  kubectl keyturn status\n  kubectl keyturn status -n shop --since 1h",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.output != "table" && o.output != "json" && o.output != "yaml" {
+				return fmt.Errorf("--output: %q, want table, json or yaml", o.output)
+			}
+			return p.showStatus(cmd, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
+	flags.DurationVar(&o.since, "since", 24*time.Hour, "how far back to read the history: what was told before is not known")
+	flags.StringVarP(&o.output, "output", "o", "table", "output `format`: table, json or yaml")
+	return cmd
+}
+
+func (p *Plugin) showStatus(cmd *cobra.Command, o statusOptions) error {
+	ctx, s := cmd.Context(), status{now: time.Now()}
+	var err error
+	if p.installed != nil {
+		s.Installation = p.installed.namespace
+		if s.Programs, err = p.installed.programs(ctx); err != nil {
+			return err
+		}
+		if s.Leader, err = p.installed.leader(ctx, s.now); err != nil {
+			return err
+		}
+	}
+	streams, err := p.streams(ctx)
+	if err != nil {
+		return s.without(cmd.OutOrStdout(), o.output, err)
+	}
+	bus, disconnect, err := streams.OpenBus(ctx)
+	if err != nil {
+		return s.without(cmd.OutOrStdout(), o.output, err)
+	}
+	defer disconnect()
+	if s.Status, err = inspect.ReadStatus(ctx, bus, o.namespace, s.now.Add(-o.since)); err != nil {
+		return s.without(cmd.OutOrStdout(), o.output, err)
+	}
+	return s.write(cmd.OutOrStdout(), o.output)
+}
+
+// without writes what is known of an installation whose streams cannot be read: which program does not run may be why.
+func (s *status) without(out io.Writer, format string, err error) error {
+	if format == "table" {
+		s.writePrograms(out)
+	}
+	return err
+}
+
+func (s *status) write(out io.Writer, format string) error {
+	if format == "table" {
+		s.writeTable(out)
+		return nil
+	}
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the status: %w", err)
+	}
+	content = append(content, '\n')
+	if format == "yaml" {
+		if content, err = yaml.JSONToYAML(content); err != nil {
+			return fmt.Errorf("encoding the status: %w", err)
+		}
+	}
+	_, err = out.Write(content)
+	return err
+}

@@ -1,0 +1,147 @@
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
+)
+
+var now = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+func TestStatusFitsATerminal(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	s := status{
+		now: now, Installation: "keyturn-system", Leader: &leader{Pod: "keyturn-actuator-0", Renewed: ago(2 * time.Second)},
+		Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}, {"keyturn-watcher", 0, 1, "v0.1.0"}},
+		Status: inspect.Status{
+			Cluster: "prod", Since: ago(24 * time.Hour), Changes: 14, Completed: 9, Failures: 1, LastChange: ago(2 * time.Minute),
+			Streams: []events.Usage{{Stream: "HISTORY", Messages: 1204, Bytes: 3 << 20, Limit: 512 << 20}, {Stream: "DEADLETTERS", Messages: 2, Bytes: 4096}},
+			Waiting: []inspect.StandingWorkload{{
+				Workload: "deployment/web", Namespace: "shop", Reason: "lower-wave", Time: ago(5 * time.Minute),
+				Message: "workloads of a lower wave are not finished with the same change: deployment/api",
+			}},
+		},
+	}
+	for i := range 12 {
+		s.Failed = append(s.Failed, inspect.StandingWorkload{Workload: "job/import", Namespace: "shop", Reason: "no-progress", Time: ago(time.Duration(20-i) * time.Minute)})
+	}
+	want := `Cluster prod, installation in namespace keyturn-system
+
+PROGRAM           READY  VERSION
+keyturn-actuator  1/1    v0.1.0
+keyturn-watcher   0/1    v0.1.0
+
+keyturn-actuator-0 leads.
+Last change: 2m ago. In the last 24h: 14 changes, 9 rollouts completed, 1 failed.
+
+STREAM       MESSAGES  SIZE     LIMIT
+HISTORY      1204      3.0 MiB  512.0 MiB
+DEADLETTERS  2         0.0 MiB  -
+
+There are dead letters: see kubectl keyturn dead-letters.
+
+WAITING         NAMESPACE  FOR  REASON
+deployment/web  shop       5m   lower-wave: workloads of a lower wave are not finished with the sam…
+
+FAILED      NAMESPACE  FOR  REASON
+` + failedRows(18, 9) + "and 2 before\n"
+	var out bytes.Buffer
+	if err := s.write(&out, "table"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	for line := range strings.Lines(out.String()) {
+		if width := len([]rune(strings.TrimRight(line, "\n"))); width > statusWidth {
+			t.Errorf("a line has %d columns: %s", width, line)
+		}
+	}
+	for format, want := range map[string]string{"json": `"cluster": "prod"`, "yaml": "cluster: prod"} {
+		out.Reset()
+		if err := s.write(&out, format); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("as %s (%v):\n%s", format, err, &out)
+		}
+	}
+}
+
+// failedRows are those of jobs that failed so many minutes ago.
+func failedRows(first, last int) string {
+	var rows strings.Builder
+	for minutes := first; minutes >= last; minutes-- {
+		fmt.Fprintf(&rows, "job/import  shop       %-3s  no-progress\n", fmt.Sprintf("%dm", minutes))
+	}
+	return rows.String()
+}
+
+func TestStatusSaysWhichActuatorLeads(t *testing.T) {
+	lease := func(holder string, renewed time.Time) *coordinationv1.Lease {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: "keyturn-actuator"},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: new(int32(15))},
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		objects []runtime.Object
+		refused bool
+		want    *leader
+		err     string
+	}{
+		{name: "nobody, without an election"},
+		{name: "nobody, once it was given up", objects: []runtime.Object{lease("", now)}},
+		{name: "who has renewed the Lease", objects: []runtime.Object{lease("a-0", now.Add(-time.Second))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Second)}},
+		{name: "who no longer renews it", objects: []runtime.Object{lease("a-0", now.Add(-time.Hour))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Hour), Lost: true}},
+		{name: "without the right to know", refused: true, err: "no permission to get leases.coordination.k8s.io/keyturn-actuator in namespace keyturn-system:"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client := fake.NewClientset(tt.objects...)
+			client.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return tt.refused, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", nil)
+			})
+			got, err := (&installation{client: client, namespace: "keyturn-system"}).leader(t.Context(), now)
+			wantErrorWith(t, err, tt.err)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("leader (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProgramsAreListedWithTheirVersions(t *testing.T) {
+	deployment := func(name, image string, ready int32) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "keyturn"}},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Image: image}},
+			}}},
+			Status: appsv1.DeploymentStatus{ReadyReplicas: ready},
+		}
+	}
+	client := fake.NewClientset(
+		deployment("keyturn-watcher", "registry.example.com:5000/keyturn:v0.1.0@sha256:0a", 2), deployment("keyturn-projector", "registry.example.com:5000/keyturn@sha256:0b", 0))
+	got, err := (&installation{client: client, namespace: "keyturn-system"}).programs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []program{{"keyturn-projector", 0, 2, "sha256:0b"}, {"keyturn-watcher", 2, 2, "v0.1.0"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("programs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,119 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/keyturn/keyturn/internal/inspect"
+)
+
+const (
+	// statusRows bounds each list of workloads, so that all fits on a screen.
+	statusRows = 10
+	// statusWidth is the width of a line that has a message.
+	statusWidth = 100
+)
+
+// writePrograms writes which programs run, and who leads.
+func (s *status) writePrograms(out io.Writer) {
+	if len(s.Programs) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PROGRAM\tREADY\tVERSION")
+	for _, p := range s.Programs {
+		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", p.Name, p.Ready, p.Replicas, p.Version)
+	}
+	_ = table.Flush()
+	switch {
+	case s.Leader == nil:
+		fmt.Fprintln(out, "\nNo actuator leads.")
+	case s.Leader.Lost:
+		fmt.Fprintf(out, "\nNo actuator leads: %s did until %s ago.\n", s.Leader.Pod, s.ago(s.Leader.Renewed))
+	default:
+		fmt.Fprintf(out, "\n%s leads.\n", s.Leader.Pod)
+	}
+}
+
+func (s *status) writeTable(out io.Writer) {
+	where := "Cluster " + s.Cluster
+	if s.Installation != "" {
+		where += ", installation in namespace " + s.Installation
+	}
+	fmt.Fprintf(out, "%s\n\n", where)
+	s.writePrograms(out)
+	last := "none"
+	if !s.LastChange.IsZero() {
+		last = s.ago(s.LastChange) + " ago"
+	}
+	fmt.Fprintf(out, "Last change: %s. In the last %s: %d changes, %d rollouts completed, %d failed.\n\n",
+		last, s.ago(s.Since), s.Changes, s.Completed, s.Failures)
+
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STREAM\tMESSAGES\tSIZE\tLIMIT")
+	var letters uint64
+	for _, stream := range s.Streams {
+		limit := "-"
+		if stream.Limit > 0 {
+			limit = mebibytes(stream.Limit)
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", stream.Stream, stream.Messages, mebibytes(stream.Bytes), limit)
+		if stream.Stream == "DEADLETTERS" {
+			letters = stream.Messages
+		}
+	}
+	_ = table.Flush()
+	if letters > 0 {
+		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
+	}
+	s.writeWorkloads(out, "WAITING", s.Waiting)
+	s.writeWorkloads(out, "FAILED", s.Failed)
+	s.writeWorkloads(out, "ROLLING", s.Rolling)
+	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 {
+		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
+	}
+}
+
+// writeWorkloads writes a list, the newest last.
+func (s *status) writeWorkloads(out io.Writer, title string, list []inspect.StandingWorkload) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	left := max(len(list)-statusRows, 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "%s\tNAMESPACE\tFOR\tREASON\n", title)
+	for _, w := range list[left:] {
+		reason := w.Reason
+		if w.Message != "" {
+			reason += ": " + w.Message
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", w.Workload, w.Namespace, s.ago(w.Time), reason)
+	}
+	_ = table.Flush()
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(out, cut(strings.TrimRight(line, "\n")))
+	}
+	if left > 0 {
+		fmt.Fprintf(out, "and %d before\n", left)
+	}
+}
+
+func (s *status) ago(at time.Time) string { return duration.HumanDuration(max(s.now.Sub(at), 0)) }
+
+// cut returns a line of the width of a status.
+func cut(line string) string {
+	runes := []rune(line)
+	if len(runes) <= statusWidth {
+		return line
+	}
+	return string(runes[:statusWidth-1]) + "…"
+}
+
+func mebibytes(bytes uint64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
