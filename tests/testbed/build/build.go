@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
@@ -18,14 +18,28 @@ import (
 // modulePath is the module that this package and its tools belong to.
 const modulePath = "github.com/keyturn/keyturn"
 
-// All builds the named servers that are not in the cache yet, one after the other; without names, all servers. Progress goes to log. Two
-// processes that want the same server build it once.
+// All builds the named servers that are not in the cache yet, one after the other; without names, all servers. A name such as
+// "./cmd/actuator" is a main package of the root module, built beside the servers: linking, which takes one processor, leaves it the others.
+// Progress goes to log. Two processes that want the same server build it once.
 func All(ctx context.Context, log io.Writer, names ...string) error {
 	if len(names) == 0 {
 		names = serverNames()
 	}
+	programs := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, "./") })
+	beside := make(chan error, 1)
+	go func() { beside <- buildPrograms(ctx, programs) }()
+	var err error
 	for _, name := range names {
-		if _, err := Binary(ctx, log, name); err != nil {
+		if err == nil && !slices.Contains(programs, name) {
+			_, err = Binary(ctx, log, name)
+		}
+	}
+	return errors.Join(err, <-beside)
+}
+
+func buildPrograms(ctx context.Context, programs []string) error {
+	for _, pkg := range programs {
+		if _, err := Program(ctx, pkg, false); err != nil {
 			return err
 		}
 	}
@@ -44,7 +58,7 @@ func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 			return path, nil
 		}
 	}
-	dir, err := cacheDir(name + "-" + s.version + s.revision)
+	dir, err := cacheDir(s.folder(name))
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +72,7 @@ func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 	return path, nil
 }
 
-func buildServer(ctx context.Context, log io.Writer, name string, s server, dir string) error {
+func buildServer(ctx context.Context, log io.Writer, name string, s server, dir string) (err error) {
 	unlock, err := lockFile(ctx, filepath.Join(dir, ".lock"))
 	if err != nil {
 		return err
@@ -73,31 +87,46 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 		return err
 	}
 	tools := filepath.Join(root, "tests", "tools", s.tools)
-
-	start := time.Now()
-	fmt.Fprintf(log, "testbed: building %s %s (once, about %s)\n", name, s.version, s.estimate)
-	if s.extract != nil {
-		// Building the server would download its source too, but later.
-		if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
-			return err
-		}
-		module, err := moduleDir(ctx, tools, s.module)
-		if err != nil {
-			return err
-		}
-		if err := s.extract(module, dir); err != nil {
-			return err
-		}
+	if s.program == "" || !isFile(filepath.Join(dir, s.program)) {
+		built := tell(log, s.title(name), s.estimate)
+		defer func() { built(err) }()
 	}
-	if s.pkg == "" {
-		return os.WriteFile(path, nil, 0o600) // It says that the rest is there.
-	}
-	args := []string{"-mod=readonly", "-trimpath", "-tags=" + s.tags, "-ldflags=-s -w" + s.flags}
-	if err := goBuild(ctx, tools, path, s.pkg, args, "CGO_ENABLED=0"); err != nil {
+	if err := extract(ctx, s, tools, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(log, "testbed: built %s %s in %.0fs\n", name, s.version, time.Since(start).Seconds())
-	return nil
+	switch {
+	case s.pkg == "":
+		return os.WriteFile(path, nil, 0o600) // It says that the rest is there.
+	case s.program == "":
+		return compile(ctx, s, tools, path)
+	}
+	if program := filepath.Join(dir, s.program); !isFile(program) {
+		if err := compile(ctx, s, tools, program); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(s.program, path)
+}
+
+// extract copies the further files of a server to the folder of its binary.
+func extract(ctx context.Context, s server, tools, dir string) error {
+	if s.extract == nil {
+		return nil
+	}
+	// Building the server would download its source too, but later.
+	if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
+		return err
+	}
+	module, err := moduleDir(ctx, tools, s.module)
+	if err != nil {
+		return err
+	}
+	return s.extract(module, dir)
+}
+
+func compile(ctx context.Context, s server, tools, path string) error {
+	args := []string{"-mod=readonly", "-trimpath", "-tags=" + s.tags, "-ldflags=-s -w" + s.flags}
+	return goBuild(ctx, tools, path, s.pkg, args, "CGO_ENABLED=0")
 }
 
 // goBuild builds a package to a path. The binary is renamed into place, so that the path never holds half of one, and

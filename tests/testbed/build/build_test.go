@@ -24,6 +24,36 @@ func TestBuildProgram(t *testing.T) {
 	}
 }
 
+func TestAllBuildsProgramsBesideServers(t *testing.T) {
+	compiled, err := goCommand(t.Context(), ".", []string{"env", "GOCACHE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", compiled)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	// The first is no server and the second no package: neither hides the other.
+	err = All(t.Context(), io.Discard, "no-such-server", "./no/such/program", "./tests/testbed/cmd/build")
+	for _, want := range []string{`unknown server "no-such-server"`, "build ./no/such/program"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	if err := All(t.Context(), io.Discard, "./tests/testbed/cmd/build"); err != nil {
+		t.Fatal(err)
+	}
+	root, err := moduleDir(t.Context(), ".", modulePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := programsDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := filepath.Join(dir, "build"); !isFile(path) {
+		t.Errorf("%s was not built", path)
+	}
+}
+
 func TestBinaryPrefersAssets(t *testing.T) {
 	assets := t.TempDir()
 	want := filepath.Join(assets, Etcd)

@@ -11,15 +11,16 @@ import (
 
 // Program builds a main package of the root module, such as "./cmd/actuator", and returns the path of the binary,
 // with the race detector in it where race is true. The path is the same each time, and only what has changed since is
-// compiled: the flags are those of a plain "go build", so that tests and programs share their compiled packages.
+// compiled: with the race detector the flags are those of a plain "go test -race", so that tests and programs share their compiled packages.
+// Without it, it is built without cgo, as a release is, and shares the standard library with the servers.
 func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
-	name, args := path.Base(pkg), []string(nil)
+	name, args, env := path.Base(pkg), []string(nil), []string{"CGO_ENABLED=0"}
 	if race {
-		name, args = name+"-race", []string{"-race"}
+		name, args, env = name+"-race", []string{"-race"}, nil
 	}
 	dir, err := programsDir(root)
 	if err != nil {
@@ -31,7 +32,7 @@ func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	}
 	defer unlock()
 	binary := filepath.Join(dir, name)
-	if err := goBuild(ctx, root, binary, pkg, args); err != nil {
+	if err := goBuild(ctx, root, binary, pkg, args, env...); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	return binary, nil

@@ -70,6 +70,8 @@ type server struct {
 	module string
 	// pkg is the main package, as tools sees it.
 	pkg string
+	// program is the binary that is this server when it is called by its name, where several servers are one. Empty: a binary of its own.
+	program string
 	// estimate is how long a first build takes on two cores, for the progress line.
 	estimate string
 	// flags are further linker flags.
@@ -85,13 +87,21 @@ type server struct {
 const kubernetesFlags = " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 
+// controlPlane is the binary of all servers of the control plane. They share most of their packages, which are compiled and linked once.
+const controlPlane = "control-plane"
+
+// controlPlaneRevision has the version of each of its servers.
+const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-kwok-" + kwokVersion + "-1"
+
 func servers() map[string]server {
-	kubernetes := func(pkg, estimate string) server {
+	part := func(module, version string) server {
 		return server{
-			version: kubernetesVersion, tools: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + pkg,
-			estimate: estimate, flags: kubernetesFlags,
+			version: version, tools: "control-plane", module: module, pkg: ".", program: controlPlane, revision: controlPlaneRevision,
+			estimate: "4 minutes", flags: kubernetesFlags,
 		}
 	}
+	kwok := part("sigs.k8s.io/kwok", kwokVersion)
+	kwok.extract = extractStages
 	flux := func(name string) server {
 		module := "github.com/fluxcd/" + name
 		return server{
@@ -101,18 +111,15 @@ func servers() map[string]server {
 	return map[string]server{
 		SourceController:    flux(SourceController),
 		KustomizeController: flux(KustomizeController),
-		Etcd: {
-			version: etcdVersion, tools: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
-			estimate: "a minute",
+		Etcd:                part("go.etcd.io/etcd/server/v3", etcdVersion),
+		APIServer:           part("k8s.io/kubernetes", kubernetesVersion),
+		ControllerManager:   part("k8s.io/kubernetes", kubernetesVersion),
+		Scheduler:           part("k8s.io/kubernetes", kubernetesVersion),
+		Kwok:                kwok,
+		Kubectl: {
+			version: kubernetesVersion, tools: "control-plane", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl",
+			estimate: "half a minute", flags: kubernetesFlags,
 		},
-		Kwok: {
-			version: kwokVersion, tools: "kwok", module: "sigs.k8s.io/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok",
-			estimate: "a minute", extract: extractStages,
-		},
-		APIServer:         kubernetes(APIServer, "3 minutes"),
-		ControllerManager: kubernetes(ControllerManager, "a minute"),
-		Scheduler:         kubernetes(Scheduler, "half a minute"),
-		Kubectl:           kubernetes(Kubectl, "half a minute"),
 		Vault: {
 			version: vaultVersion, tools: "vault", module: "github.com/hashicorp/vault", pkg: "github.com/hashicorp/vault",
 			estimate: "4 minutes",
@@ -181,6 +188,22 @@ func servers() map[string]server {
 		},
 		Helm: {version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", pkg: "helm.sh/helm/v4/cmd/helm", estimate: "3 minutes"},
 	}
+}
+
+// folder returns the name of the folder with the server's binary in the cache, which changes with all that is in the binary.
+func (s server) folder(name string) string {
+	if s.program != "" {
+		return s.program + s.revision
+	}
+	return name + "-" + s.version + s.revision
+}
+
+// title returns what is built, for the progress line.
+func (s server) title(name string) string {
+	if s.program != "" {
+		return "etcd " + etcdVersion + ", kwok " + kwokVersion + " and the servers of Kubernetes " + kubernetesVersion
+	}
+	return name + " " + s.version
 }
 
 // serverNames returns the names of all servers that the test bed knows, in the order of their names.

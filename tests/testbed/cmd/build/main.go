@@ -2,6 +2,7 @@
 //
 //	go run ./tests/testbed/cmd/build                  all of them
 //	go run ./tests/testbed/cmd/build vault kubectl    only those that are named
+//	go run ./tests/testbed/cmd/build vault ./cmd/actuator   also a program of this module, at the same time
 //
 // Servers in the cache are not built again.
 package main
