@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
@@ -121,13 +122,18 @@ func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
 	}
 }
 
+// ofHelm are the labels that Helm's objects have and kustomize's do not, or with another value.
+var ofHelm = cmpopts.IgnoreMapEntries(func(name string, _ any) bool {
+	return name == "helm.sh/chart" || name == "app.kubernetes.io/managed-by" || name == "app.kubernetes.io/version"
+})
+
 // same compares object by object, so that a failure shows no more than what differs.
 func same(t *testing.T, kustomize, chart map[string]object) {
 	t.Helper()
 	names := maps.Clone(kustomize)
 	maps.Copy(names, chart)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if diff := cmp.Diff(kustomize[name], chart[name]); diff != "" {
+		if diff := cmp.Diff(kustomize[name], chart[name], ofHelm); diff != "" {
 			t.Errorf("%s (-kustomize +chart):\n%s", name, diff)
 		}
 	}

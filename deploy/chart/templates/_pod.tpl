@@ -4,10 +4,10 @@ What both programs' pods have in common. Arguments: the chart's root and the pro
 {{- define "keyturn.podMetadata" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
 labels:
-  {{- merge (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program) "app.kubernetes.io/part-of" "keyturn") $values.podLabels | toYaml | nindent 2 }}
+  {{- include "keyturn.podLabels" (list $root $program $values.podLabels) | nindent 2 }}
 annotations:
-  # The ConfigMaps keep their names, so this restarts the pods when they change.
-  checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | sha256sum }}
+  # The ConfigMaps keep their names, so this restarts the pods when they change, but not for another version of the chart alone.
+  checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | replace (include "keyturn.chartLabel" $root) "" | sha256sum }}
   {{- if and (eq $program "actuator") (include "keyturn.reloaderSecret" $root | fromYaml) }}
   # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds.
   helm.sh/revision: {{ $root.Release.Revision | quote }}
@@ -22,8 +22,7 @@ The labels and annotations of a program's Deployment or StatefulSet.
 */}}
 {{- define "keyturn.workloadMetadata" -}}
 {{- $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
-labels:
-  {{- merge (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program) "app.kubernetes.io/part-of" "keyturn") $values.labels | toYaml | nindent 2 }}
+{{- include "keyturn.labels" (list (index . 0) $program $values.labels) }}
 {{- with $values.annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}

@@ -196,7 +196,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  {{- include "keyturn.rbacLabels" .root | indent 2 }}
+  {{- include "keyturn.rbacLabels" (list .root .program) | nindent 2 }}
 rules:
   {{- .rules | nindent 2 }}
 ---
@@ -207,7 +207,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  {{- include "keyturn.rbacLabels" .root | indent 2 }}
+  {{- include "keyturn.rbacLabels" (list .root .program) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: {{ $kind }}
@@ -225,9 +225,11 @@ subjects:
 {{- and .Values.rbac.create (ne (toString (get (get .Values.reloader "rbac" | default dict) "enabled")) "false") -}}
 {{- end }}
 
+{{/*
+The labels of a role or a binding. Arguments: the chart's root and the program.
+*/}}
 {{- define "keyturn.rbacLabels" -}}
-{{- with merge (dict) (get (get .Values.reloader "rbac" | default dict) "labels" | default dict) .Values.rbac.labels }}
-labels:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- $values := (index . 0).Values -}}
+{{- $theirs := get (get $values.reloader "rbac" | default dict) "labels" | default dict -}}
+{{- include "keyturn.labels" (list (index . 0) (index . 1) (merge (dict) $theirs $values.rbac.labels)) -}}
 {{- end }}
