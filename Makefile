@@ -9,7 +9,7 @@ FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, or with the version in deploy/chart/Chart.yaml, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
 GENERATED_PACKAGES := ./internal/events ./internal/timeline ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader \
-	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs
+	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs ./tests/chart
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
@@ -26,7 +26,7 @@ RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-tes
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-secrets demo-trace test unit e2e bench scale soak fuzz lint fmt generate generate-check build image release publish clean
+.PHONY: help demo demo-secrets demo-trace test unit e2e e2e-oldest bench scale soak fuzz lint fmt generate generate-check build image release publish clean
 
 #? help: list the targets
 help:
@@ -64,6 +64,16 @@ e2e: $(GOTESTSUM)
 	@mkdir -p bin && rm -f '$(RETRIED)'
 	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
 	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
+
+# What would notice an older API server: the chart from the first change to its removal, the permissions, and the admission policies.
+OLDEST := TestHelmInstallsUpgradesAndRemovesKeyturn|TestEachProgramHasExactlyTheRightsThatItNeeds
+OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|TestReloadersStrategiesAreAllowedByName
+
+#? e2e-oldest: run some of e2e on the oldest Kubernetes; the first run spends ten minutes building it
+e2e-oldest: export KEYTURN_TEST_KUBERNETES := oldest
+e2e-oldest: $(GOTESTSUM)
+	$(say) 'e2e-oldest: testing on the oldest supported control plane with the race detector'
+	@$(GO_TEST) --packages './tests ./tests/install' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:
@@ -103,7 +113,7 @@ $(LINT) $(GOTESTSUM):
 	@mkdir -p $(@D)
 	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
 
-#? generate: write the generated files: flag and metric references, stream manifests, golden events, the version
+#? generate: write the generated files: references of flags, metrics and values, stream manifests, golden events, the version
 generate:
 	@go test $(GENERATED_PACKAGES) -run '$(GENERATED)' -count 1 -update
 

@@ -181,3 +181,17 @@ func TestAChangedSettingReplacesThePods(t *testing.T) {
 		t.Errorf("got %v, want one for each", checksums)
 	}
 }
+
+func TestAnOldClusterIsRefusedInOneLine(t *testing.T) {
+	for version, want := range map[string]struct{ values, message string }{
+		"1.24.17":       {"admissionPolicy: {enabled: false}", "requires kubeVersion: >=1.25.0-0"},
+		"1.29.9-gke.10": {"{}", "admissionPolicy.enabled: is true, and Kubernetes v1.29.9-gke.10 has no such policies before 1.30"},
+		"1.25.0":        {"admissionPolicy: {enabled: false}", ""},
+		"1.30.0-eks.1":  {"{}", ""},
+	} {
+		out, err := helm(t, want.values, "template", "keyturn", folder, "--kube-version", version)
+		if (err == nil) != (want.message == "") || !strings.Contains(out, want.message) {
+			t.Errorf("with Kubernetes %s: got %v, want %q in\n%.300s", version, err, want.message, out)
+		}
+	}
+}

@@ -37,7 +37,11 @@ func (cp *ControlPlane) startScheduler() (ready, error) {
 	if err != nil {
 		return nil, err
 	}
+	path = "/readyz"
+	if build.OldestKubernetes() {
+		path = "/healthz" // There is no other before 1.31.
+	}
 	return func(ctx context.Context) error {
-		return cp.healthy(ctx, p, "https://"+process.Address(cp.ports.scheduler)+"/readyz")
+		return cp.healthy(ctx, p, "https://"+process.Address(cp.ports.scheduler)+path)
 	}, nil
 }

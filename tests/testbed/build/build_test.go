@@ -72,17 +72,24 @@ func TestBinaryPrefersAssets(t *testing.T) {
 // The version names the folder in the cache: with another one a binary would be taken for what it is not.
 func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 	for _, name := range serverNames() {
-		t.Run(name, func(t *testing.T) {
-			s, err := findServer(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tools := filepath.Join("..", "..", "tools", s.tools)
-			got, err := goCommand(t.Context(), tools, []string{"list", "-mod=readonly", "-m", "-f", "{{.Version}}", s.module})
-			if err != nil || got != s.version {
-				t.Errorf("%s, %v, want %s", got, err, s.version)
-			}
-		})
+		t.Run(name, func(t *testing.T) { hasTheVersionOfItsTools(t, name) })
+	}
+	t.Run("the oldest "+APIServer, func(t *testing.T) {
+		t.Setenv(kubernetesVariable, "oldest")
+		hasTheVersionOfItsTools(t, APIServer)
+	})
+}
+
+func hasTheVersionOfItsTools(t *testing.T, name string) {
+	t.Helper()
+	s, err := findServer(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := filepath.Join("..", "..", "tools", s.tools)
+	got, err := goCommand(t.Context(), tools, []string{"list", "-mod=readonly", "-m", "-f", "{{.Version}}", s.module})
+	if err != nil || got != s.version {
+		t.Errorf("%s, %v, want %s", got, err, s.version)
 	}
 }
 

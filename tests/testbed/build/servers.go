@@ -3,7 +3,9 @@ package build
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 )
 
 // The servers that [All] knows, and the tools beside them.
@@ -38,6 +40,7 @@ const (
 const (
 	etcdVersion               = "v3.6.8"
 	kubernetesVersion         = "v1.36.3"
+	oldestKubernetesVersion   = "v1.30.14"
 	kwokVersion               = "v0.8.0"
 	vaultVersion              = "v1.13.0"
 	externalSecretsVersion    = "v0.20.4"
@@ -82,10 +85,20 @@ type server struct {
 	extract func(moduleDir, dir string) error
 }
 
+// kubernetesVariable is the environment variable that chooses the release of Kubernetes.
+const kubernetesVariable = "KEYTURN_TEST_KUBERNETES"
+
+// OldestKubernetes reports whether the programs of Kubernetes are those of the oldest release that docs/compatibility.md names, because
+// KEYTURN_TEST_KUBERNETES is oldest, and not those of the newest.
+func OldestKubernetes() bool { return os.Getenv(kubernetesVariable) == "oldest" }
+
 // kubernetesFlags give the version that a release build would have: without it the servers call themselves
 // v0.0.0-master, and clients and feature gates that look at the version are misled.
-const kubernetesFlags = " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
-	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+func kubernetesFlags(version string) string {
+	numbers := strings.Split(version, ".")
+	return " -X k8s.io/component-base/version.gitVersion=" + version +
+		" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=" + numbers[1]
+}
 
 // controlPlane is the binary of all servers of the control plane. They share most of their packages, which are compiled and linked once.
 const controlPlane = "control-plane"
@@ -97,8 +110,23 @@ func servers() map[string]server {
 	part := func(module, version string) server {
 		return server{
 			version: version, tools: "control-plane", module: module, pkg: ".", program: controlPlane, revision: controlPlaneRevision,
-			estimate: "4 minutes", flags: kubernetesFlags,
+			estimate: "4 minutes", flags: kubernetesFlags(kubernetesVersion),
 		}
+	}
+	command := func(version, tools, name, estimate string) server {
+		return server{
+			version: version, tools: tools, module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
+			estimate: estimate, flags: kubernetesFlags(version),
+		}
+	}
+	kubernetes := func(name, estimate string) server {
+		switch {
+		case OldestKubernetes():
+			return command(oldestKubernetesVersion, "kubernetes-oldest", name, estimate)
+		case name == Kubectl:
+			return command(kubernetesVersion, "control-plane", name, estimate)
+		}
+		return part("k8s.io/kubernetes", kubernetesVersion)
 	}
 	kwok := part("sigs.k8s.io/kwok", kwokVersion)
 	kwok.extract = extractStages
@@ -112,14 +140,11 @@ func servers() map[string]server {
 		SourceController:    flux(SourceController),
 		KustomizeController: flux(KustomizeController),
 		Etcd:                part("go.etcd.io/etcd/server/v3", etcdVersion),
-		APIServer:           part("k8s.io/kubernetes", kubernetesVersion),
-		ControllerManager:   part("k8s.io/kubernetes", kubernetesVersion),
-		Scheduler:           part("k8s.io/kubernetes", kubernetesVersion),
+		APIServer:           kubernetes(APIServer, "3 minutes"),
+		ControllerManager:   kubernetes(ControllerManager, "a minute"),
+		Scheduler:           kubernetes(Scheduler, "half a minute"),
 		Kwok:                kwok,
-		Kubectl: {
-			version: kubernetesVersion, tools: "control-plane", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl",
-			estimate: "half a minute", flags: kubernetesFlags,
-		},
+		Kubectl:             kubernetes(Kubectl, "half a minute"),
 		Vault: {
 			version: vaultVersion, tools: "vault", module: "github.com/hashicorp/vault", pkg: "github.com/hashicorp/vault",
 			estimate: "4 minutes",
