@@ -50,7 +50,7 @@ func TestEveryObjectOfTheChartHasTheRecommendedLabels(t *testing.T) {
 	names := append(slices.Clone(recommended), "app.kubernetes.io/version", "helm.sh/chart")
 	rendered := map[string]bool{}
 	for _, values := range everything {
-		out, err := template(t, values)
+		out, err := helm(t, values, "template", "keyturn", folder)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -148,3 +148,29 @@ func TestOpenShiftAssignsTheUser(t *testing.T) {
 		t.Errorf("got %v and\n%s", err, out)
 	}
 }
+
+// Whatever keeps other pods off the nodes keeps the job off them, without which none of the others starts.
+func TestThePodsOfTheJobAndTheTestGoWhereTheyMay(t *testing.T) {
+	const fields = "nodeSelector: {a: b}, tolerations: [{key: c}], affinity: {podAffinity: {}}"
+	for values, want := range map[string]string{
+		"keys: {priorityClassName: high, podLabels: {team: x}, podAnnotations: {note: z}, " + fields + "}": "high x z",
+		"reloader: {deployment: {priorityClassName: high, " + fields + "}}":                                "high <nil> <nil>",
+	} {
+		out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		all := objects(t, out)
+		job, _ := all["Job keyturn-system/keyturn-keys"].at("spec", "template").(map[string]any)
+		for name, pod := range map[string]object{"the job": job, "the test": all["Pod keyturn-system/keyturn-test"]} {
+			got := fmt.Sprint(pod.at("spec", "priorityClassName"), " ", pod.at("metadata", "labels", "team"), " ", pod.at("metadata", "annotations", "note"))
+			if got != want {
+				t.Errorf("%s with %s: got %s, want %s", name, values, got, want)
+			}
+			where := fmt.Sprint(pod.at("spec", "nodeSelector"), pod.at("spec", "tolerations"), pod.at("spec", "affinity"))
+			if want := "map[a:b][map[key:c]]map[podAffinity:map[]]"; strings.ReplaceAll(where, " ", "") != strings.ReplaceAll(want, " ", "") {
+				t.Errorf("%s with %s: got %s, want %s", name, values, where, want)
+			}
+		}
+	}
+}

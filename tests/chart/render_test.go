@@ -44,13 +44,13 @@ func helm(t *testing.T, values string, args ...string) (string, error) {
 // renderings has what template has rendered, by the values: a fifth of all is wanted by several tests.
 var renderings sync.Map
 
-// template renders the chart with values, in YAML.
+// template renders the chart with values, in YAML, without the objects of helm test.
 func template(t *testing.T, values string) (string, error) {
 	t.Helper()
 	if out, known := renderings.Load(values); known {
 		return out.(string), nil
 	}
-	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+	out, err := helm(t, values, "template", "keyturn", folder, "--skip-tests", "--namespace", systemNamespace)
 	if err == nil {
 		renderings.Store(values, out)
 	}

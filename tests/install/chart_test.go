@@ -2,12 +2,14 @@ package install
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -30,6 +32,7 @@ func TestHelmInstallsUpgradesAndRemovesKeyturn(t *testing.T) {
 		r.part(scenario.name, scenario.play)
 	}
 	r.part("the network policies let through what there is, and no more", r.keepsToItsPolicies)
+	r.part("helm test finds that it works", r.tests)
 	r.part("each program asks for what its role has, and uses all of it", func() { r.usesItsRole(begin) })
 	r.part("an upgrade to what is there changes nothing", r.upgradesToTheSame)
 	r.part("an upgrade with a wrong value is refused, and changes nothing", r.refusesAWrongValue)
@@ -65,6 +68,53 @@ func (r *release) restrict() {
 	for _, warning := range warned.warnings {
 		r.Errorf("the API server warns: %s", warning)
 	}
+}
+
+// tests runs helm test, with its pod's process, as which the pod ends.
+func (r *release) tests() {
+	r.Helper()
+	done := make(chan error, 1)
+	go func() {
+		out, err := r.try("test", "keyturn", "--timeout", patience.String())
+		if err != nil {
+			err = fmt.Errorf("%w:\n%s", err, out)
+		}
+		done <- err
+	}()
+	r.eventuallyPods("test", 1, "v0.1.0")
+	if out := r.kubelet.exec("test", "actuator", "clusters"); !strings.Contains(out, "prod-eu") {
+		r.Errorf("the cluster is not in\n%s", out)
+	}
+	policies, err := r.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, one := range []traffic{{port: 4222, peer: "keyturn-actuator"}, {port: 53}} {
+		if !letsThrough(policies.Items, "keyturn-test", one) {
+			r.Errorf("the policies of the test do not let through %+v", one)
+		}
+	}
+	if !letsThrough(policies.Items, "keyturn-actuator", traffic{ingress: true, port: 4222, peer: "keyturn-test"}) {
+		r.Error("the policies of the actuator do not let in the test")
+	}
+	pods := r.kube.CoreV1().Pods(programs.SystemNamespace)
+	testkit.Await(r.T, "the pod has ended", func(ctx context.Context) bool {
+		pod, err := pods.Get(ctx, "keyturn-test", metav1.GetOptions{})
+		if err != nil || pod.Status.Phase == corev1.PodPending {
+			return false // kwok has not seen it yet, and would start it after its end.
+		}
+		pod.Status.Phase = corev1.PodSucceeded
+		_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err == nil
+	})
+	if err := <-done; err != nil {
+		r.Error(err)
+	}
+	left, err := r.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=test"})
+	if err != nil || len(left.Items) > 0 {
+		r.Errorf("after the test there are %d of its network policies, %v", len(left.Items), err)
+	}
+	r.eventuallyPods("test", 0, "")
 }
 
 // upgradesToTheSame checks that an upgrade without a change writes nothing but its own record. The Job has expired by then.

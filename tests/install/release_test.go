@@ -49,7 +49,7 @@ func newRelease(t *testing.T) *release {
 	if err := errors.Join(err, testbed.Inputs(chart)); err != nil {
 		t.Fatal(err)
 	}
-	out := r.helm(slices.Concat([]string{"template", "keyturn", chart}, operatorsValues)...)
+	out := r.helm(slices.Concat([]string{"template", "keyturn", chart, "--skip-tests"}, operatorsValues)...)
 	if r.made, err = testbed.ReadManifests(strings.NewReader(out)); err != nil {
 		t.Fatal(err)
 	}
