@@ -12,7 +12,7 @@ import (
 // History returns the command that lists changes and their outcomes.
 func History(program *Program) *cobra.Command {
 	r := reading{program: program}
-	var options inspect.HistoryOptions
+	options := inspect.HistoryOptions{Narrow: program.Narrow}
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "List changes and their outcomes, or draw them.",

@@ -12,6 +12,8 @@ import (
 type Program struct {
 	// Settings are those of the actuator by which commands decide. Flags of the commands set some of them, and the program the others.
 	Settings *actuate.Options
+	// Narrow has what is for people fit into 100 columns.
+	Narrow bool
 	// Clients returns clients of the workloads.
 	Clients func() (workload.Clients, error)
 	// Streams returns how to reach the streams, and of which cluster.

@@ -164,7 +164,7 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 		}
 	}
 	kindName, object, ok := strings.Cut(name, "/")
-	kind, known := kinds.Named(kindName)
+	kind, known := kindOf(kinds, kindName)
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
 	}

@@ -19,6 +19,7 @@ type History struct {
 	verbs    []string
 	trace    string
 	json     bool
+	columns  columns
 	traceURL string
 	// page draws the rotations instead of a line for each event. Nil: there are lines.
 	page     *timeline.Timeline
@@ -38,6 +39,7 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 		h.page = timeline.New(timeline.Options{Selection: options.selection(), Now: now, TraceURL: options.TraceURL})
 		return h, nil
 	}
+	h.columns = options.columns()
 	h.verbs, h.trace, h.json = options.Verbs, options.Trace, options.Output == "json"
 	return h, nil
 }
@@ -45,7 +47,9 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 // Write writes a line for each event, or the page.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
 	if h.page == nil && !h.json {
-		fmt.Fprintf(out, historyLine, "TIME", "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT")
+		if err := h.columns.write(out, "TIME", "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
+			return err
+		}
 	}
 	h.impersonated = make(map[string]int)
 	defer h.warnAgain()
@@ -59,7 +63,7 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 		case h.json:
 			return writeJSON(out, stored)
 		}
-		return writeEvent(out, stored, h.traceURL)
+		return h.columns.writeEvent(out, stored, h.traceURL)
 	})
 	if err != nil || h.page == nil {
 		return err

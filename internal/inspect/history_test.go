@@ -39,7 +39,7 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "a source that is none", set: HistoryOptions{Source: "db"}, err: `--source: source "db": want secret/<name>`},
 		{name: "a workload that is none", set: HistoryOptions{Workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
 		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
-		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table, json or html`},
+		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table, wide, json or html`},
 		{
 			name: "a page, for which rotations are read whole", set: HistoryOptions{Output: "html", Source: "secret/db", Namespace: "shop"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}},
@@ -88,11 +88,11 @@ func TestHistoryLines(t *testing.T) {
 	}
 	var out bytes.Buffer
 	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome), storedProjection(t, projection)} {
-		if err := writeEvent(&out, stored, ""); err != nil {
+		if err := (columns{}).writeEvent(&out, stored, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"); err != nil {
+	if err := (columns{}).writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"); err != nil {
 		t.Fatal(err)
 	}
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
@@ -102,6 +102,43 @@ func TestHistoryLines(t *testing.T) {
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
+	outcome := outcomeOf("web", events.VerbHeld, "lower-wave", "workloads of a lower wave are not finished with the same change: deployment/api", historyNow)
+	outcome.Cluster = "prod"
+	stored := storedOutcome(t, outcome)
+	for _, tt := range []struct {
+		name string
+		set  HistoryOptions
+		want string
+	}{
+		{
+			"of one namespace",
+			HistoryOptions{Namespace: "shop", Output: "table", Narrow: true},
+			"Mar 14 15:09:26  deployment/web            held       lower-wave; secret/db; workloads of a lower w…\n",
+		},
+		{
+			"of all namespaces and clusters",
+			HistoryOptions{AllClusters: true, Output: "table", Narrow: true},
+			"Mar 14 15:09:26  prod          shop            deployment/web            held       lower-wave; sec…\n",
+		},
+		{
+			"at full width",
+			HistoryOptions{Namespace: "shop", Output: "wide", Narrow: true},
+			"2026-03-14T15:09:26Z  prod          shop              deployment/web                    held       lower-wave; secret/db; " + outcome.Message + "\n",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := tt.set.columns().writeEvent(&out, stored, ""); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Errorf("line (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -13,23 +13,62 @@ import (
 // historyLine has fixed columns, so that lines can be written as they arrive. The longest names do not fit.
 const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s\n"
 
-// writeEvent writes a line about an event. An event of another version, or not of its subject, is left out: it is a dead letter.
-func writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
-	at := stored.Event.Time().UTC().Format(time.RFC3339)
-	if o, err := stored.Outcome(); err == nil {
-		return writeLine(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored),
-			aboutOutcome(o), aboutTrace(o.Trace, traceURL))
+const (
+	// narrowWidth is the width of a narrow line.
+	narrowWidth = 100
+	// narrowTime has no year: the stream keeps 30 days.
+	narrowTime = "Jan 02 15:04:05"
+)
+
+// columns are those of a line of the history. The zero value has all of them, at full width.
+type columns struct {
+	// narrow cuts lines, and leaves out the cluster and the namespace unless they may differ.
+	narrow               bool
+	clusters, namespaces bool
+}
+
+// write writes a line, or the head of the table.
+func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, about string) error {
+	line := fmt.Sprintf(historyLine, at, cluster, namespace, object, verb, about)
+	if c.narrow {
+		line = fmt.Sprintf("%-*s  ", len(narrowTime), at)
+		if c.clusters {
+			line += fmt.Sprintf("%-12s  ", cluster)
+		}
+		if c.namespaces {
+			line += fmt.Sprintf("%-14s  ", namespace)
+		}
+		line += fmt.Sprintf("%-24s  %-9s  %s", object, verb, about)
+		if runes := []rune(line); len(runes) > narrowWidth {
+			line = string(runes[:narrowWidth-1]) + "…"
+		}
+		line = strings.TrimRight(line, " ") + "\n"
 	}
-	if c, err := stored.Change(); err == nil {
-		return writeLine(out, at, c.Cluster, c.Source.Namespace, c.Source.String(), verbOf(stored),
-			aboutChange(c), aboutTrace(c.Trace, traceURL))
+	_, err := io.WriteString(out, line)
+	return err
+}
+
+// writeEvent writes a line about an event. An event of another version, or not of its subject, is left out: it is a dead letter.
+func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
+	layout := time.RFC3339
+	if c.narrow {
+		layout = narrowTime
+	}
+	at := stored.Event.Time().UTC().Format(layout)
+	if o, err := stored.Outcome(); err == nil {
+		return c.write(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored),
+			join(aboutOutcome(o), aboutTrace(o.Trace, traceURL)))
+	}
+	if change, err := stored.Change(); err == nil {
+		return c.write(out, at, change.Cluster, change.Source.Namespace, change.Source.String(), verbOf(stored),
+			join(aboutChange(change), aboutTrace(change.Trace, traceURL)))
 	}
 	if p, err := stored.Projection(); err == nil {
-		return writeLine(out, at, p.Cluster, p.Target.Namespace, p.Target.String(), verbOf(stored),
-			p.Reason, p.Message, aboutTrace(p.Trace, traceURL))
+		return c.write(out, at, p.Cluster, p.Target.Namespace, p.Target.String(), verbOf(stored),
+			join(p.Reason, p.Message, aboutTrace(p.Trace, traceURL)))
 	}
-	if c, err := stored.Claim(); err == nil {
-		return writeLine(out, at, c.Cluster, "", "cluster", verbOf(stored), "uid "+c.UID, aboutClaim(c))
+	if claim, err := stored.Claim(); err == nil {
+		return c.write(out, at, claim.Cluster, "", "cluster", verbOf(stored), join("uid "+claim.UID, aboutClaim(claim)))
 	}
 	return nil
 }
@@ -38,11 +77,6 @@ func writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
 func verbOf(stored events.Stored) string {
 	parts := strings.Split(stored.Event.Type(), ".")
 	return parts[max(len(parts)-2, 0)]
-}
-
-func writeLine(out io.Writer, at, cluster, namespace, object, verb string, about ...string) error {
-	_, err := fmt.Fprintf(out, historyLine, at, cluster, namespace, object, verb, join(about...))
-	return err
 }
 
 func aboutOutcome(outcome events.Outcome) string {

@@ -35,8 +35,10 @@ type HistoryOptions struct {
 	Trace string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: table, json, or html for a page that shows the rotations with an event for each of the filters.
+	// Output is the format: table, wide, json, or html for a page that shows the rotations with an event for each of the filters.
 	Output string
+	// Narrow has lines of a table fit into 100 columns, without what is the same in each. Those of wide stay as they are.
+	Narrow bool
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
 }
@@ -56,7 +58,7 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Trace, "trace", "", "only events of the trace with this `id`, of 32 hexadecimal digits")
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
 	flags.StringVarP(&o.Output, "output", "o", "table",
-		"output `format`: table, json with one CloudEvent per line, or html for a page that draws whole rotations")
+		"output `format`: table, wide with all columns, json with one CloudEvent per line, or html for a page that draws whole rotations")
 }
 
 // query validates the options and returns what to ask the stream.
@@ -69,8 +71,8 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
-	case !slices.Contains([]string{"table", "json", "html"}, o.Output):
-		return query, fmt.Errorf("--output: %q, want table, json or html", o.Output)
+	case !slices.Contains([]string{"table", "wide", "json", "html"}, o.Output):
+		return query, fmt.Errorf("--output: %q, want table, wide, json or html", o.Output)
 	case o.Output == "html" && o.Follow:
 		return query, errors.New("--follow: set together with --output html, want one of them")
 	case o.Trace != "" && !isTraceID(o.Trace):
@@ -93,6 +95,13 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	}
 	query.Since, err = o.since(now)
 	return query, err
+}
+
+// columns returns those of a table.
+func (o *HistoryOptions) columns() columns {
+	return columns{
+		narrow: o.Narrow && o.Output == "table", clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
+	}
 }
 
 // selection returns which rotations a page shows.

@@ -79,7 +79,7 @@ func (p *Plugin) Command() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
 	}
 	p.addFlags(root.PersistentFlags())
-	program := &commands.Program{Settings: &p.settings, Clients: p.clients, Streams: p.streams}
+	program := &commands.Program{Narrow: true, Settings: &p.settings, Clients: p.clients, Streams: p.streams}
 	for _, cmd := range []*cobra.Command{
 		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), commands.DeadLetters(program),
 	} {

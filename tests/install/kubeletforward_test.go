@@ -2,18 +2,15 @@ package install
 
 import (
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	kubeletplay "github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
 // forwards has the API server forward ports to what the pods run, as a kubelet does for kubectl port-forward: a server on this machine is the kubelet of
@@ -21,7 +18,7 @@ import (
 func (k *kubelet) forwards() {
 	k.Helper()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/portForward/"+k.namespace+"/{pod}", k.forward)
+	mux.HandleFunc("/portForward/"+k.namespace+"/{pod}", func(w http.ResponseWriter, r *http.Request) { kubeletplay.Forward(w, r, k.nats) })
 	server := httptest.NewTLSServer(mux) // An API server without a CA for kubelets checks no certificate.
 	k.Cleanup(server.Close)
 	address := server.Listener.Addr().(*net.TCPAddr)
@@ -41,57 +38,4 @@ func (k *kubelet) forwards() {
 			k.Fatal(err)
 		}
 	}
-}
-
-// forward serves the connections to a pod: two streams each, of which one is for what goes wrong.
-func (k *kubelet) forward(w http.ResponseWriter, r *http.Request) {
-	if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	streams := make(chan httpstream.Stream, 8)
-	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
-		streams <- stream
-		return nil
-	})
-	if conn == nil {
-		return
-	}
-	var forwarding sync.WaitGroup
-	defer forwarding.Wait()
-	defer func() { _ = conn.Close() }()
-	failures := map[string]httpstream.Stream{}
-	for {
-		select {
-		case <-conn.CloseChan():
-			return
-		case stream := <-streams:
-			id := stream.Headers().Get(corev1.PortForwardRequestIDHeader)
-			if stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-				failures[id] = stream
-				continue
-			}
-			failure := failures[id]
-			forwarding.Go(func() { k.forwardStream(stream, failure) })
-		}
-	}
-}
-
-func (k *kubelet) forwardStream(stream, failure httpstream.Stream) {
-	defer failure.Close()
-	defer stream.Close()
-	pod, err := new(net.Dialer).DialContext(k.Context(), "tcp", k.nats)
-	if err != nil {
-		_, _ = io.WriteString(failure, err.Error())
-		return
-	}
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	defer pod.Close()
-	sending.Go(func() {
-		_, _ = io.Copy(pod, stream)
-		_ = pod.Close()
-	})
-	_, _ = io.Copy(stream, pod)
-	_ = stream.Reset()
 }

@@ -1,0 +1,119 @@
+package plugin
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/keyturn/keyturn/tests/testkit/kubelet"
+)
+
+// echo returns the address of a server that sends back what it gets.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(conn, conn)
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
+
+// through opens a tunnel through an API server that serves port-forwards so. It has no websockets.
+func through(t *testing.T, serve http.HandlerFunc) (*tunnel, error) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/namespaces/keyturn-system/pods/keyturn-actuator-0/portforward", serve)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := openTunnel(&access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222)
+	if err == nil {
+		t.Cleanup(opened.close)
+	}
+	return opened, err
+}
+
+func TestATunnelForwardsConnections(t *testing.T) {
+	address := echo(t)
+	opened, err := through(t, func(w http.ResponseWriter, r *http.Request) { kubelet.Forward(w, r, address) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		conn, err := opened.Dial("tcp", "localhost:4222")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "keyturn"); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len("keyturn"))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != "keyturn" {
+			t.Errorf("got %q (%v)", got, err)
+		}
+		// NATS sets deadlines, and closes a connection that does not answer.
+		if err := conn.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+			t.Error(err)
+		}
+		var timeout net.Error
+		if _, err := conn.Read(got); !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("after the deadline: %v", err)
+		}
+		conn.Close()
+	}
+}
+
+func TestATunnelSaysWhyThePodRefuses(t *testing.T) {
+	opened, err := through(t, func(w http.ResponseWriter, r *http.Request) { kubelet.Forward(w, r, "127.0.0.1:1") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := opened.Dial("tcp", "localhost:4222")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = conn.Read(make([]byte, 1))
+	wantErrorWith(t, err, "connection refused")
+}
+
+func TestATunnelSaysWhichRightIsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		name, message, want string
+	}{
+		{"a right", `pods "keyturn-actuator-0" is forbidden: User "ada" cannot create resource "pods/portforward"`, "no permission to create pods/portforward in namespace keyturn-system:"},
+		{"a pod", `pods "keyturn-actuator-0" not found`, "forwarding port 4222 of pod keyturn-actuator-0 in namespace keyturn-system: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := through(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, tt.message, http.StatusForbidden) })
+			wantErrorWith(t, err, tt.want)
+		})
+	}
+}
