@@ -83,7 +83,7 @@ func (p *Plugin) Command() *cobra.Command {
 	for _, cmd := range []*cobra.Command{
 		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), commands.DeadLetters(program),
 	} {
-		cmd.PreRunE = p.prepare
+		cmd.PreRunE, cmd.ValidArgsFunction = p.prepare, cobra.NoFileCompletions
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(p.versionCommand())
@@ -100,12 +100,16 @@ func (p *Plugin) addFlags(flags *pflag.FlagSet) {
 	url.DefValue, p.nats.URL = "", ""
 }
 
-// prepare finds the installation and sets the flags of a command by it. Those that were given on the command line, or by variables, stay.
+// prepare opens the API server and sets the flags of a command. Those that were given on the command line, or by variables, stay.
 func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 	if err := p.access.open("kubectl-keyturn/" + p.version); err != nil {
 		return err
 	}
-	flags := cmd.Flags()
+	return p.configure(cmd.Context(), cmd.Flags())
+}
+
+// configure sets the flags of a command by the context and the installation.
+func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	if namespace := flags.Lookup("namespace"); namespace != nil && namespace.Annotations[ofContext] != nil && !namespace.Changed && !p.allNamespaces {
 		if err := namespace.Value.Set(p.access.namespace); err != nil {
 			return err
@@ -115,10 +119,10 @@ func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	var err error
-	if p.installed, err = find(cmd.Context(), p.access.typed, p.namespace); err != nil {
+	if p.installed, err = find(ctx, p.access.typed, p.namespace); err != nil {
 		return err
 	}
-	if err := p.fetchFiles(cmd.Context(), flags); err != nil {
+	if err := p.fetchFiles(ctx, flags); err != nil {
 		return err
 	}
 	if err := process.EnvironmentOf(flags, p.installed.setting); err != nil {
