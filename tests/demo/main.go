@@ -10,7 +10,7 @@
 // third sends the trace of one change to a real Jaeger, shows it, and in a terminal leaves Jaeger running until you press Enter.
 //
 // Run it from the root of the repository. It ends by itself, with status 0 only if everything was as expected, and leaves neither
-// processes nor files behind, even when interrupted.
+// processes nor files behind, even when interrupted, except the page that the second draws of its rotations: bin/rotations.html.
 package main
 
 import (
@@ -34,16 +34,17 @@ type show struct {
 	// set sets the stage up. On an error it leaves the stage to be closed.
 	set   func(ctx context.Context, s *stage, out *report) error
 	steps []step
-	// linger keeps the stage up for a person to look at. May be nil.
-	linger func(ctx context.Context, s *stage, out *report) error
+	// last runs after the summary, with the stage still up. May be nil.
+	last func(ctx context.Context, s *stage, out *report) error
 }
 
 func changesDemo() show {
 	return show{heading: "Keyturn: when a key turns, the workloads that hold it turn with it", set: setShop, steps: scenario()}
 }
 
-func secretsDemo() show {
-	return show{heading: "Keyturn: from the secret store to the pod", set: setChain, steps: chainScenario()}
+// secretsDemo writes a page of its rotations to a path.
+func secretsDemo(page string) show {
+	return show{heading: "Keyturn: from the secret store to the pod", set: setChain, steps: chainScenario(), last: drawRotations(page)}
 }
 
 func traceDemo() show {
@@ -57,10 +58,10 @@ func run() int {
 	shown := changesDemo()
 	switch {
 	case *secrets:
-		shown = secretsDemo()
+		shown = secretsDemo(pagePath)
 	case *traced:
 		shown = traceDemo()
-		shown.linger = leaveJaegerUp
+		shown.last = leaveJaegerUp
 	}
 	// Further signals are ignored: stopping takes only seconds. SIGPIPE is included so that `make demo | head` leaves nothing behind either.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
@@ -117,8 +118,8 @@ func play(ctx context.Context, out *report, shown show) (err error) {
 		out.logs(s.watcher, s.actuator)
 	}
 	out.summary(results)
-	if err == nil && shown.linger != nil {
-		err = shown.linger(ctx, s, out)
+	if err == nil && shown.last != nil {
+		err = shown.last(ctx, s, out)
 	}
 	return err
 }
