@@ -86,7 +86,7 @@ func (p *Plugin) Command() *cobra.Command {
 		cmd.PreRunE, cmd.ValidArgsFunction = p.prepare, cobra.NoFileCompletions
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(p.versionCommand())
+	root.AddCommand(p.hold(), p.release(), p.rollNow(), p.versionCommand())
 	return root
 }
 
@@ -182,6 +182,9 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 	options, err := p.installed.credentials(ctx)
 	if err != nil {
 		return streams, err
+	}
+	if p.tunnel != nil {
+		p.tunnel.close() // that of a command that has ended
 	}
 	if p.tunnel, err = openTunnel(&p.access, p.installed.namespace, pod, port); err != nil {
 		return streams, err

@@ -46,6 +46,9 @@ func (r *release) pluginAnswers() {
 		{"kubectl keyturn timeline", ""},
 		{"kubectl keyturn history --installation", "deployment/web"},
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
+		{"kubectl keyturn hold", "deployment/web: held, until it is released: load test, until Ada ends it\n  nothing is pending"},
+		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing is pending"},
+		{"kubectl keyturn release", "deployment/web: not on hold by an annotation of its own\n  nothing is pending"},
 	} {
 		if out := c.shell(c.next(asked.command)); !strings.Contains(out, asked.want) {
 			r.Errorf("%s: want %q in\n%s", asked.command, asked.want, out)

@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// fieldManager is that of the annotations which the plugin writes.
+const fieldManager = "kubectl-keyturn"
+
+// annotator sets and removes annotations of objects, with the rights of the user.
+type annotator struct {
+	client dynamic.Interface
+	mapper meta.RESTMapper
+	// namespace is that of objects which have one.
+	namespace string
+	dryRun    bool
+}
+
+// object is one that can be annotated.
+type object struct {
+	client dynamic.ResourceInterface
+	// kind is the lower-case singular, and name that of the object.
+	kind, name string
+	right      right
+}
+
+func (o *object) String() string { return o.kind + "/" + o.name }
+
+// object finds the kind of an argument such as "deployment/web", by any of the names that kubectl takes: deploy, deployments, deployments.apps.
+func (a *annotator) object(argument string) (*object, error) {
+	kind, name, ok := strings.Cut(argument, "/")
+	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q: want <kind>/<name>, such as deployment/web", argument)
+	}
+	resource, group := schema.ParseResourceArg(kind)
+	partial := group.WithVersion("")
+	if resource != nil {
+		if _, err := a.mapper.KindFor(*resource); err == nil {
+			partial = *resource
+		}
+	}
+	gvk, err := a.mapper.KindFor(partial)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("%q: the API server has no kind %s", argument, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
+	}
+	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
+	}
+	return a.of(mapping, name), nil
+}
+
+func (a *annotator) of(mapping *meta.RESTMapping, name string) *object {
+	resource := mapping.Resource.GroupResource().String()
+	o := &object{kind: strings.ToLower(mapping.GroupVersionKind.Kind), name: name, client: a.client.Resource(mapping.Resource)}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		o.client = a.client.Resource(mapping.Resource).Namespace(a.namespace)
+		o.right.namespace = a.namespace
+	}
+	o.right.verb, o.right.resource = "patch", resource
+	return o
+}
+
+// annotate sets annotations of an object, or removes those without a value, and returns it as it is then. The API server says what would be, of a
+// dry run.
+func (a *annotator) annotate(ctx context.Context, o *object, annotations map[string]*string) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if a.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	after, err := o.client.Patch(ctx, o.name, types.MergePatchType, body, options)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no %s%s", o, in(o.right.namespace))
+	case isMissingRight(err):
+		return nil, fmt.Errorf("no permission to %s, which annotates %s", o.right, o)
+	case err != nil:
+		return nil, fmt.Errorf("annotating %s%s: %w", o, in(o.right.namespace), err)
+	}
+	return after, nil
+}
+
+// isMissingRight reports whether the API server refuses a request because of who sends it. Admission refuses with other words.
+func isMissingRight(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsForbidden(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, " cannot patch resource ")
+}
+
+// in returns where an object is, for people.
+func in(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}

@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// existing is an object of a kind, with an annotation of another.
+func existing(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.SetAnnotations(map[string]string{"other": "stays"})
+	return o
+}
+
+func TestObjectsOfEachKindAreAnnotated(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	mapper.Add(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}, meta.RESTScopeNamespace)
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Namespace", "", "shop"),
+		existing("monitoring.coreos.com/v1", "Prometheus", "shop", "main"))
+	refusal := ""
+	client.PrependReactor("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		resource := action.GetResource().GroupResource()
+		if refusal == "" {
+			return false, nil, nil
+		}
+		err := apierrors.NewForbidden(resource, "web", nil)
+		err.ErrStatus.Message = refusal
+		return true, nil, err
+	})
+	const noRight = `deployments.apps "web" is forbidden: User "ada" cannot patch resource "deployments" in API group "apps" in the namespace "shop"`
+	text := "load test"
+	for _, tt := range []struct {
+		name, argument, refusal string
+		value                   *string
+		want                    map[string]string
+		err                     string
+	}{
+		{name: "a workload", argument: "deployment/web", value: &text, want: map[string]string{"other": "stays", events.AnnotationHold: text}},
+		{name: "by the plural and the group", argument: "deployments.apps/web", want: map[string]string{"other": "stays"}},
+		{name: "a namespace", argument: "namespace/shop", value: &text, want: map[string]string{"other": "stays", events.AnnotationHold: text}},
+		{
+			name: "a custom resource", argument: "prometheuses.monitoring.coreos.com/main", value: &text,
+			want: map[string]string{"other": "stays", events.AnnotationHold: text},
+		},
+		{name: "one that is not there", argument: "deployment/none", err: "there is no deployment/none in namespace shop"},
+		{name: "a kind that is not there", argument: "widget/web", err: "the API server has no kind widget"},
+		{name: "no kind", argument: "web", err: "want <kind>/<name>"},
+		{name: "no name", argument: "deployment/", err: "want <kind>/<name>"},
+		{name: "without the right", argument: "deployment/web", refusal: noRight, err: "no permission to patch deployments.apps in namespace shop"},
+		{name: "against an admission policy", argument: "deployment/web", refusal: "this workload is frozen", err: "this workload is frozen"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			refusal = tt.refusal
+			a := &annotator{client: client, mapper: mapper, namespace: "shop"}
+			o, err := a.object(tt.argument)
+			var after *unstructured.Unstructured
+			if err == nil {
+				after, err = a.annotate(t.Context(), o, map[string]*string{events.AnnotationHold: tt.value})
+			}
+			wantErrorWith(t, err, tt.err)
+			if err == nil {
+				if diff := cmp.Diff(tt.want, after.GetAnnotations()); diff != "" {
+					t.Errorf("annotations (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
