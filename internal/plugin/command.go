@@ -81,7 +81,7 @@ func (p *Plugin) Command() *cobra.Command {
 	p.addFlags(root.PersistentFlags())
 	program := &commands.Program{Narrow: true, Settings: &p.settings, Clients: p.clients, Streams: p.streams}
 	for _, cmd := range []*cobra.Command{
-		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), commands.DeadLetters(program),
+		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), p.deadLetters(program),
 	} {
 		cmd.PreRunE, cmd.ValidArgsFunction = p.prepare, cobra.NoFileCompletions
 		root.AddCommand(cmd)

@@ -13,12 +13,16 @@ import (
 	kubeletplay "github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
-// forwards has the API server forward ports to what the pods run, as a kubelet does for kubectl port-forward: a server on this machine is the kubelet of
+// forwards has the API server forward ports to what the pods run, and run commands beside the actuator, as a kubelet does for kubectl port-forward and
+// kubectl exec: a server on this machine is the kubelet of
 // all nodes from now on, and the port of the embedded NATS is the only one.
 func (k *kubelet) forwards() {
 	k.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/portForward/"+k.namespace+"/{pod}", func(w http.ResponseWriter, r *http.Request) { kubeletplay.Forward(w, r, k.nats) })
+	mux.HandleFunc("/exec/"+k.namespace+"/{pod}/actuator", func(w http.ResponseWriter, r *http.Request) {
+		kubeletplay.Exec(w, r, func(command []string) string { return k.exec("actuator", command...) })
+	})
 	server := httptest.NewTLSServer(mux) // An API server without a CA for kubelets checks no certificate.
 	k.Cleanup(server.Close)
 	address := server.Listener.Addr().(*net.TCPAddr)
