@@ -40,7 +40,7 @@ func TestNoUserHasAnswersPutWhereItMayNotPublish(t *testing.T) {
 	_, watcher := open("watcher", "")
 	m := testkit.NewMisdirection(t, testCluster, owner, watcher)
 	for _, user := range []struct{ name, inbox, consumer, filter string }{
-		{"reader", "_INBOX_actuator." + testCluster, "", ""},
+		{"reader", "_INBOX_actuator." + testCluster, "reads", ""},
 		{"audit", "_INBOX_audit", "audits", KindFilter(testCluster, KindOpenBao)},
 		{"projector", "", "projector-" + testCluster, KindFilter(testCluster, KindSecret)},
 		{"watcher", "", "watches", ""},

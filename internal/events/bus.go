@@ -67,9 +67,6 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	return b, nil
 }
 
-// ReadDirectly is that of Reader.
-func (b *Bus) ReadDirectly() { b.directly = b.js }
-
 // streams returns the streams of the bus, by name.
 func (b *Bus) streams() map[string]*jetstream.Stream {
 	return map[string]*jetstream.Stream{StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters}

@@ -51,13 +51,13 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
-	}, func(msg *jetstream.RawStreamMsg) error {
-		if msg.Subject == replaySubject(b.cluster) {
-			noteReplay(letters, msg.Header)
+	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		if msg.Subject() == replaySubject(b.cluster) {
+			noteReplay(letters, msg.Headers())
 			return nil
 		}
-		letter := parseDeadLetter(msg.Header, msg.Data)
-		letter.ID = msg.Sequence
+		letter := parseDeadLetter(msg.Headers(), msg.Data())
+		letter.ID = meta.Sequence.Stream
 		letters = append(letters, letter)
 		if len(letters) > limit {
 			letters = letters[1:]

@@ -47,12 +47,6 @@
 //	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched
 //	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume
 //
-// The reader, which has no consumers ([Reader.ReadDirectly]), publishes on:
-//
-//	$JS.API.STREAM.INFO.*                                     Open
-//	$JS.API.DIRECT.GET.{CHANGES,HISTORY,DEADLETTERS}          Reader.State, Reader.History, Bus.DeadLetters
-//	$JS.API.DIRECT.GET.{CHANGES,HISTORY}.>                    Reader.Last, Reader.Members
-//
 // The projector, which subscribes to _INBOX_projector.<cluster>.>, publishes on these and no others:
 //
 //	keyturn.history.v1.<cluster>.projection.>                 Bus.PublishProjection
@@ -65,7 +59,6 @@
 //
 //	keyturn.deadletter.v1.<cluster>.>                         dead letters, Bus.Replay
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, and Bus.Consume for replays
-//	$JS.API.DIRECT.GET.DEADLETTERS                            Bus.DeadLetters, for a replay by the command
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
 //	$JS.ACK.>                                                 Delivery.Done
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Bus.Last, for each of ConsumeOptions.StoresFrom

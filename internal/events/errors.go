@@ -29,9 +29,6 @@ var errUnasked = errors.New("the consumer was not asked for its messages")
 // errLost is the error of a reading whose consumer was lost with its server, or messages of it on their way.
 var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
 
-// errUnanswered is the error of a reading without a consumer to which no server has answered for too long.
-var errUnanswered = fmt.Errorf("no server answers direct requests: %w", nats.ErrTimeout)
-
 // errHeadersOnly finishes a delivery of which the consumer, which someone has changed, left out the data. It comes again when that is repaired.
 var errHeadersOnly = errors.New("the consumer sends headers only")
 

@@ -54,9 +54,9 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &query.Since
 	}
 	next := uint64(1)
-	each := func(msg *jetstream.RawStreamMsg) error {
-		next = msg.Sequence + 1
-		return fn(newStored(r.subject(msg.Subject), msg.Sequence, msg.Time, msg.Header, msg.Data))
+	each := func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		next = meta.Sequence.Stream + 1
+		return fn(newStored(r.subject(msg.Subject()), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
 	}
 	err := r.read(ctx, r.history, config, each)
 	if err != nil || !query.Follow {
@@ -64,10 +64,6 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 	}
 	if next > 1 {
 		config.DeliverPolicy, config.OptStartTime, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, nil, next
-	}
-	follow := follow
-	if r.directly != nil {
-		follow = r.followDirectly
 	}
 	if err = follow(ctx, r.history, config, each); ctx.Err() != nil {
 		err = nil // the reader has seen enough
@@ -77,7 +73,7 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 
 // follow calls fn for each message, until ctx is done or reading fails for good.
 func follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
-	fn func(*jetstream.RawStreamMsg) error,
+	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
 ) error {
 	failed := func(err error) error {
 		return fmt.Errorf("following stream %s: %w", stream.CachedInfo().Config.Name, err)
@@ -100,7 +96,7 @@ func follow(ctx context.Context, stream jetstream.Stream, config jetstream.Order
 		if err != nil {
 			return failed(err)
 		}
-		if err := fn(rawMessage(msg, meta)); err != nil {
+		if err := fn(msg, meta); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,28 +14,13 @@ func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var got []string
-	inBothWays(t, b, func() any {
-		got = nil
-		if err := b.History(ctx, query, func(s Stored) error {
-			got = append(got, s.Subject+" "+s.Event.ID())
-			return s.Err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return got
-	})
-	return got
-}
-
-// inBothWays reads with consumers and without them, and checks that the same is read.
-func inBothWays(t *testing.T, b *Bus, read func() any) {
-	t.Helper()
-	with := read()
-	b.ReadDirectly()
-	defer func() { b.directly = nil }()
-	if diff := cmp.Diff(with, read()); diff != "" {
-		t.Errorf("without consumers another is read (-with +without):\n%s", diff)
+	if err := b.History(ctx, query, func(s Stored) error {
+		got = append(got, s.Subject+" "+s.Event.ID())
+		return s.Err
+	}); err != nil {
+		t.Fatal(err)
 	}
+	return got
 }
 
 func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
@@ -78,33 +62,26 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 }
 
 func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
-	for _, directly := range []bool{false, true} {
-		t.Run(fmt.Sprintf("directly: %v", directly), func(t *testing.T) {
-			s := startServer(t)
-			b, publisher := s.bus(), s.bus()
-			if directly {
-				b.ReadDirectly()
-			}
-			seq := mustPublish(t, publisher, version("db", "1"), 0)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			var got []string
-			err := b.History(ctx, HistoryQuery{Follow: true}, func(s Stored) error {
-				got = append(got, s.Event.ID())
-				if len(got) == 1 {
-					mustPublish(t, publisher, version("db", "2"), seq)
-					return nil
-				}
-				cancel()
-				return nil
-			})
-			if err != nil {
-				t.Errorf("following ended with %v, want no error", err)
-			}
-			if diff := cmp.Diff([]string{version("db", "1").ID(), version("db", "2").ID()}, got); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
-		})
+	s := startServer(t)
+	b := s.bus()
+	seq := mustPublish(t, b, version("db", "1"), 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var got []string
+	err := b.History(ctx, HistoryQuery{Follow: true}, func(s Stored) error {
+		got = append(got, s.Event.ID())
+		if len(got) == 1 {
+			mustPublish(t, b, version("db", "2"), seq)
+			return nil
+		}
+		cancel()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("following ended with %v, want no error", err)
+	}
+	if diff := cmp.Diff([]string{version("db", "1").ID(), version("db", "2").ID()}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

@@ -21,8 +21,6 @@ type Reader struct {
 	js jetstream.JetStream
 	// stall and lostAfter are the constants of that name, except in tests.
 	stall, lostAfter time.Duration
-	// directly asks for messages without a consumer. Nil: consumers read them.
-	directly jetstream.JetStream
 }
 
 // OpenFleet returns a reader of a stream that sources StreamChanges of many clusters, with unchanged subjects. The stream's
@@ -41,11 +39,6 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	}
 	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, js: js, stall: stall, lostAfter: lostAfter}, nil
 }
-
-// ReadDirectly has the reader ask the servers for messages, instead of creating consumers that send them. Its user then needs no permission to create
-// consumers, with which it could have the server deliver to any subject of the account. It needs one to publish on $JS.API.DIRECT.GET.<stream>, and
-// servers from NATS 2.11 on.
-func (r *Reader) ReadDirectly() { r.directly = r.js }
 
 // Answers returns nil if the servers of StreamChanges answer soon. While they elect a leader they do not, and a longer question would wait in vain
 // also after that. IsSilence reports whether the error is that.

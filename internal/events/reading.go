@@ -24,7 +24,7 @@ type reading struct {
 	stream jetstream.Stream
 	// config is that of the next consumer, which starts after the last message.
 	config jetstream.OrderedConsumerConfig
-	fn     func(*jetstream.RawStreamMsg) error
+	fn     func(jetstream.Msg, *jetstream.MsgMetadata) error
 	// stall and lostAfter are the constants of that name, except in tests.
 	stall, lostAfter time.Duration
 	// since is when the last message came, or the reading began.
@@ -38,11 +38,8 @@ type reading struct {
 // consumer when it has missed its heartbeats within one call of Next, which are too short for that. So read itself replaces a consumer that
 // waits for a request; and if neither messages nor answers come, the consumer was lost with its server, and read returns an error.
 func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
-	fn func(*jetstream.RawStreamMsg) error,
+	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
 ) error {
-	if r.directly != nil {
-		return r.readDirectly(ctx, stream.CachedInfo().Config.Name, config, fn)
-	}
 	config.InactiveThreshold = time.Minute
 	// The iterator replaces a lost consumer. Without a limit it would try for ever on a stream that was deleted.
 	config.MaxResetAttempts = 4
@@ -92,7 +89,7 @@ func (r *reading) run(ctx context.Context) error {
 		if last, err = msg.Metadata(); err != nil {
 			return failed(err)
 		}
-		if err := r.fn(rawMessage(msg, last)); err != nil {
+		if err := r.fn(msg, last); err != nil {
 			return err
 		}
 		if last.NumPending == 0 {
@@ -101,13 +98,6 @@ func (r *reading) run(ctx context.Context) error {
 		r.since = time.Now()
 		r.config.DeliverPolicy, r.config.OptStartTime = jetstream.DeliverByStartSequencePolicy, nil
 		r.config.OptStartSeq = last.Sequence.Stream + 1
-	}
-}
-
-// rawMessage returns a message that a consumer has sent as the stream has it.
-func rawMessage(msg jetstream.Msg, meta *jetstream.MsgMetadata) *jetstream.RawStreamMsg {
-	return &jetstream.RawStreamMsg{
-		Subject: msg.Subject(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp, Header: msg.Headers(), Data: msg.Data(),
 	}
 }
 

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// State calls fn for the last event of each subject that matches a filter, in the order of the stream unless it reads directly. It covers every
+// State calls fn for the last event of each subject that matches a filter, in the order of the stream. It covers every
 // subject that exists throughout the call; it may call fn twice for one whose event is superseded meanwhile. A message that
 // is not an event has Stored.Err set. If fn returns an error, State returns it unchanged.
 func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Stored) error) error {
@@ -19,16 +17,13 @@ func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Sto
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	each := func(msg *jetstream.RawStreamMsg) error {
-		delete(left, msg.Subject)
-		return fn(newStored(msg.Subject, msg.Sequence, msg.Time, msg.Header, msg.Data))
-	}
-	if r.directly != nil {
-		return r.lastDirectly(ctx, slices.Sorted(maps.Keys(left)), each)
-	}
 	err = r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{
-		FilterSubjects: filterSubjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-	}, each)
+		FilterSubjects: filterSubjects,
+		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		delete(left, msg.Subject())
+		return fn(newStored(msg.Subject(), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
+	})
 	if err != nil {
 		return err
 	}
@@ -54,8 +49,8 @@ func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Sto
 func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time, error) {
 	var at time.Time
 	err := r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{FilterSubjects: filterSubjects, DeliverPolicy: jetstream.DeliverAllPolicy},
-		func(msg *jetstream.RawStreamMsg) error {
-			at = msg.Time
+		func(_ jetstream.Msg, meta *jetstream.MsgMetadata) error {
+			at = meta.Timestamp
 			return errFound
 		})
 	switch {

@@ -35,22 +35,14 @@ func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error
 		return &bus.Reader, disconnect, nil
 	}
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Reader, error) {
-		reader, err := events.OpenFleet(ctx, connection, s.Stream)
-		if err == nil {
-			reader.ReadDirectly()
-		}
-		return reader, err
+		return events.OpenFleet(ctx, connection, s.Stream)
 	})
 }
 
 // OpenBus connects to the streams of the cluster. Call the function that it returns to disconnect.
 func (s *Streams) OpenBus(ctx context.Context) (*events.Bus, func(), error) {
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
-		bus, err := events.Open(ctx, connection, s.Cluster, nil)
-		if err == nil {
-			bus.ReadDirectly() // The user "reader" has no consumers.
-		}
-		return bus, err
+		return events.Open(ctx, connection, s.Cluster, nil)
 	})
 }
 

@@ -17,7 +17,7 @@ func TestNoUserOfAHubHasAnswersPutWhereItMayNotPublish(t *testing.T) {
 		owner := h.jetstream(cluster + "-operator")
 		m := testkit.NewMisdirection(t, cluster, owner, h.jetstream(cluster+"-watcher"))
 		for _, user := range []struct{ name, consumer, filter string }{
-			{"reader", "", ""},
+			{"reader", "reads", ""},
 			{"audit", "audits", events.KindFilter(cluster, events.KindOpenBao)},
 			{"projector", "projector-" + cluster, events.KindFilter(cluster, events.KindSecret)},
 			{"watcher", "watches", ""},

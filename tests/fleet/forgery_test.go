@@ -169,7 +169,7 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 	c.fence(before)
 	// What this cluster's stream was given after the forged event is in FLEET, so that was passed over and not just late.
 	h.caughtUp(c.name)
-	if got := messages(h.T, h.jetstream("fleet-operator"), "FLEET", foreign.Subject); len(got) > 0 {
+	if got := messages(h.T, h.jetstream("fleet-reader"), "FLEET", foreign.Subject); len(got) > 0 {
 		h.Errorf("FLEET has taken the event of %s from %s", victim.name, c.name)
 	}
 }

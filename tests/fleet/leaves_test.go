@@ -90,7 +90,7 @@ func (h *hub) cutLink(c *cluster) {
 	}
 	c.rolls(before, crowds()...)
 
-	reader := h.jetstream("fleet-operator")
+	reader := h.jetstream("fleet-reader")
 	db := events.Subject(c.name, events.Source{Kind: events.KindSecret, Namespace: c.namespace, Name: "db"})
 	known := messages(c.T, reader, "FLEET", db)
 	for range 3 {

@@ -248,7 +248,7 @@ func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...s
 // and none of another cluster's.
 func (h *hub) caughtUp(clusters ...string) {
 	h.Helper()
-	reader := h.jetstream("fleet-operator")
+	reader := h.jetstream("fleet-reader")
 	for _, cluster := range clusters {
 		own := h.jetstream(cluster + "-actuator")
 		filter := "keyturn.v1." + cluster + ".>"

@@ -101,7 +101,7 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 	h.publish(victim, "secret", "other", victim+"/2")
 	h.caughtUp(own, victim)
 
-	if got := messages(h.T, h.jetstream("fleet-operator"), "FLEET", forged); len(got) != 1 || got[0].id != victim+"/1" {
+	if got := messages(h.T, h.jetstream("fleet-reader"), "FLEET", forged); len(got) != 1 || got[0].id != victim+"/1" {
 		h.Errorf("FLEET has %v as events of %s, want the one that it has published", got, victim)
 	}
 	reader, err := events.OpenFleet(h.Context(), h.connect("fleet-reader", nil), "FLEET")

@@ -38,7 +38,7 @@ func TestAFleetThatTookFromTheClustersDirectlyLosesNothingInTheUpgrade(t *testin
 		return err == nil
 	})
 	ids := func(cluster string) (ids []string) {
-		for _, msg := range messages(t, h.jetstream("fleet-operator"), "FLEET", "keyturn.v1."+cluster+".>") {
+		for _, msg := range messages(t, h.jetstream("fleet-reader"), "FLEET", "keyturn.v1."+cluster+".>") {
 			ids = append(ids, msg.id)
 		}
 		return ids

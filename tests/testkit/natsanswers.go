@@ -50,8 +50,7 @@ func (m *Misdirection) subject(family, rest string) string {
 }
 
 // Try sends as a user each request that some user may send, with each subject for its answer on which this one may not publish, and reports what
-// came of it. The consumer is one of CHANGES that the user may create, with its filter, or without one if that is "". A user
-// that may create none has "".
+// came of it. The consumer is one of CHANGES that the user may create, with its filter, or without one if that is "".
 func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, filter string) {
 	t.Helper()
 	targets := []string{
@@ -63,9 +62,7 @@ func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, f
 		targets = targets[1:]
 	}
 	before := m.state(t)
-	if consumer != "" {
-		m.create(t, nc, consumer, filter)
-	}
+	m.create(t, nc, consumer, filter)
 	own := ".CHANGES." + consumer
 	for _, target := range targets {
 		for subject, body := range map[string]string{
