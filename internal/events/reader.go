@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,14 +55,35 @@ func (r *Reader) Answers(ctx context.Context) error {
 // Last returns the last event on a subject. The error wraps ErrNotFound if there is none. On a replicated stream the answer
 // may be slightly out of date.
 func (r *Reader) Last(ctx context.Context, subject string) (Stored, error) {
+	raw, err := r.last(ctx, subject)
+	if err != nil {
+		return Stored{}, err
+	}
+	return newStored(raw.Subject, raw.Sequence, raw.Time, raw.Header, raw.Data), nil
+}
+
+// last returns the last message on a subject, with the errors of Last.
+func (r *Reader) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	raw, err := r.changes.GetLastMsgForSubject(ctx, subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return Stored{}, fmt.Errorf("reading %s: %w", subject, ErrNotFound)
+		return nil, fmt.Errorf("reading %s: %w", subject, ErrNotFound)
 	case err != nil:
-		return Stored{}, fmt.Errorf("reading %s: %w", subject, err)
+		return nil, fmt.Errorf("reading %s: %w", subject, err)
 	}
-	return newStored(raw.Subject, raw.Sequence, raw.Time, raw.Header, raw.Data), nil
+	// The server says where the message is by headers, after those that its publisher has chosen, and nats.go reads the first.
+	raw.Subject = subject
+	if sequences := raw.Header.Values(jetstream.SequenceHeader); len(sequences) > 1 {
+		if raw.Sequence, err = strconv.ParseUint(sequences[len(sequences)-1], 10, 64); err != nil {
+			return nil, fmt.Errorf("reading %s: the sequence: %w", subject, err)
+		}
+	}
+	if times := raw.Header.Values(jetstream.TimeStampHeaer); len(times) > 1 {
+		if raw.Time, err = time.Parse(time.RFC3339Nano, times[len(times)-1]); err != nil {
+			return nil, fmt.Errorf("reading %s: the time: %w", subject, err)
+		}
+	}
+	return raw, nil
 }
 
 // subject returns the subject on StreamChanges of an event of the history.

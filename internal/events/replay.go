@@ -119,12 +119,10 @@ func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, stores
 		d.subject = event.subject
 		return err
 	}
-	raw, err := b.changes.GetLastMsgForSubject(ctx, event.subject)
+	raw, err := b.last(ctx, event.subject)
 	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return fmt.Errorf("reading %s: %w", event.subject, ErrNotFound)
 	case err != nil:
-		return fmt.Errorf("reading %s: %w", event.subject, err)
+		return err
 	case raw.Sequence != event.seq || event.id != "" && raw.Header.Get(attributePrefix+"id") != event.id:
 		return fmt.Errorf("reading %s: %w", event.subject, ErrSuperseded)
 	}
