@@ -76,7 +76,7 @@ func (p *Plugin) hold() *cobra.Command {
 					return err
 				}
 				a.say("%s: held, until it is released: %s", o, events.HoldText(reason))
-				a.pending(ctx, o, "it would roll for %s now", "nothing is pending")
+				a.sayPending(a.pending(ctx, o), "pending is %s", "nothing is pending")
 				return nil
 			})
 		})
@@ -91,12 +91,13 @@ func (p *Plugin) rollNow() *cobra.Command {
 		"  kubectl keyturn roll-now deployment/web",
 		func(ctx context.Context, a *annotating, args []string) error {
 			return a.each(args, func(o *object) error {
+				before := a.pending(ctx, o) // Afterwards the actuator may have rolled it already.
 				value := time.Now().UTC().Format(time.RFC3339Nano)
 				if _, err := a.annotate(ctx, o, map[string]*string{workload.AnnotationRollNow: &value}); err != nil {
 					return err
 				}
 				a.say("%s: asked to roll now", o)
-				a.pending(ctx, o, "it rolls for %s", "nothing is pending: it rolls at the next change, whatever holds it")
+				a.sayPending(before, "pending was %s", "nothing was pending, so that it rolls for the next change, whatever holds it")
 				return nil
 			})
 		})
@@ -121,11 +122,12 @@ func (p *Plugin) release() *cobra.Command {
 				}
 			}
 			return a.each(args, func(o *object) error {
+				before := a.pending(ctx, o)
 				if _, err := a.annotate(ctx, o, map[string]*string{events.AnnotationHold: nil}); err != nil {
 					return err
 				}
 				a.say("%s: not on hold by an annotation of its own", o)
-				a.pending(ctx, o, "it rolls for %s", "nothing is pending: it rolls at the next change")
+				a.sayPending(before, "pending was %s", "nothing was pending")
 				return nil
 			})
 		})
@@ -155,20 +157,28 @@ func (a *annotating) say(format string, about ...any) {
 	fmt.Fprintln(a.out, line)
 }
 
-// pending says what is pending for a workload, as explain does. That needs more rights, and is left out without them.
-func (a *annotating) pending(ctx context.Context, o *object, some, none string) {
+// pending returns what is pending for a workload, as explain says it; nil if that is not known. It takes more rights than to annotate.
+func (a *annotating) pending(ctx context.Context, o *object) []string {
 	switch o.kind {
 	case "namespace", "secret", "configmap":
-		return // There may be hundreds of workloads.
+		return nil // There may be hundreds of workloads.
 	}
 	explained, err := a.explain(ctx, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "What is pending is not known: %v\n", err)
-	case len(explained.Pending) == 0:
+		return nil
+	}
+	return append([]string{}, explained.Pending...)
+}
+
+// sayPending prints a line for what is pending, or for nothing, if that is known.
+func (a *annotating) sayPending(pending []string, some, none string) {
+	switch {
+	case pending == nil:
+	case len(pending) == 0:
 		fmt.Fprintln(a.out, "  "+none)
 	default:
-		fmt.Fprintf(a.out, "  "+some+"\n", strings.Join(explained.Pending, ", "))
+		fmt.Fprintf(a.out, "  "+some+"\n", strings.Join(pending, ", "))
 	}
 }
 

@@ -88,12 +88,14 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
 	failures, err := conn.CreateStream(headers)
 	if err != nil {
+		t.drop(conn)
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
 	_ = failures.Close() // Only the other side writes to it.
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := conn.CreateStream(headers)
 	if err != nil {
+		t.drop(conn)
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
 	// A stream has no deadlines, as a connection of NATS needs. A pipe has.
@@ -108,12 +110,23 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 		_ = data.Reset() // What was not sent would keep the other stream from ending.
 		if message, err := io.ReadAll(failures); err == nil && len(message) > 0 {
 			forwarded.failure = errors.New(strings.TrimSpace(string(message)))
+			t.drop(conn) // The pod may have been replaced, and then everything on this connection fails.
 		}
 		conn.RemoveStreams(data, failures)
 		close(forwarded.failed)
 		_ = remote.Close()
 	})
 	return forwarded, nil
+}
+
+// drop ends a connection to the API server, so that the next one to the port is over another.
+func (t *tunnel) drop(conn httpstream.Connection) {
+	t.mu.Lock()
+	if t.conn == conn {
+		t.conn = nil
+	}
+	t.mu.Unlock()
+	_ = conn.Close()
 }
 
 // close ends all connections.

@@ -48,8 +48,8 @@ func (r *release) pluginAnswers() {
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
 		{"kubectl keyturn dead-letters replay", "There are no such dead letters that nobody has replayed."},
 		{"kubectl keyturn hold", "deployment/web: held, until it is released: load test, until Ada ends it\n  nothing is pending"},
-		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing is pending"},
-		{"kubectl keyturn release", "deployment/web: not on hold by an annotation of its own\n  nothing is pending"},
+		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing was pending"},
+		{"kubectl keyturn release", "deployment/web: not on hold by an annotation of its own\n  nothing was pending"},
 	} {
 		if out := c.shell(c.next(asked.command)); !strings.Contains(out, asked.want) {
 			r.Errorf("%s: want %q in\n%s", asked.command, asked.want, out)
