@@ -78,21 +78,27 @@ func (r tool) namesImage() {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, chart)
 	}
-	for name, manifests := range map[string]string{
-		"the chart": chart, "install.yaml": string(r.Read(dist, "install.yaml")), "install-namespaced.yaml": string(r.Read(dist, "install-namespaced.yaml")),
+	for _, one := range []struct {
+		name, manifests string
+		// pods are those of the watcher, the actuator and the job, and in the chart that of helm test.
+		pods int
+	}{
+		{"the chart", chart, 4},
+		{"install.yaml", string(r.Read(dist, "install.yaml")), 3},
+		{"install-namespaced.yaml", string(r.Read(dist, "install-namespaced.yaml")), 3},
 	} {
 		images := 0
-		for line := range strings.Lines(manifests) {
+		for line := range strings.Lines(one.manifests) {
 			image, found := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(line, `"`, "")), "image: ")
 			if !found {
 				continue
 			}
 			if images++; image != "registry.example.com/keyturn:"+r.Version {
-				t.Errorf("%s: has the image %s", name, image)
+				t.Errorf("%s: has the image %s", one.name, image)
 			}
 		}
-		if images != 3 {
-			t.Errorf("%s: has %d images, want those of the watcher, the actuator and the job", name, images)
+		if images != one.pods {
+			t.Errorf("%s: has %d images, want %d", one.name, images, one.pods)
 		}
 	}
 }

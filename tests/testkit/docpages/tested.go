@@ -46,8 +46,10 @@ var Tested = map[string]Page{
 		"kubectl -n try get events --field-selector reason=RolloutCompleted --watch": "it does not end",
 		"kubectl delete namespace keyturn-system":                                    "the next tests wait for it",
 	}},
-	"docs/kubectl-keyturn.md": {onInstallation, map[string]string{"go build": "the test bed builds it with the race detector"}},
-	"docs/logs.md":            {"", map[string]string{"kubectl -n keyturn-system logs": noKubelet}},
+	"docs/kubectl-keyturn.md": {onInstallation, map[string]string{
+		"go build": "the test bed builds it with the race detector", "kubectl krew": noProgram,
+	}},
+	"docs/logs.md": {"", map[string]string{"kubectl -n keyturn-system logs": noKubelet}},
 	"docs/many-clusters.md": {onInstallation, map[string]string{
 		"go install": "the test bed has built nk", "go run": "the program has a test of its own", "nats": hub, "actuator": hub, "watcher": hub,
 		"for stream": hub,
