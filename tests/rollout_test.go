@@ -222,6 +222,8 @@ func TestARolloutIsFollowedToItsEndByTheNextActuator(t *testing.T) {
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	started := r.outcomeOf("web", events.VerbStarted)
+	// Kubernetes Events are sent afterwards, and one that was not goes with the process.
+	r.eventually("the Deployment tells of the roll", func(context.Context) bool { return len(r.kubeEvents("web", "Rolled")) == 1 })
 	r.actuator.Kill()
 	uncordon := []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
 	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "web", types.MergePatchType, uncordon, metav1.PatchOptions{}); err != nil {
