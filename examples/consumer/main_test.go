@@ -96,5 +96,22 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		if diff := cmp.Diff(step.want, out.text.String()); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
 		}
+		// The server learns of the closed connection later, and until then it delivers to it what comes next, which is redelivered after
+		// AckWait only.
+		waitForNobody(t, js)
+	}
+}
+
+// waitForNobody waits until no request of the consumer is left at the server.
+func waitForNobody(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	consumer, err := js.Consumer(t.Context(), events.StreamHistory, "example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for info := consumer.CachedInfo(); info.NumWaiting > 0; {
+		if info, err = consumer.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
