@@ -6,7 +6,7 @@
 // repositories for it ([NewRepository]). All of them are the real ones. Package secretstore runs the secret store.
 //
 // Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the
-// user's cache folder, one folder per server and version. On two cores that takes about four minutes for a control plane and
+// user's cache folder, one folder per server and version. On two cores that takes about six minutes for a control plane and
 // sixteen for the others, once; "go run ./tests/testbed/cmd/build" does it ahead of the tests. The servers of the control plane are one
 // binary, called by their names: they share most of their packages. Binaries in the folder that KUBEBUILDER_ASSETS names are used instead
 // where they exist. The secret store is Vault, because OpenBao is no module that could be built; set BAO_BIN to the path of an OpenBao

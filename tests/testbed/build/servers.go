@@ -110,7 +110,7 @@ func servers() map[string]server {
 	part := func(module, version string) server {
 		return server{
 			version: version, tools: "control-plane", module: module, pkg: ".", program: controlPlane, revision: controlPlaneRevision,
-			estimate: "4 minutes", flags: kubernetesFlags(kubernetesVersion),
+			estimate: "6 minutes", flags: kubernetesFlags(kubernetesVersion),
 		}
 	}
 	command := func(version, tools, name, estimate string) server {
