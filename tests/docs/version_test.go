@@ -68,11 +68,7 @@ func releasedFiles(t *testing.T) map[string]string {
 
 // TestAReleaseIsPublishedWhereItIsInstalledFrom holds deploy/flux to the default of `make release`.
 func TestAReleaseIsPublishedWhereItIsInstalledFrom(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := regexp.MustCompile(`(?m)^REGISTRY \?= (\S+)$`).FindStringSubmatch(string(makefile))
+	registry := regexp.MustCompile(`(?m)^REGISTRY \?= (\S+)$`).FindStringSubmatch(makefile(t))
 	if registry == nil {
 		t.Fatal("the Makefile has no REGISTRY")
 	}

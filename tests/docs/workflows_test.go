@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -20,12 +22,8 @@ type workflow struct {
 
 // TestWorkflowsCallWhatIsThere holds .github/workflows to the Makefile, each action to one commit, and the token to what it needs.
 func TestWorkflowsCallWhatIsThere(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	targets := map[string]bool{}
-	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(makefile), -1) {
+	for _, target := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(makefile(t), -1) {
 		targets[target[1]] = true
 	}
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*"))
@@ -50,7 +48,7 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 				if pinned := regexp.MustCompile(`@[0-9a-f]{40}$`); step.Uses != "" && !pinned.MatchString(step.Uses) {
 					t.Errorf("%s: %s is not pinned to a commit", file, step.Uses)
 				}
-				for _, call := range regexp.MustCompile(`(?m)^\s*make ([a-z-]+)`).FindAllStringSubmatch(step.Run, -1) {
+				for _, call := range regexp.MustCompile(`(?m)^\s*make ([a-z0-9-]+)`).FindAllStringSubmatch(step.Run, -1) {
 					if called[call[1]] = true; !targets[call[1]] {
 						t.Errorf("%s: there is no make %s", file, call[1])
 					}
@@ -58,9 +56,54 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	for _, target := range []string{"test", "release", "publish"} {
+	for _, target := range []string{"test", "e2e-oldest", "release", "publish"} {
 		if !called[target] {
 			t.Errorf("no workflow calls make %s", target)
 		}
 	}
+}
+
+// TestTheOldestKubernetesIsTestedByTestsThatExist holds the names in OLDEST of the Makefile to tests: go test passes where a name is of none.
+func TestTheOldestKubernetesIsTestedByTestsThatExist(t *testing.T) {
+	var functions []string
+	packages := regexp.MustCompile(`(?m)--packages '([^']+)'.*-run '\$\(OLDEST\)'`).FindStringSubmatch(makefile(t))
+	if packages == nil {
+		t.Fatal("no command of the Makefile runs OLDEST")
+	}
+	for folder := range strings.FieldsSeq(packages[1]) {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no tests, %v", folder, err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, function := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(string(content), -1) {
+				functions = append(functions, function[1])
+			}
+		}
+	}
+	found := 0
+	for _, line := range regexp.MustCompile(`(?m)^OLDEST := (?:\$\(OLDEST\)\|)?(\S+)$`).FindAllStringSubmatch(makefile(t), -1) {
+		for name := range strings.SplitSeq(line[1], "|") {
+			found++
+			if !slices.ContainsFunc(functions, regexp.MustCompile(name).MatchString) {
+				t.Errorf("no test of %s is %s", packages[1], name)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("got %d names in OLDEST, want all", found)
+	}
+}
+
+func makefile(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

@@ -49,11 +49,14 @@ func buildPrograms(ctx context.Context, programs []string) error {
 // Binary returns the path of the named server's binary: from KUBEBUILDER_ASSETS, or from the cache folder, or built
 // into it now, with progress to log.
 func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
+	if err := checkEnvironment(); err != nil {
+		return "", err
+	}
 	s, err := findServer(name)
 	if err != nil {
 		return "", err
 	}
-	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
+	if assets := os.Getenv(assetsVariable); assets != "" {
 		if path := filepath.Join(assets, name); isFile(path) {
 			return path, nil
 		}

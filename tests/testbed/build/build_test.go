@@ -57,10 +57,11 @@ func TestAllBuildsProgramsBesideServers(t *testing.T) {
 func TestBinaryPrefersAssets(t *testing.T) {
 	assets := t.TempDir()
 	want := filepath.Join(assets, Etcd)
+	t.Setenv(kubernetesVariable, "")
 	if err := os.WriteFile(want, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	t.Setenv(assetsVariable, assets)
 	if got, err := Binary(t.Context(), io.Discard, Etcd); err != nil || got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
@@ -75,7 +76,7 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) { hasTheVersionOfItsTools(t, name) })
 	}
 	t.Run("the oldest "+APIServer, func(t *testing.T) {
-		t.Setenv(kubernetesVariable, "oldest")
+		t.Setenv(kubernetesVariable, oldest)
 		hasTheVersionOfItsTools(t, APIServer)
 	})
 }

@@ -3,7 +3,6 @@ package build
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 )
@@ -84,13 +83,6 @@ type server struct {
 	// extract copies further files out of the server's module into the folder of the binary.
 	extract func(moduleDir, dir string) error
 }
-
-// kubernetesVariable is the environment variable that chooses the release of Kubernetes.
-const kubernetesVariable = "KEYTURN_TEST_KUBERNETES"
-
-// OldestKubernetes reports whether the programs of Kubernetes are those of the oldest release that docs/compatibility.md names, because
-// KEYTURN_TEST_KUBERNETES is oldest, and not those of the newest.
-func OldestKubernetes() bool { return os.Getenv(kubernetesVariable) == "oldest" }
 
 // kubernetesFlags give the version that a release build would have: without it the servers call themselves
 // v0.0.0-master, and clients and feature gates that look at the version are misled.
