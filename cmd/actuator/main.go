@@ -43,7 +43,7 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	reads := readProgram(a)
 	deadLetters := commands.DeadLetters(reads)
 	deadLetters.AddCommand(commands.Replay(reads))
-	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), deadLetters)
+	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), deadLetters, commands.Ready())
 	return cmd
 }
 

@@ -20,8 +20,8 @@ Restarts the workloads that use a Secret or ConfigMap when its content changes, 
 Secrets or cert-manager. [What it does](https://github.com/keyturn/keyturn#readme), and how to [install](https://github.com/keyturn/keyturn/blob/main/docs/install.md#helm),
 [upgrade](https://github.com/keyturn/keyturn/blob/main/docs/upgrade.md) and [operate](https://github.com/keyturn/keyturn/blob/main/docs/operations.md) it.
 
-The end of the first installation is when the pods are ready. ` + "`helm test`" + ` then reads the streams as a person would, through the Service, the
-certificate, the keys and the network policies.
+Once the pods are ready, ` + "`helm test`" + ` checks the installation: it reads the streams through the Service, with the reader's key, the certificate
+and the network policies, and asks every pod whether it is ready.
 
 ## Values
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -85,17 +86,24 @@ func (r *release) tests() {
 	if out := r.kubelet.exec("test", "actuator", "clusters"); !strings.Contains(out, "prod-eu") {
 		r.Errorf("the cluster is not in\n%s", out)
 	}
+	r.asksWhoIsReady()
 	policies, err := r.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, one := range []traffic{{port: 4222, peer: "keyturn-actuator"}, {port: 53}} {
+	for _, one := range []traffic{
+		{port: 4222, peer: "keyturn-actuator"}, {port: 9440, peer: "keyturn-actuator"}, {port: 9440, peer: "keyturn-watcher"}, {port: 53},
+	} {
 		if !letsThrough(policies.Items, "keyturn-test", one) {
 			r.Errorf("the policies of the test do not let through %+v", one)
 		}
 	}
-	if !letsThrough(policies.Items, "keyturn-actuator", traffic{ingress: true, port: 4222, peer: "keyturn-test"}) {
-		r.Error("the policies of the actuator do not let in the test")
+	for program, ports := range map[string][]int{"keyturn-actuator": {4222, 9440}, "keyturn-watcher": {9440}} {
+		for _, port := range ports {
+			if !letsThrough(policies.Items, program, traffic{ingress: true, port: port, peer: "keyturn-test"}) {
+				r.Errorf("the policies of %s do not let in the test at %d", program, port)
+			}
+		}
 	}
 	pods := r.kube.CoreV1().Pods(programs.SystemNamespace)
 	testkit.Await(r.T, "the pod has ended", func(ctx context.Context) bool {
@@ -115,6 +123,33 @@ func (r *release) tests() {
 		r.Errorf("after the test there are %d of its network policies, %v", len(left.Items), err)
 	}
 	r.eventuallyPods("test", 0, "")
+}
+
+// asksWhoIsReady runs the second container of the test's pod, with both programs and with an address of the watcher at which nobody answers.
+func (r *release) asksWhoIsReady() {
+	r.Helper()
+	pod, before := r.kubelet.pod("test"), r.kubelet.further
+	defer func() { r.kubelet.further = before }()
+	pod.Spec.Containers = pod.Spec.Containers[1:]
+	in := func(program string) string {
+		return "keyturn-" + program + "-ready." + programs.SystemNamespace + ".svc:9440"
+	}
+	actuator := []string{in("actuator"), r.actuator.Address("health")}
+	r.kubelet.further = slices.Concat(before, actuator, []string{in("watcher"), r.watcher.Address("health")})
+	r.kubelet.await(r.kubelet.runPod(pod, "ready"))
+
+	free, err := process.FreePort()
+	if err != nil {
+		r.Fatal(err)
+	}
+	nobody := process.Address(free)
+	r.kubelet.further = slices.Concat(before, actuator, []string{in("watcher"), nobody})
+	pod.Spec.Containers[0].Args = append(pod.Spec.Containers[0].Args, "--wait=5s")
+	dead := r.kubelet.runPod(pod, "ready")
+	<-dead.Done()
+	if err := dead.Wait(); err == nil || !strings.Contains(dead.Output(), nobody) || strings.Contains(dead.Output(), r.actuator.Address("health")) {
+		r.Errorf("with a dead watcher the test ends with %v:\n%s", err, dead.Output())
+	}
 }
 
 // upgradesToTheSame checks that an upgrade without a change writes nothing but its own record. The Job has expired by then.

@@ -249,7 +249,7 @@ var client = &http.Client{Timeout: 10 * time.Second}
 // Get reads a path that the program serves, such as /metrics of the component "metrics" or /readyz of "health", whatever
 // the status. An error is that nothing answers there.
 func (p *Program) Get(ctx context.Context, component, path string) (status int, body string, err error) {
-	address := p.address(component)
+	address := p.Address(component)
 	if address == "" {
 		return 0, "", fmt.Errorf("the %s does not serve %s yet", p.Name(), component)
 	}
@@ -266,8 +266,8 @@ func (p *Program) Get(ctx context.Context, component, path string) (status int, 
 	return response.StatusCode, string(content), err
 }
 
-// address finds the address of the program's health or metrics server in its log.
-func (p *Program) address(component string) string {
+// Address returns where the program serves its health or metrics, by its log, or nothing if it does not yet.
+func (p *Program) Address(component string) string {
 	for line := range strings.Lines(p.Output()) {
 		var entry struct{ Msg, Component, Addr string }
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" && entry.Component == component {

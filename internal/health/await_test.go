@@ -1,0 +1,63 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestAwaitAsksUntilEveryHostIsReady(t *testing.T) {
+	var asked atomic.Int32
+	late, always := &Probes{}, &Probes{}
+	late.AddReadiness("nats", func() error {
+		if asked.Add(1) < 3 {
+			return errors.New("not connected")
+		}
+		return nil
+	})
+	if err := Await(t.Context(), time.Millisecond, serve(t, late.Handler()), serve(t, always.Handler())); err != nil || asked.Load() != 3 {
+		t.Errorf("got %v after %d requests, want 3", err, asked.Load())
+	}
+}
+
+func TestAwaitSaysWhoIsNotReadyAndWhy(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var asked atomic.Int32
+	never, ok := &Probes{}, &Probes{}
+	never.AddReadiness("sync", func() error {
+		if asked.Add(1) > 2 {
+			cancel() // The third answer is cut off, or not: the text is the same.
+		}
+		return errors.New("no first list")
+	})
+	failing := serve(t, never.Handler())
+	err := Await(ctx, time.Millisecond, failing, serve(t, ok.Handler()))
+	if want := failing + ": " + failing + " is not ready: [-]sync: no first list"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAwaitSaysThatNobodyListens(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := Await(ctx, time.Millisecond, strings.TrimPrefix(closed.URL, "http://"))
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v, want that the connection is refused", err)
+	}
+}
+
+// serve returns the address at which a handler answers.
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
