@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// recommended are the labels that Kubernetes recommends, but for the version, which kustomize does not know: the overlay says the image.
+// recommended are the labels that Kubernetes recommends, but for the version, which the kustomizations set.
 var recommended = []string{
 	"app.kubernetes.io/component", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/name", "app.kubernetes.io/part-of",
 }

@@ -14,7 +14,7 @@ import (
 // version is a reference to a version of Keyturn's: what stands before it, and the version without its v. Between releases the image of a
 // checkout is "devel", and the branch "main" is none.
 var version = regexp.MustCompile(`(keyturn/keyturn/[\w./-]*\?ref=v?|deploy/\.\.\.\?ref=v?|repoURL: https://github\.com/keyturn/keyturn\n *targetRevision: v?|` +
-	`\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn[-_]v?|--version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
+	`app\.kubernetes\.io/version: v|\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn[-_]v?|--version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
 	`(main\b|\d+\.\d+\.\d+(?:-rc\.\d+)?)`)
 
 // TestReferencesNameTheVersionOfTheChart holds every reference to a release to the version in deploy/chart/Chart.yaml. With -update it writes them.
