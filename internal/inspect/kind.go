@@ -16,7 +16,7 @@ func kindOf(kinds workload.Kinds, name string) (workload.Kind, bool) {
 		name = long
 	}
 	for _, kind := range kinds {
-		if kind.Name == name || kind.Resource == name {
+		if plural, _, _ := strings.Cut(kind.Resource, "."); kind.Name == name || plural == name {
 			return kind, true
 		}
 	}
