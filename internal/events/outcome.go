@@ -49,7 +49,7 @@ type OutcomeSource struct {
 //
 // The id of what is no state includes the reason, because one change can be held at a workload for several reasons in turn.
 func (o Outcome) ID() string {
-	if !o.isState() {
+	if !o.IsState() {
 		return o.Workload.UID + "/" + o.Cause + "/" + string(o.Verb) + "/" + o.Reason
 	}
 	of := o.Revision
@@ -59,9 +59,9 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// isState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods answered
+// IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods answered
 // a request to reload, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
-func (o Outcome) isState() bool {
+func (o Outcome) IsState() bool {
 	switch o.Verb {
 	case VerbHeld:
 		return false

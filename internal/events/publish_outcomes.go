@@ -129,7 +129,7 @@ func chooseStates(batch []publication) {
 		if p.err = failed[subject]; p.err != nil {
 			continue
 		}
-		if states[subject] == nil && p.outcome.isState() {
+		if states[subject] == nil && p.outcome.IsState() {
 			states[subject] = p
 		}
 		p.state = states[subject]

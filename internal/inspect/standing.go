@@ -11,7 +11,7 @@ type standing struct {
 	// held is the last outcome that says that it waits, and open the sources of it that had no other outcome since.
 	held *events.Outcome
 	open []string
-	// last is the last other outcome.
+	// last is the last outcome that is the state of the workload: a change that did not affect it says nothing about its rollout.
 	last *events.Outcome
 }
 
@@ -21,7 +21,9 @@ func (s *standing) add(outcome events.Outcome) {
 		s.held, s.open = &outcome, sourcesOf(outcome)
 		return
 	}
-	s.last = &outcome
+	if outcome.IsState() {
+		s.last = &outcome
+	}
 	if s.held == nil || !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(s.held.Time) {
 		return // It may be the end of an earlier rollout.
 	}

@@ -22,6 +22,8 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 		held("waited", 1), rolled(outcomeOf("waited", events.VerbStarted, "content-changed", "", at(2))), rolled(outcomeOf("waited", events.VerbCompleted, "rolled-out", "", at(2))),
 		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", at(3))),
 		rolled(outcomeOf("fails", events.VerbStarted, "content-changed", "", at(4))), rolled(outcomeOf("fails", events.VerbFailed, "no-progress", "no pod is ready", at(4))),
+		outcomeOf("rolls", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)), outcomeOf("fails", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)),
+		rolled(outcomeOf("gone", events.VerbStarted, "content-changed", "", at(6))), rolled(outcomeOf("gone", events.VerbSkipped, plan.WorkloadGone.String(), "", at(6))),
 	)
 	got, err := ReadStatus(t.Context(), bus, "", time.Time{})
 	if err != nil {
