@@ -100,40 +100,40 @@ func (r *report) explain(
 		w = told
 	}
 	if w.IsPausedBySomeone() {
-		r.note("It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
+		r.noteState(plan.None, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
 	}
 	within, known, err := readNamespace(ctx, options, w.ID.Namespace)
 	if err != nil {
 		return err
 	}
 	if !known {
-		r.note("Its namespace may not be read: holds and windows that are annotated there are not known here.")
+		r.noteState(plan.None, "Its namespace may not be read: holds and windows that are annotated there are not known here.")
 	}
 	timing := r.timing(w.In(within))
 	timing.known = known
 	if timing.said != "" {
-		r.note("%s", timing.said)
+		r.noteState(timing.reason, "%s", timing.said)
 	}
 	r.noteAborted(w, runners)
 	r.noteInPlace(w, options.ReloadDelay)
 	if options.DryRun {
-		r.note("The actuator runs with --dry-run: it decides what follows, and patches nothing.")
+		r.noteState(plan.None, "The actuator runs with --dry-run: it decides what follows, and patches nothing.")
 	}
 	switch {
 	case options.Posts:
-		r.note("It is not rolled: an actuator with --webhook-url posts to that instead.")
+		r.noteState(plan.None, "It is not rolled: an actuator with --webhook-url posts to that instead.")
 		return nil
 	case !options.serves(w.ID.Namespace):
-		r.note("It is not rolled: an actuator with these flags leaves workloads of the namespace %s alone.", w.ID.Namespace)
+		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the namespace %s alone.", w.ID.Namespace)
 		return nil
 	case options.ignores(w.ID.Kind):
-		r.note("It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
+		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
 		return nil
 	case w.Deaf:
-		r.note("It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
+		r.noteState(plan.None, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
 		return nil
 	case w.OptIn.Empty():
-		r.note("It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)
+		r.noteState(plan.None, "It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)
 		return nil
 	}
 	return r.explainSources(ctx, options, reader, w, timing)
@@ -192,7 +192,7 @@ func (r *report) explainSources(
 		return err
 	}
 	if len(sources) == 0 {
-		r.note("It depends on no source.")
+		r.noteState(plan.None, "It depends on no source.")
 		return nil
 	}
 	r.Sources = make([]explanation, len(sources))

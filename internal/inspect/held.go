@@ -148,7 +148,7 @@ func (r *report) noteHold(h *hold) {
 	} else if !h.Until.IsZero() && !r.now.IsZero() {
 		text += "\nThat ends at " + r.coming(h.Until) + "."
 	}
-	r.note("%s", text)
+	r.noteState(h.reason, "%s", text)
 }
 
 // sayPeer says what the workload is doing that another one waits for.

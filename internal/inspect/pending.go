@@ -33,7 +33,7 @@ func (r *report) notePending(timing obstacle) {
 	pending := "Pending: " + strings.Join(r.Pending, ", ") + "."
 	switch {
 	case len(r.Pending) == 0 && !hears:
-		r.note("Nothing is pending, and no change of these sources rolls it.")
+		r.noteState(plan.None, "Nothing is pending, and no change of these sources rolls it.")
 	case len(r.Pending) == 0 && timing.reason != plan.None:
 		r.note("Nothing is pending.")
 	case len(r.Pending) == 0:
@@ -41,7 +41,7 @@ func (r *report) notePending(timing obstacle) {
 	case held != "" || r.isHeldByDecision():
 		r.note("%s", pending)
 	case r.isReverted():
-		r.note("%s Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.", pending)
+		r.noteState(plan.Reverted, "%s Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.", pending)
 	default:
 		r.note("%s Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the actuator "+
 			"runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.", pending)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // report is an explanation before it is written, as text or as JSON.
@@ -21,6 +22,8 @@ type report struct {
 	Problems []string `json:"problems,omitempty"`
 	// Notes are sentences for people, of all that concerns the workload as a whole.
 	Notes []string `json:"notes"`
+	// States are those of the notes that say whether it is rolled at all, and what keeps it from being rolled now.
+	States []state `json:"states,omitempty"`
 	// Last is the last outcome on CHANGES, Held the last on HISTORY that says that it waits. Nil: there is none.
 	Last *reportedOutcome `json:"lastOutcome,omitempty"`
 	Held *hold            `json:"held,omitempty"`
@@ -46,6 +49,19 @@ func newReport(cluster string, id events.Workload, now time.Time) *report {
 // note adds a paragraph.
 func (r *report) note(format string, about ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, about...))
+}
+
+// state is a note that says whether and when a workload is rolled.
+type state struct {
+	// Reason is that of outcomes. Empty: it is no reason of theirs.
+	Reason string `json:"reason,omitempty"`
+	Text   string `json:"text"`
+}
+
+// noteState adds a paragraph that says whether and when the workload is rolled.
+func (r *report) noteState(reason plan.Reason, format string, about ...any) {
+	r.note(format, about...)
+	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
 
 // past returns a time that is over, and how long ago that was.

@@ -1,0 +1,101 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// annotatingShop is a command about the namespace shop that has a Deployment, with what each of its explanations says.
+func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...string) *annotating {
+	t.Helper()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Service"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}, meta.RESTScopeNamespace)
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Secret", "shop", "db"))
+	p := New("dev")
+	cmd := p.Command()
+	cmd.SetErr(errOut)
+	a := &annotating{annotator: &annotator{client: client, mapper: mapper, namespace: "shop"}, plugin: p, cmd: cmd, out: out}
+	a.explains = func(context.Context, *object) (explained, error) {
+		var e explained
+		if len(explanations) == 0 {
+			return e, errors.New("no NATS")
+		}
+		text := explanations[0]
+		explanations = explanations[1:]
+		return e, json.Unmarshal([]byte(text), &e)
+	}
+	return a
+}
+
+func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.T) {
+	text := "load test"
+	const pending, held = `{"pending": ["secret/db", "secret/tls"], "states": [{"reason": "on-hold", "text": "It is on hold: x."}]}`,
+		`{"pending": ["secret/db"], "states": [{"reason": "on-hold", "text": "It is on hold: y."}, {"reason": "on-hold", "text": "It has been held."}]}`
+	for _, tt := range []struct {
+		name         string
+		object       string
+		explanations []string
+		change       change
+		dryRun       bool
+		want, err    string
+	}{
+		{
+			name: "one that rolls", object: "deployment/web", explanations: []string{pending, `{"pending": []}`}, change: change{done: "released"},
+			want: "deployment/web: released\n  pending: secret/db, secret/tls\n",
+		},
+		{
+			name: "one that is held by another, too", object: "deployment/web", explanations: []string{pending, held}, change: change{done: "released"},
+			want: "deployment/web: released\n  pending: secret/db, secret/tls\n  It is on hold: y.\n",
+		},
+		{
+			name: "one that is held now, as was asked", object: "deployment/web", explanations: []string{`{"pending": []}`, held},
+			change: change{done: "held", value: &text, reason: onHold}, want: "deployment/web: held\n  nothing was pending\n",
+		},
+		{
+			name: "one that asks for nothing", object: "deployment/web", explanations: []string{
+				`{"pending": []}`, `{"pending": [], "states": [{"text": "It asks for nothing:\nannotate it"}, {"text": "It is paused."}]}`,
+			}, change: change{done: "held", value: &text, reason: onHold},
+			want: "deployment/web: held\n  nothing was pending\n  It asks for nothing:\n  annotate it\n  It is paused.\n",
+		},
+		{
+			name: "a dry run", object: "deployment/web", explanations: []string{held}, change: change{done: "released"}, dryRun: true,
+			want: "deployment/web: released (dry run: nothing is changed)\n  pending: secret/db\n",
+		},
+		{
+			name: "without an explanation", object: "deployment/web", change: change{done: "released"},
+			want: "deployment/web: released\n", err: "What is pending is not known: no NATS\n",
+		},
+		{name: "a source", object: "secret/db", change: change{done: "held", value: &text}, want: "secret/db: held\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			a := annotatingShop(t, &out, &errOut, tt.explanations...)
+			a.dryRun, tt.change.annotation = tt.dryRun, events.AnnotationHold
+			err := a.each([]string{tt.object}, func(o *object) error { return a.change(t.Context(), o, tt.change) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.err, errOut.String()); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// explained is what of an explanation is said.
+type explained struct {
+	// Pending are the sources with changes that the workload is still to be rolled for.
+	Pending []string `json:"pending"`
+	// States say whether it is rolled at all, and what keeps it from being rolled now, with the reason of outcomes.
+	States []struct {
+		Reason string `json:"reason"`
+		Text   string `json:"text"`
+	} `json:"states"`
+}
+
+// explanation returns what is said of a workload; nil if it is none, or if that is not known. It takes more rights than to annotate.
+func (a *annotating) explanation(ctx context.Context, o *object) *explained {
+	switch o.kind {
+	case "namespace", "secret", "configmap":
+		return nil // There may be hundreds of workloads.
+	}
+	found, err := a.explains(ctx, o)
+	if err != nil {
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "What is pending is not known: %v\n", err)
+		return nil
+	}
+	return &found
+}
+
+// explain runs the command explain.
+func (a *annotating) explain(ctx context.Context, o *object) (explained, error) {
+	var e explained
+	cmd, err := a.explaining(ctx)
+	if err != nil {
+		return e, err
+	}
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	if err := cmd.RunE(cmd, []string{o.String()}); err != nil {
+		return e, err
+	}
+	return e, json.Unmarshal(out.Bytes(), &e)
+}
+
+// explaining returns the command explain, with the settings of the installation.
+func (a *annotating) explaining(ctx context.Context) (*cobra.Command, error) {
+	cmd, _, err := a.cmd.Root().Find([]string{"explain"})
+	if err != nil || a.prepared {
+		return cmd, errors.Join(err, a.unprepared)
+	}
+	a.prepared = true
+	cmd.InheritedFlags() // joins those of the plugin
+	cmd.SetContext(ctx)
+	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"))
+	if a.unprepared == nil {
+		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it is that of the command
+	}
+	return cmd, a.unprepared
+}
