@@ -19,6 +19,7 @@ import (
 const longestGap = 30 * time.Second
 
 func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
+	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	first := r.servers[0]
 	r.start(first)
@@ -48,6 +49,7 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 }
 
 func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
+	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	for _, s := range r.servers {
 		r.start(s)
@@ -76,6 +78,7 @@ func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
 }
 
 func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
+	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	single, err := Start(Options{StoreDir: r.servers[0].StoreDir}, nil)
 	if err != nil {
