@@ -15,6 +15,7 @@ const (
 )
 
 func TestAPausePeriodMakesOneRollOfAllChangesWithinIt(t *testing.T) {
+	t.Parallel() // most of it is waiting for the period
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--reloader"}})
 	const period = 15 * time.Second
 	db := func(value string) { r.secret("db", map[string]string{"password": value}) }
