@@ -69,10 +69,10 @@ e2e: $(GOTESTSUM)
 OLDEST := TestHelmInstallsUpgradesAndRemovesKeyturn|TestEachProgramHasExactlyTheRightsThatItNeeds
 OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|TestReloadersStrategiesAreAllowedByName
 
-#? e2e-oldest: run some of e2e on the oldest Kubernetes; the first run spends ten minutes building it
-e2e-oldest: export KEYTURN_TEST_KUBERNETES := oldest
+#? e2e-oldest: run some of e2e on the oldest Kubernetes and Helm; the first run spends ten minutes building them
+e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest
 e2e-oldest: $(GOTESTSUM)
-	$(say) 'e2e-oldest: testing on the oldest supported control plane with the race detector'
+	$(say) 'e2e-oldest: testing on the oldest supported Kubernetes and Helm with the race detector'
 	@$(GO_TEST) --packages './tests ./tests/install' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)

@@ -31,7 +31,7 @@ func (cp *ControlPlane) startControllers() (ready, error) {
 		"--concurrent-replicaset-syncs=" + syncs,
 		"--concurrent-statefulset-syncs=" + syncs,
 	}
-	if !build.OldestKubernetes() {
+	if !build.Oldest() {
 		args = append(args, "--concurrent-daemonset-syncs="+syncs)
 	}
 	p, err := cp.launch(build.ControllerManager, args...)

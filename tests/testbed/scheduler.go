@@ -38,7 +38,7 @@ func (cp *ControlPlane) startScheduler() (ready, error) {
 		return nil, err
 	}
 	path = "/readyz"
-	if build.OldestKubernetes() {
+	if build.Oldest() {
 		path = "/healthz" // There is no other before 1.31.
 	}
 	return func(ctx context.Context) error {

@@ -57,7 +57,7 @@ func TestAllBuildsProgramsBesideServers(t *testing.T) {
 func TestBinaryPrefersAssets(t *testing.T) {
 	assets := t.TempDir()
 	want := filepath.Join(assets, Etcd)
-	t.Setenv(kubernetesVariable, "")
+	t.Setenv(versionsVariable, "")
 	if err := os.WriteFile(want, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +75,12 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 	for _, name := range serverNames() {
 		t.Run(name, func(t *testing.T) { hasTheVersionOfItsTools(t, name) })
 	}
-	t.Run("the oldest "+APIServer, func(t *testing.T) {
-		t.Setenv(kubernetesVariable, oldest)
-		hasTheVersionOfItsTools(t, APIServer)
-	})
+	for _, name := range []string{APIServer, Helm} {
+		t.Run("the oldest "+name, func(t *testing.T) {
+			t.Setenv(versionsVariable, oldest)
+			hasTheVersionOfItsTools(t, name)
+		})
+	}
 }
 
 func hasTheVersionOfItsTools(t *testing.T, name string) {

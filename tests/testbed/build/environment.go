@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// kubernetesVariable is the environment variable that chooses the release of Kubernetes: "oldest", or the newest if it is empty.
-	kubernetesVariable = "KEYTURN_TEST_KUBERNETES"
+	// versionsVariable is the environment variable that chooses the releases of Kubernetes and Helm: "oldest", or the newest if it is empty.
+	versionsVariable = "KEYTURN_TEST_VERSIONS"
 	// assetsVariable is the environment variable with a folder of binaries to use instead.
 	assetsVariable = "KUBEBUILDER_ASSETS"
 	oldest         = "oldest"
 )
 
-// OldestKubernetes reports whether the programs of Kubernetes are those of the oldest release that docs/compatibility.md names, because
-// KEYTURN_TEST_KUBERNETES is oldest, and not those of the newest.
-func OldestKubernetes() bool { return os.Getenv(kubernetesVariable) == oldest }
+// Oldest reports whether the programs of Kubernetes and Helm are those of the oldest releases that docs/compatibility.md names, because
+// KEYTURN_TEST_VERSIONS is oldest, and not those of the newest.
+func Oldest() bool { return os.Getenv(versionsVariable) == oldest }
 
 // checkEnvironment refuses what would test another Kubernetes than the one that was asked for.
 func checkEnvironment() error {
-	switch chosen := os.Getenv(kubernetesVariable); {
+	switch chosen := os.Getenv(versionsVariable); {
 	case chosen != "" && chosen != oldest:
-		return fmt.Errorf("%s=%s: want %s, or nothing for the newest", kubernetesVariable, chosen, oldest)
+		return fmt.Errorf("%s=%s: want %s, or nothing for the newest", versionsVariable, chosen, oldest)
 	case chosen == oldest && os.Getenv(assetsVariable) != "":
-		return fmt.Errorf("%s=%s and %s exclude each other: unset one of them", kubernetesVariable, oldest, assetsVariable)
+		return fmt.Errorf("%s=%s and %s exclude each other: unset one of them", versionsVariable, oldest, assetsVariable)
 	}
 	return nil
 }

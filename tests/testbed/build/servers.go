@@ -51,6 +51,7 @@ const (
 	jaegerVersion             = "v1.76.0"
 	promtoolVersion           = "v0.313.5"
 	helmVersion               = "v4.3.1"
+	oldestHelmVersion         = "v3.18.5"
 	helmControllerVersion     = "v1.4.3"
 	cloudNativePGVersion      = "v1.28.1"
 	knativeVersion            = "v0.51.0"
@@ -113,7 +114,7 @@ func servers() map[string]server {
 	}
 	kubernetes := func(name, estimate string) server {
 		switch {
-		case OldestKubernetes():
+		case Oldest():
 			return command(oldestKubernetesVersion, "kubernetes-oldest", name, estimate)
 		case name == Kubectl:
 			return command(kubernetesVersion, "control-plane", name, estimate)
@@ -203,8 +204,19 @@ func servers() map[string]server {
 			version: promtoolVersion, tools: "promtool", module: "github.com/prometheus/prometheus", tags: "remove_all_sd",
 			pkg: "github.com/prometheus/prometheus/cmd/promtool", estimate: "3 minutes",
 		},
-		Helm: {version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", pkg: "helm.sh/helm/v4/cmd/helm", estimate: "3 minutes"},
+		Helm: helm(),
 	}
+}
+
+func helm() server {
+	s := server{version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", estimate: "3 minutes"}
+	if Oldest() {
+		s.version, s.tools, s.module = oldestHelmVersion, "helm-oldest", "helm.sh/helm/v3"
+		// The version of Kubernetes that it assumes without a cluster, which a release build has from its own Makefile.
+		s.flags = " -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=33"
+	}
+	s.pkg = s.module + "/cmd/helm"
+	return s
 }
 
 // folder returns the name of the folder with the server's binary in the cache, which changes with all that is in the binary.
