@@ -122,9 +122,21 @@ generate-check:
 	$(say) 'generate-check: comparing the generated files with the code; `make generate` writes them'
 	@go test -race $(GENERATED_PACKAGES) -run '$(GENERATED)'
 
+# What else decides the bytes of a binary than the commit and the version is fixed here. Of the settings that `go env -w` wrote, only where modules
+# come from is kept.
+build image release: export GOFLAGS :=
+build image release: export GOEXPERIMENT :=
+build image release: export GOWORK := off
+build image release: export GOTOOLCHAIN := local
+build image release: export GOFIPS140 := off
+build image release: export GOAMD64 := v1
+build image release: export GOARM64 := v8.0
+MODULES := GOPROXY GOSUMDB GOPRIVATE GONOPROXY GONOSUMDB GOINSECURE GOAUTH GOMODCACHE GOCACHE
+GO_SETTINGS := $(foreach setting,$(MODULES),$(setting)="$$(go env $(setting))") GOENV=off
+
 # Without the tag, gRPC's request traces import text/template, which calls methods by name: the linker then keeps every method of every
 # Kubernetes type, a third of the binary and of its memory.
-BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldflags='-s -w -X main.version=$(VERSION)'
+BUILD := $(GO_SETTINGS) CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldflags='-s -w -X main.version=$(VERSION)'
 
 # What the image has. The plugin of kubectl is for people's machines.
 PROGRAMS := ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/watcher
@@ -144,20 +156,24 @@ image:
 # Where a release is published: the image keyturn, the manifests for Flux and the chart.
 REGISTRY ?= ghcr.io/keyturn
 PLUGIN := $(wildcard cmd/kubectl-keyturn)
+PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64
 RELEASE = go run -C tests/tools/release .
-RELEASE_OF = -root '$(CURDIR)' -version '$(VERSION)' -registry '$(REGISTRY)' -out '$(CURDIR)/dist' \
+RELEASE_OF = -version '$(VERSION)' -registry '$(REGISTRY)' -out '$(CURDIR)/dist' \
 	-commit "$$(git rev-parse HEAD)" -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"
+# A clone of the commit, whose only tag is the version: Go writes what it finds of tags into binaries, and ignored files are no part of a release.
+SOURCE := $(CURDIR)/bin/release/source
 
 #? release: make the files of a release in dist/ (VERSION=v0.1.0; REGISTRY, and SIGNING_KEY=cosign.key with COSIGN_PASSWORD)
 release:
 	@[ -z "$$(git status --porcelain)" ] || { echo 'release: commit your changes first, a release is made of a commit' >&2; exit 1; }
-	@$(RELEASE) $(RELEASE_OF) -check
-	@$(MAKE) image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR=bin/release
+	@$(RELEASE) $(RELEASE_OF) -root '$(CURDIR)' -check
+	@rm -rf bin/release && git -c advice.detachedHead=false clone -q --no-tags . '$(SOURCE)' && git -C '$(SOURCE)' update-ref 'refs/tags/$(VERSION)' HEAD
+	@$(MAKE) -C '$(SOURCE)' image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR='$(CURDIR)/bin/release'
 	$(if $(PLUGIN),$(say) 'release: the plugin for five platforms')
-	$(if $(PLUGIN),@for platform in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64; do \
-		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o bin/release/plugin/$$platform/ ./$(PLUGIN) || exit 1; done)
+	$(if $(PLUGIN),@cd '$(SOURCE)' && for platform in $(PLATFORMS); do \
+		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./$(PLUGIN) || exit 1; done)
 	$(say) 'release: dist/, $(VERSION)'
-	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -image '$(CURDIR)/bin/release/keyturn.tar' \
+	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -root '$(SOURCE)' -image '$(CURDIR)/bin/release/keyturn.tar' \
 		$(if $(PLUGIN),-plugin '$(CURDIR)/bin/release/plugin') $(if $(SIGNING_KEY),-key '$(abspath $(SIGNING_KEY))')
 	@cd dist && ls -lh
 
