@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -106,4 +108,43 @@ func makefile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// TestAPreReleaseIsNotTheLatest runs what the workflow does once the files of a release are there, with programs that only say how they were called.
+func TestAPreReleaseIsNotTheLatest(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, ".github/workflows/release.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(content, &w); err != nil {
+		t.Fatal(err)
+	}
+	steps := w.Jobs["release"].Steps
+	for _, test := range []struct{ name, tag, want string }{
+		{"a release", "v0.2.0", "--notes-file dist/release-notes.md dist/install.yaml"},
+		{"a pre-release", "v0.2.0-rc.1", "--notes-file dist/release-notes.md --prerelease --latest=false dist/install.yaml"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for path, content := range map[string]string{
+				"dist/install.yaml": "", "bin/make": "#!/bin/sh\n", "bin/docker": "#!/bin/sh\ncat > /dev/null\n", "bin/gh": "#!/bin/sh\necho gh \"$@\"\n",
+			} {
+				path = filepath.Join(dir, path)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(content), 0o700)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", steps[len(steps)-1].Run)
+			cmd.Dir = dir
+			cmd.Env = []string{
+				"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "GITHUB_REF_NAME=" + test.tag, "GITHUB_REPOSITORY=keyturn/keyturn",
+			}
+			out, err := cmd.CombinedOutput()
+			want := "gh release create " + test.tag + " --repo keyturn/keyturn --verify-tag " + test.want + "\n"
+			if err != nil || string(out) != want {
+				t.Errorf("got %v and %q, want %q", err, out, want)
+			}
+		})
+	}
 }

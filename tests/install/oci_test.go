@@ -86,6 +86,8 @@ func (i *fluxInstallation) publish(r *registry, tool releases.Tool) (revision st
 	if err := os.WriteFile(filepath.Join(i.keyturn.Dir, "CHANGELOG.md"), tool.Read(releases.Root, "CHANGELOG.md"), 0o600); err != nil {
 		i.Fatal(err)
 	}
+	// A release does not replace another one.
+	r.remove(manifestsRepository, tool.Version)
 	pushed := tool.Publish(tool.Make(r.host, "-root", i.keyturn.Dir))
 	return tool.Version + "@" + pushed[r.host+"/"+manifestsRepository+":"+tool.Version]
 }

@@ -83,6 +83,12 @@ func (r *registry) digest(content []byte) v1.Hash {
 	return hash
 }
 
+// remove removes a tag, as a maintainer may.
+func (r *registry) remove(repository, tag string) {
+	r.Helper()
+	r.send(http.MethodDelete, repository+"/manifests/"+tag, "", nil)
+}
+
 func (r *registry) send(method, path string, mediaType types.MediaType, content []byte) {
 	r.Helper()
 	request, err := http.NewRequestWithContext(r.Context(), method, "http://"+r.host+"/v2/"+path, bytes.NewReader(content))
@@ -95,7 +101,7 @@ func (r *registry) send(method, path string, mediaType types.MediaType, content 
 		r.Fatal(err)
 	}
 	defer response.Body.Close()
-	if said, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusCreated {
+	if said, err := io.ReadAll(response.Body); err != nil || response.StatusCode/100 != 2 {
 		r.Fatalf("%s %s: %s, %v: %s", method, path, response.Status, err, said)
 	}
 }

@@ -25,9 +25,7 @@ import (
 // served has Helm pull the chart. TestFluxInstallsKeyturnForACluster has Flux verify the manifests.
 func (r tool) served() {
 	t := r.T
-	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
-	t.Cleanup(server.Close)
-	host := server.Listener.Addr().String()
+	host, client := serveRegistry(t)
 	dist := r.Make(host)
 	digests := r.Publish(dist)
 
@@ -47,22 +45,37 @@ func (r tool) served() {
 
 	public := r.Read(dist, "cosign.pub")
 	for repository, tag := range map[string]string{"keyturn/manifests": r.Version, "charts/keyturn": r.Version[1:]} {
-		at := server.URL + "/v2/" + repository
 		digest := digests[host+"/"+repository+":"+tag]
-		if got := "sha256:" + digestOf(get(t, server.Client(), at+"/manifests/"+tag)); got != digest {
+		if got := "sha256:" + digestOf(get(t, client, "http://"+host+"/v2/"+repository+"/manifests/"+tag)); got != digest {
 			t.Errorf("%s: got %s, want %s", repository, got, digest)
 		}
-		var signed v1.Manifest
-		if err := json.Unmarshal(get(t, server.Client(), at+"/manifests/"+strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
-			t.Fatal(err)
-		}
-		payload := get(t, server.Client(), at+"/blobs/"+signed.Layers[0].Digest.String())
-		if !verifies(t, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
-			t.Errorf("%s: the signature is not of the key", repository)
-		}
-		if !strings.Contains(string(payload), `"docker-manifest-digest":"`+digest+`"`) || !strings.Contains(string(payload), host+"/"+repository) {
-			t.Errorf("%s: %s is signed, want %s", repository, payload, digest)
-		}
+		signedIn(t, client, public, host, repository, digest)
+	}
+}
+
+// serveRegistry serves one on loopback, without TLS.
+func serveRegistry(t *testing.T) (host string, client *http.Client) {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), server.Client()
+}
+
+// signedIn checks that a registry has a signature for a digest where cosign looks for it.
+func signedIn(t *testing.T, client *http.Client, public []byte, host, repository, digest string) {
+	t.Helper()
+	at := "http://" + host + "/v2/" + repository
+	var signed v1.Manifest
+	if err := json.Unmarshal(get(t, client, at+"/manifests/"+strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
+		t.Fatal(err)
+	}
+	payload := get(t, client, at+"/blobs/"+signed.Layers[0].Digest.String())
+	if !verifies(t, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
+		t.Errorf("%s: the signature is not of the key", repository)
+	}
+	if !strings.Contains(string(payload), `"docker-manifest-digest":"`+digest+`"`) ||
+		!strings.Contains(string(payload), `"docker-reference":"`+host+"/"+repository+`"`) {
+		t.Errorf("%s: %s is signed, want %s", repository, payload, digest)
 	}
 }
 

@@ -24,6 +24,7 @@ func TestTheRelease(t *testing.T) {
 	t.Run("is the same each time", func(t *testing.T) { tool{r.In(t)}.sameEachTime() })
 	t.Run("is refused", func(t *testing.T) { tool{r.In(t)}.refused() })
 	t.Run("is served by a registry, with its signatures", func(t *testing.T) { tool{r.In(t)}.served() })
+	t.Run("publishes the image", func(t *testing.T) { tool{r.In(t)}.publishesTheImage() })
 	t.Run("names its image", func(t *testing.T) { tool{r.In(t)}.namesImage() })
 }
 

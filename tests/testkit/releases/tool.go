@@ -58,10 +58,10 @@ func (r Tool) Make(registry string, args ...string) string {
 	return dist
 }
 
-// Publish publishes a release, and returns the digest of each tag.
+// Publish publishes a release, and returns the digest of each name that was not there yet.
 func (r Tool) Publish(dist string) map[string]string {
 	r.Helper()
-	out, err := r.Command(r.binary, "publish", "-dist", dist)
+	out, err := r.TryPublish(dist)
 	if err != nil {
 		r.Fatalf("%v\n%s", err, out)
 	}
@@ -72,6 +72,11 @@ func (r Tool) Publish(dist string) map[string]string {
 		}
 	}
 	return digests
+}
+
+// TryPublish publishes a release.
+func (r Tool) TryPublish(dist string) (string, error) {
+	return r.Command(r.binary, "publish", "-dist", dist)
 }
 
 // Try runs the tool on this checkout, unless the arguments name another.

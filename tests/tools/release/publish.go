@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -10,42 +12,75 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
+// upload is something in an OCI archive of a release, with its name in the registry.
+type upload struct {
+	index     v1.ImageIndex
+	entry     v1.Descriptor
+	reference name.Reference
+}
+
 // publish pushes the OCI archives of a release to where their names say. The tags of a registry appear in the order of the names of the files: the
-// signatures come last.
+// signatures come last. What is there already is left out. If a tag is of something else, nothing is pushed.
 func publish(ctx context.Context, dist string) error {
 	archives, err := filepath.Glob(filepath.Join(dist, "keyturn-v*.tar"))
 	if err != nil || len(archives) == 0 {
 		return fmt.Errorf("%s: has no OCI archive of a release, make release makes them", dist)
 	}
-	for _, path := range archives {
-		if err := publishArchive(ctx, path); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-func publishArchive(ctx context.Context, path string) error {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	var missing []upload
+	for _, path := range archives {
+		all, err := uploads(path, filepath.Join(dir, filepath.Base(path)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for _, one := range all {
+			there, err := one.isPublished(ctx)
+			if err != nil {
+				return err
+			}
+			if !there {
+				missing = append(missing, one)
+			}
+		}
+	}
+	for _, one := range missing {
+		if err := one.push(ctx); err != nil {
+			return err
+		}
+		fmt.Println("pushed", one.reference.Name(), one.entry.Digest)
+	}
+	if len(missing) == 0 {
+		fmt.Println("the registry has it all already")
+	}
+	return nil
+}
+
+// uploads reads an OCI archive by way of a folder.
+func uploads(path, dir string) ([]upload, error) {
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		return nil, err
+	}
 	index, err := readLayout(path, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var all []upload
 	var last name.Tag
 	for _, entry := range manifest.Manifests {
 		tag, found, err := tagOf(entry)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var reference name.Reference = tag
 		if found {
@@ -53,26 +88,44 @@ func publishArchive(ctx context.Context, path string) error {
 		} else {
 			reference = last.Context().Digest(entry.Digest.String())
 		}
-		if err := push(ctx, index, entry, reference); err != nil {
-			return err
-		}
-		fmt.Println("pushed", reference.Name(), entry.Digest)
+		all = append(all, upload{index, entry, reference})
 	}
-	return nil
+	return all, nil
 }
 
-func push(ctx context.Context, index v1.ImageIndex, entry v1.Descriptor, reference name.Reference) error {
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
-	if entry.MediaType.IsIndex() {
-		images, err := index.ImageIndex(entry.Digest)
+func options(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+}
+
+// isPublished reports whether the registry has it under its name. It fails if the name is of something else, for who has verified a version must
+// find the same under it ever after.
+func (u upload) isPublished(ctx context.Context) (bool, error) {
+	there, err := remote.Head(u.reference, options(ctx)...)
+	// Some registries forbid to read what is not there.
+	if refused, ok := errors.AsType[*transport.Error](err); ok && (refused.StatusCode == http.StatusNotFound || refused.StatusCode == http.StatusForbidden) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if there.Digest != u.entry.Digest {
+		return false, fmt.Errorf("%s is published already, with the digest %s instead of %s; nothing is pushed: release another version",
+			u.reference.Name(), there.Digest, u.entry.Digest)
+	}
+	return true, nil
+}
+
+func (u upload) push(ctx context.Context) error {
+	if u.entry.MediaType.IsIndex() {
+		images, err := u.index.ImageIndex(u.entry.Digest)
 		if err != nil {
 			return err
 		}
-		return remote.WriteIndex(reference, images, options...)
+		return remote.WriteIndex(u.reference, images, options(ctx)...)
 	}
-	image, err := index.Image(entry.Digest)
+	image, err := u.index.Image(u.entry.Digest)
 	if err != nil {
 		return err
 	}
-	return remote.Write(reference, image, options...)
+	return remote.Write(u.reference, image, options(ctx)...)
 }
