@@ -93,10 +93,10 @@ func (r tool) namesImage() {
 	}
 	for _, one := range []struct {
 		name, manifests string
-		// pods are those of the watcher, the actuator and the job, and in the chart that of helm test.
+		// pods are those of the watcher, the actuator and the job, and in the chart the two of helm test.
 		pods int
 	}{
-		{"the chart", chart, 4},
+		{"the chart", chart, 5},
 		{"install.yaml", string(r.Read(dist, "install.yaml")), 3},
 		{"install-namespaced.yaml", string(r.Read(dist, "install-namespaced.yaml")), 3},
 	} {
