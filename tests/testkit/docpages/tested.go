@@ -35,7 +35,7 @@ var Tested = map[string]Page{
 	"docs/install.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes one with another name", "make release": "TestTheRelease makes all but the image",
 		"make publish":                       "the same",
-		"kubectl apply -f dist/install.yaml": "README.md applies the same with the image of the checkout", "skopeo": noProgram,
+		"kubectl apply -f dist/install.yaml": "TestTheFilesOfAReleaseAreAppliedAsTheyAre", "skopeo": noProgram,
 		"actuator --version":            "upgrade.md has it in the pod",
 		"kubectl -n flux-system create": "TestFluxInstallsKeyturnForACluster makes the Secret",
 		"flux push":                     noProgram, "helm": byHelm,
