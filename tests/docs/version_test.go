@@ -15,21 +15,15 @@ import (
 // checkout is "devel", and the branch "main" is none.
 var version = regexp.MustCompile(`(keyturn/keyturn/[\w./-]*\?ref=v?|deploy/\.\.\.\?ref=v?|repoURL: https://github\.com/keyturn/keyturn\n *targetRevision: v?|` +
 	`app\.kubernetes\.io/version: v|\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn[-_]v?|--version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
-	`(main\b|\d+\.\d+\.\d+(?:-rc\.\d+)?)`)
+	`(main\b|\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?)`)
 
 // TestReferencesNameTheVersionOfTheChart holds every reference to a release to the version in deploy/chart/Chart.yaml. With -update it writes them.
 func TestReferencesNameTheVersionOfTheChart(t *testing.T) {
 	bare := strings.TrimPrefix(testkit.Version(t, root), "v")
 	found := 0
 	for path, content := range releasedFiles(t) {
-		named := version.ReplaceAllStringFunc(content, func(reference string) string {
-			found++
-			before := version.FindStringSubmatch(reference)[1]
-			if strings.HasSuffix(before, "=") || strings.HasSuffix(before, "Revision: ") {
-				before += "v"
-			}
-			return before + bare
-		})
+		found += len(version.FindAllString(content, -1))
+		named := naming(content, bare)
 		// A source of Flux that follows a branch has manifests of which no release has the image.
 		if strings.Contains(path, "/flux/") && regexp.MustCompile(`branch: |newTag: devel|tag: devel`).MatchString(content) {
 			t.Errorf("%s: is not pinned to a release", path)
@@ -38,6 +32,28 @@ func TestReferencesNameTheVersionOfTheChart(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("got %d references, want all", found)
+	}
+}
+
+// naming returns a content with each reference to the version.
+func naming(content, bare string) string {
+	return version.ReplaceAllStringFunc(content, func(reference string) string {
+		before := version.FindStringSubmatch(reference)[1]
+		if strings.HasSuffix(before, "=") || strings.HasSuffix(before, "Revision: ") {
+			before += "v"
+		}
+		return before + bare
+	})
+}
+
+func TestAReleaseAfterAPreReleaseNamesItselfAlone(t *testing.T) {
+	bare := strings.TrimPrefix(testkit.Version(t, root), "v")
+	for path, content := range releasedFiles(t) {
+		for _, before := range []string{"9.9.9-rc.1", "9.9.9-beta.12", "9.9.9"} {
+			if naming(naming(content, before), bare) != content {
+				t.Errorf("%s: is not the same after %s", path, before)
+			}
+		}
 	}
 }
 

@@ -156,6 +156,7 @@ func (r tool) refused() {
 		{"without the v", []string{"-version", r.Version[1:]}, `VERSION: got "` + r.Version[1:] + `", want a version like v0.1.0`},
 		{"of half a version", []string{"-version", "v0.1"}, `VERSION: got "v0.1", want a version like v0.1.0`},
 		{"with what is no tag", []string{"-version", "v0.1.0+1"}, `VERSION: got "v0.1.0+1", want a version like v0.1.0`},
+		{"of a pre-release without a number", []string{"-version", "v0.1.0-rc1"}, `VERSION: got "v0.1.0-rc1", want a version like v0.1.0 or v0.1.0-rc.1`},
 		{"of another version than the checkout's", []string{"-version", "v9.9.9"}, "VERSION: got v9.9.9, but this commit is of " + r.Version},
 		{"without its section", []string{"-version", "v9.9.9", "-root", next}, `CHANGELOG.md: has no section "## 9.9.9"`},
 		{"without a key", []string{"-version", r.Version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -48,8 +49,8 @@ func copyFile(from, to string, mode os.FileMode) error {
 
 // check reports why the version cannot be released from the checkout.
 func (r release) check() error {
-	parsed, err := semver.StrictNewVersion(r.bare())
-	if err != nil || r.bare() == r.version || parsed.Metadata() != "" {
+	// References in pages are found by the same form.
+	if _, err := semver.StrictNewVersion(r.bare()); err != nil || !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[a-z]+\.\d+)?$`).MatchString(r.version) {
 		return fmt.Errorf("VERSION: got %q, want a version like v0.1.0 or v0.1.0-rc.1", r.version)
 	}
 	if r.commit == "" || r.registry == "" {
