@@ -160,13 +160,14 @@ PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64
 RELEASE = go run -C tests/tools/release .
 RELEASE_OF = -version '$(VERSION)' -registry '$(REGISTRY)' -out '$(CURDIR)/dist' \
 	-commit "$$(git rev-parse HEAD)" -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"
+SIGNED = $(if $(SIGNING_KEY),-key '$(abspath $(SIGNING_KEY))')
 # A clone of the commit, whose only tag is the version: Go writes what it finds of tags into binaries, and ignored files are no part of a release.
 SOURCE := $(CURDIR)/bin/release/source
 
 #? release: make the files of a release in dist/ (VERSION=v0.1.0; REGISTRY, and SIGNING_KEY=cosign.key with COSIGN_PASSWORD)
 release:
 	@[ -z "$$(git status --porcelain)" ] || { echo 'release: commit your changes first, a release is made of a commit' >&2; exit 1; }
-	@$(RELEASE) $(RELEASE_OF) -root '$(CURDIR)' -check
+	@$(RELEASE) $(RELEASE_OF) -root '$(CURDIR)' $(SIGNED) -check
 	@rm -rf bin/release && git -c advice.detachedHead=false clone -q --no-tags . '$(SOURCE)' && git -C '$(SOURCE)' update-ref 'refs/tags/$(VERSION)' HEAD
 	@$(MAKE) -C '$(SOURCE)' image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR='$(CURDIR)/bin/release'
 	$(if $(PLUGIN),$(say) 'release: the plugin for five platforms')
@@ -174,7 +175,7 @@ release:
 		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./$(PLUGIN) || exit 1; done)
 	$(say) 'release: dist/, $(VERSION)'
 	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -root '$(SOURCE)' -image '$(CURDIR)/bin/release/keyturn.tar' \
-		$(if $(PLUGIN),-plugin '$(CURDIR)/bin/release/plugin') $(if $(SIGNING_KEY),-key '$(abspath $(SIGNING_KEY))')
+		$(if $(PLUGIN),-plugin '$(CURDIR)/bin/release/plugin') $(SIGNED)
 	@cd dist && ls -lh
 
 #? publish: push the image, the manifests and the chart in dist/ with their signatures, to the REGISTRY that they were made for

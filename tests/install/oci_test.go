@@ -83,8 +83,10 @@ const manifestsRepository = "keyturn/manifests"
 // publish makes a signed release of the repository, pushes it, and returns the revision that Flux has of it.
 func (i *fluxInstallation) publish(r *registry, tool releases.Tool) (revision string) {
 	i.Helper()
-	if err := os.WriteFile(filepath.Join(i.keyturn.Dir, "CHANGELOG.md"), tool.Read(releases.Root, "CHANGELOG.md"), 0o600); err != nil {
-		i.Fatal(err)
+	for _, path := range []string{filepath.Join(releases.Root, "CHANGELOG.md"), filepath.Join(tool.Keys, "cosign.pub")} {
+		if err := os.WriteFile(filepath.Join(i.keyturn.Dir, filepath.Base(path)), tool.Read(path), 0o600); err != nil {
+			i.Fatal(err)
+		}
 	}
 	// A release does not replace another one.
 	r.remove(manifestsRepository, tool.Version)

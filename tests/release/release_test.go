@@ -137,7 +137,8 @@ func krewFinds(t *testing.T, release map[string][]byte, version string) {
 
 // refused has the tool make releases that it must not.
 func (r tool) refused() {
-	next := r.TempDir()
+	next, other, key := r.TempDir(), r.TempDir(), filepath.Join(r.Keys, "cosign.key")
+	r.MakeKey(other)
 	if err := os.CopyFS(filepath.Join(next, "deploy"), os.DirFS("../../deploy")); err != nil {
 		r.Fatal(err)
 	}
@@ -147,6 +148,11 @@ func (r tool) refused() {
 			r.Fatal(err)
 		}
 	}
+	bare := r.TempDir()
+	if err := os.CopyFS(filepath.Join(bare, "deploy/chart"), os.DirFS("../../deploy/chart")); err != nil {
+		r.Fatal(err)
+	}
+	write(r.T, filepath.Join(bare, "CHANGELOG.md"), string(r.Read(releases.Root, "CHANGELOG.md")))
 	for _, test := range []struct {
 		name string
 		args []string
@@ -160,6 +166,8 @@ func (r tool) refused() {
 		{"of another version than the checkout's", []string{"-version", "v9.9.9"}, "VERSION: got v9.9.9, but this commit is of " + r.Version},
 		{"without its section", []string{"-version", "v9.9.9", "-root", next}, `CHANGELOG.md: has no section "## 9.9.9"`},
 		{"without a key", []string{"-version", r.Version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},
+		{"whose key is not in the repository", []string{"-version", r.Version, "-key", key, "-root", bare}, "cosign.pub: is not in the repository"},
+		{"with another key", []string{"-version", r.Version, "-key", filepath.Join(other, "cosign.key")}, "SIGNING_KEY: " + other + "/cosign.key is not the private key"},
 		{"with what is no key", []string{"-version", r.Version, "-key", "../../LICENSE"}, "SIGNING_KEY: ../../LICENSE is no key of cosign"},
 	} {
 		r.Run(test.name, func(t *testing.T) {

@@ -21,8 +21,9 @@ type Tool struct {
 	// Version is that of the checkout.
 	Version string
 	// Keys is the folder of the key.
-	Keys   string
-	binary string
+	Keys string
+	// root has what this checkout has for a release, and the public key.
+	root, binary string
 }
 
 // New builds the tool, and makes a key.
@@ -35,8 +36,15 @@ func New(t *testing.T) Tool {
 	if out, err := r.Command("go", "build", "-C", "../tools/release", "-o", r.binary, "."); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := r.Command(r.binary, "key", "-out", r.Keys); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	r.MakeKey(r.Keys)
+	r.root = t.TempDir()
+	if err := os.CopyFS(filepath.Join(r.root, "deploy"), os.DirFS(filepath.Join(Root, "deploy"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(Root, "CHANGELOG.md"), filepath.Join(Root, "LICENSE"), filepath.Join(r.Keys, "cosign.pub")} {
+		if err := os.WriteFile(filepath.Join(r.root, filepath.Base(path)), r.Read(path), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return r
 }
@@ -45,6 +53,14 @@ func New(t *testing.T) Tool {
 func (r Tool) In(t *testing.T) Tool {
 	r.T = t
 	return r
+}
+
+// MakeKey makes a pair of keys in a folder.
+func (r Tool) MakeKey(dir string) {
+	r.Helper()
+	if out, err := r.Command(r.binary, "key", "-out", dir); err != nil {
+		r.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // Make makes a release for a registry, without an image, and returns its folder.
@@ -79,9 +95,9 @@ func (r Tool) TryPublish(dist string) (string, error) {
 	return r.Command(r.binary, "publish", "-dist", dist)
 }
 
-// Try runs the tool on this checkout, unless the arguments name another.
+// Try runs the tool on what this checkout has, unless the arguments name another.
 func (r Tool) Try(args ...string) (string, error) {
-	return r.Command(r.binary, append([]string{"-root", Root, "-commit", strings.Repeat("0", 40), "-time", "1763663580"}, args...)...)
+	return r.Command(r.binary, append([]string{"-root", r.root, "-commit", strings.Repeat("0", 40), "-time", "1763663580"}, args...)...)
 }
 
 // Command runs a program in whose environment are no flags of this run, such as -race, and no credentials of the user.

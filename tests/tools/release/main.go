@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&r.image, "image", "", "OCI archive of the image")
 	flags.StringVar(&r.binaries, "plugin", "", "folder with a folder for each platform, such as darwin_arm64, that has the plugin")
 	seconds := flags.Int64("time", 0, "time of the commit in seconds since 1970, which all files get")
-	key := flags.String("key", "", "private key of cosign; without one nothing is signed")
+	flags.StringVar(&r.key, "key", "", "private key of cosign, of which the checkout has the public key as cosign.pub; without one nothing is signed")
 	check := flags.Bool("check", false, "only check that the version can be released")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -70,5 +70,5 @@ func run(ctx context.Context, args []string) error {
 	if err := r.check(); err != nil || *check {
 		return err
 	}
-	return r.make(*key, os.Getenv("COSIGN_PASSWORD"))
+	return r.make()
 }

@@ -22,6 +22,8 @@ type release struct {
 	// image and binaries are what the go tool has built, if there is something.
 	image, binaries string
 	time            time.Time
+	// key is the file of the private key, if the release is to be signed.
+	key string
 }
 
 // bare returns the version as the changelog and Helm have it.
@@ -64,12 +66,15 @@ func (r release) check() error {
 		return fmt.Errorf("VERSION: got %s, but this commit is of v%s: set version in deploy/chart/Chart.yaml, run `make generate` and commit",
 			r.version, chart.Metadata.Version)
 	}
-	_, err = r.notes()
+	if _, err = r.notes(); err != nil || r.key == "" {
+		return err
+	}
+	_, _, err = r.readKeys()
 	return err
 }
 
 // make makes everything that the go tool does not, and then the checksums of all.
-func (r release) make(key, password string) error {
+func (r release) make() error {
 	if err := os.Mkdir(r.out, 0o755); err != nil {
 		return err
 	}
@@ -117,11 +122,11 @@ func (r release) make(key, password string) error {
 	if err := r.write("checksums.txt", checksums); err != nil {
 		return err
 	}
-	if key == "" {
+	if r.key == "" {
 		fmt.Println("release: nothing is signed; make release SIGNING_KEY=cosign.key signs it")
 		return nil
 	}
-	return r.sign(key, password, checksums)
+	return r.sign(checksums)
 }
 
 // layout returns the name of an OCI archive of the release.

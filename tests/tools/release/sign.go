@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,12 +30,8 @@ const (
 )
 
 // sign signs the checksums, and all that has a name in the registry.
-func (r release) sign(keyFile, password string, checksums []byte) error {
-	key, err := readKey(keyFile, password)
-	if err != nil {
-		return err
-	}
-	public, err := cryptoutils.MarshalPublicKeyToPEM(key.Public())
+func (r release) sign(checksums []byte) error {
+	key, public, err := r.readKeys()
 	if err != nil {
 		return err
 	}
@@ -61,6 +58,30 @@ func (r release) sign(keyFile, password string, checksums []byte) error {
 		signatures = append(signatures, of...)
 	}
 	return writeLayout(r.path(r.layout("signatures")), r.time, signatures)
+}
+
+// readKeys returns the private key, and the file of the public key that the checkout must have: who verifies takes it from there.
+func (r release) readKeys() (*ecdsa.PrivateKey, []byte, error) {
+	key, err := readKey(r.key, os.Getenv("COSIGN_PASSWORD"))
+	if err != nil {
+		return nil, nil, err
+	}
+	const publicFile = "cosign.pub"
+	content, err := os.ReadFile(filepath.Join(r.root, publicFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s: is not in the repository: commit the public key of SIGNING_KEY there", publicFile)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	public, err := cryptoutils.UnmarshalPEMToPublicKey(content)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", publicFile, err)
+	}
+	if !key.PublicKey.Equal(public) {
+		return nil, nil, fmt.Errorf("SIGNING_KEY: %s is not the private key of the %s in the repository", r.key, publicFile)
+	}
+	return key, content, nil
 }
 
 // readKey returns a private key of cosign. Of the kinds that cosign has, this is the one that it makes by default.
