@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // fieldManager is that of the annotations which the plugin writes.
@@ -31,9 +33,9 @@ type annotator struct {
 // object is one that can be annotated.
 type object struct {
 	client dynamic.ResourceInterface
-	// kind is the lower-case singular, and name that of the object.
-	kind, name string
-	right      right
+	// kind is the lower-case singular, group its API group, and name that of the object.
+	kind, group, name string
+	right             right
 }
 
 func (o *object) String() string { return o.kind + "/" + o.name }
@@ -67,7 +69,8 @@ func (a *annotator) object(argument string) (*object, error) {
 
 func (a *annotator) of(mapping *meta.RESTMapping, name string) *object {
 	resource := mapping.Resource.GroupResource().String()
-	o := &object{kind: strings.ToLower(mapping.GroupVersionKind.Kind), name: name, client: a.client.Resource(mapping.Resource)}
+	o := &object{kind: strings.ToLower(mapping.GroupVersionKind.Kind), group: mapping.GroupVersionKind.Group, name: name}
+	o.client = a.client.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		o.client = a.client.Resource(mapping.Resource).Namespace(a.namespace)
 		o.right.namespace = a.namespace
@@ -90,7 +93,7 @@ func (a *annotator) annotate(ctx context.Context, o *object, annotations map[str
 	after, err := o.client.Patch(ctx, o.name, types.MergePatchType, body, options)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no %s%s", o, in(o.right.namespace))
+		return nil, o.missing()
 	case isMissingRight(err):
 		return nil, fmt.Errorf("no permission to %s, which annotates %s", o.right, o)
 	case err != nil:
@@ -98,6 +101,22 @@ func (a *annotator) annotate(ctx context.Context, o *object, annotations map[str
 	}
 	return after, nil
 }
+
+// hold returns for what an object is on hold by its own annotation, empty if it is not.
+func (o *object) hold(ctx context.Context) (string, error) {
+	found, err := o.client.Get(ctx, o.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", o.missing()
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("no permission to %s, which shows whether %s is on hold already", right{"get", o.right.resource, o.right.namespace}, o)
+	case err != nil:
+		return "", fmt.Errorf("reading %s%s: %w", o, in(o.right.namespace), err)
+	}
+	return events.HoldText(found.GetAnnotations()[events.AnnotationHold]), nil
+}
+
+func (o *object) missing() error { return fmt.Errorf("there is no %s%s", o, in(o.right.namespace)) }
 
 // isMissingRight reports whether the API server refuses a request because of who sends it. Admission refuses with other words.
 func isMissingRight(err error) bool {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,40 +13,56 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// held returns the workloads of the namespace that are on hold, as arguments.
+// held returns the workloads of the namespace that are on hold, as arguments. It says which kinds it leaves out because they cannot be listed, and
+// is an error if none can.
 func (a *annotating) held(ctx context.Context) ([]string, error) {
-	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
-	if _, err := a.explaining(ctx); err != nil {
+	kinds, err := a.kinds(ctx)
+	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "Custom resources are left out, the settings of the actuator are not known: %v\n", err)
-	} else if all, err := a.plugin.settings.Kinds(); err == nil {
-		for _, kind := range all {
-			if _, known := kinds.Named(kind.Name); !known {
-				kinds = append(kinds, kind)
-			}
-		}
 	}
 	var held []string
-	clients := workload.Clients{Typed: a.plugin.access.typed, Dynamic: a.plugin.access.dynamic}
+	var missing []error
 	for _, kind := range kinds {
-		list, err := kind.Objects(clients, a.namespace).List(ctx, metav1.ListOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			continue // not installed
-		case err != nil:
-			return nil, right{"list", kind.Resource, a.namespace}.explain(err)
-		}
-		objects, err := meta.ExtractList(list)
+		found, err := a.heldOf(ctx, kind)
 		if err != nil {
-			return nil, err
+			missing = append(missing, err)
+			continue
 		}
-		for _, one := range objects {
-			if found, err := meta.Accessor(one); err == nil && events.HoldText(found.GetAnnotations()[events.AnnotationHold]) != "" {
-				held = append(held, kind.Resource+"/"+found.GetName())
-			}
-		}
+		held = append(held, found...)
+	}
+	if len(missing) == len(kinds) {
+		return nil, errors.Join(missing...)
+	}
+	for _, err := range missing {
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "Left out: %v\n", err)
 	}
 	if len(held) == 0 {
 		fmt.Fprintf(a.out, "No workload is on hold%s.\n", in(a.namespace))
+	}
+	return held, nil
+}
+
+// heldOf returns those of a kind.
+func (a *annotating) heldOf(ctx context.Context, kind workload.Kind) ([]string, error) {
+	clients := workload.Clients{Typed: a.plugin.access.typed, Dynamic: a.plugin.access.dynamic}
+	list, err := kind.Objects(clients, a.namespace).List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s, which the API server does not have", kind.Resource)
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("%s, no permission to %s", kind.Resource, right{"list", kind.Resource, a.namespace})
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", kind.Resource, err)
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kind.Resource, err)
+	}
+	var held []string
+	for _, one := range objects {
+		if found, err := meta.Accessor(one); err == nil && events.HoldText(found.GetAnnotations()[events.AnnotationHold]) != "" {
+			held = append(held, kind.Resource+"/"+found.GetName())
+		}
 	}
 	return held, nil
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,25 +15,50 @@ import (
 // onHold is the reason of a workload that waits for the end of a hold.
 const onHold = "on-hold"
 
+// holdOptions are the flags of the command hold.
+type holdOptions struct {
+	// reason is the text for people.
+	reason string
+	// overwrite replaces another hold.
+	overwrite bool
+}
+
 func (p *Plugin) hold() *cobra.Command {
-	var reason string
+	var options holdOptions
 	cmd := p.annotatingCommand("hold <kind>/<name>...",
 		"Hold the rolls of workloads, of all workloads of a namespace, or for a Secret or ConfigMap.",
 		"  kubectl keyturn hold deployment/web --reason \"load test, until Ada ends it\"\n"+
 			"  kubectl keyturn hold namespace/shop --dry-run",
 		func(ctx context.Context, a *annotating, args []string) error {
-			if events.HoldText(reason) == "" {
+			if events.HoldText(options.reason) == "" {
 				return errors.New("--reason: is empty, which holds nothing; want who holds it, and until when")
 			}
-			return a.each(args, func(o *object) error {
-				return a.change(ctx, o, change{
-					annotation: events.AnnotationHold, value: &reason, reason: onHold, done: "held, until it is released: " + events.HoldText(reason),
-				})
-			})
+			return a.each(args, func(o *object) error { return a.hold(ctx, o, options) })
 		})
 	cmd.Args = cobra.MinimumNArgs(1)
-	cmd.Flags().StringVar(&reason, "reason", "held with kubectl keyturn", "`text` for people: who holds it, why, and until when")
+	cmd.Flags().StringVar(&options.reason, "reason", "held with kubectl keyturn", "`text` for people: who holds it, why, and until when")
+	cmd.Flags().BoolVar(&options.overwrite, "overwrite", false, "replace the text of a hold that is there")
 	return cmd
+}
+
+// hold puts an object on hold, if that means anything, and not in place of another one's hold unless that was asked for.
+func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) error {
+	if err := a.checkHold(ctx, o); err != nil {
+		return err
+	}
+	before, err := o.hold(ctx)
+	if err != nil {
+		return err
+	}
+	text := events.HoldText(options.reason)
+	c := change{annotation: events.AnnotationHold, value: &options.reason, reason: onHold, done: "held, until it is released: " + text}
+	if before != "" && before != text {
+		if !options.overwrite {
+			return fmt.Errorf("%s is on hold already: %s; give --overwrite to replace that", o, before)
+		}
+		c.done += ", instead of: " + before
+	}
+	return a.change(ctx, o, c)
 }
 
 func (p *Plugin) rollNow() *cobra.Command {
@@ -41,6 +67,9 @@ func (p *Plugin) rollNow() *cobra.Command {
 		"  kubectl keyturn roll-now deployment/web",
 		func(ctx context.Context, a *annotating, args []string) error {
 			return a.each(args, func(o *object) error {
+				if err := a.checkRoll(ctx, o); err != nil {
+					return err
+				}
 				value := time.Now().UTC().Format(time.RFC3339Nano)
 				return a.change(ctx, o, change{annotation: workload.AnnotationRollNow, value: &value, done: "asked to roll now"})
 			})

@@ -2,15 +2,19 @@ package plugin
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -22,11 +26,19 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 			Namespace: namespace, Name: name, Annotations: map[string]string{events.AnnotationHold: hold},
 		}}
 	}
+	deny := func(resource string) k8stesting.ReactionFunc {
+		return func(k8stesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil)
+		}
+	}
 	p := New("dev")
 	root := p.Command()
 	rollouts := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-	p.access.typed = fake.NewClientset(deployment("shop", "held", "load test"), deployment("shop", "empty", " "), deployment("bank", "other", "x"))
-	p.access.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
+	typed := fake.NewClientset(deployment("shop", "held", "load test"), deployment("shop", "empty", " "), deployment("bank", "other", "x"))
+	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
+	// Where Argo Rollouts are not installed, few may list them.
+	dynamic.PrependReactor("list", "rollouts", deny("rollouts"))
+	p.access.typed, p.access.dynamic = typed, dynamic
 	cmd, _, err := root.Find([]string{"release"})
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +50,80 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 	if diff := cmp.Diff([]string{"deployments/held"}, held); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if !bytes.Contains(errOut.Bytes(), []byte("Custom resources are left out")) {
-		t.Errorf("it does not say what it left out: %s", &errOut)
+	for _, want := range []string{"Custom resources are left out", "Left out: rollouts.argoproj.io, no permission to list rollouts.argoproj.io in namespace shop"} {
+		if !strings.Contains(errOut.String(), want) {
+			t.Errorf("it does not say %q: %s", want, &errOut)
+		}
 	}
 	a.namespace = "empty"
 	if held, err := a.held(t.Context()); err != nil || len(held) > 0 || out.String() != "No workload is on hold in namespace empty.\n" {
 		t.Errorf("got %v, %v, %q", held, err, &out)
+	}
+	typed.PrependReactor("list", "*", deny("all"))
+	if held, err := a.held(t.Context()); err == nil || !strings.Contains(err.Error(), "no permission to list deployments") {
+		t.Errorf("nothing may be listed: got %v, %v", held, err)
+	}
+}
+
+func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
+	held := func(args ...string) (string, error) {
+		var out, errOut bytes.Buffer
+		a := annotatingShop(t, &out, &errOut)
+		a.cmd.SetOut(&out)
+		web, err := a.object("deployment/web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := "load test, until Ada ends it"
+		if _, err := a.annotate(t.Context(), web, map[string]*string{events.AnnotationHold: &others}); err != nil {
+			t.Fatal(err)
+		}
+		options := holdOptions{reason: args[0], overwrite: len(args) > 1}
+		err = a.hold(t.Context(), web, options)
+		after, _ := web.hold(t.Context())
+		return out.String() + after, err
+	}
+	t.Setenv("KUBECONFIG", "/nowhere") // So the settings of the installation are not known.
+	got, err := held("mine")
+	wantErrorWith(t, err, "deployment/web is on hold already: load test, until Ada ends it; give --overwrite to replace that")
+	if got != "load test, until Ada ends it" {
+		t.Errorf("got %q", got)
+	}
+	got, err = held("load test, until Ada ends it")
+	if err != nil || got != "deployment/web: held, until it is released: load test, until Ada ends it\nload test, until Ada ends it" {
+		t.Errorf("the same text: got %q, %v", got, err)
+	}
+	got, err = held("mine", "--overwrite")
+	if err != nil || got != "deployment/web: held, until it is released: mine, instead of: load test, until Ada ends it\nmine" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestWhatMeansNothingIsRefused(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/nowhere")
+	for _, tt := range []struct {
+		object, hold, roll string
+		settings           bool
+	}{
+		{object: "deployment/web"},
+		{object: "deployment/web", settings: true},
+		{object: "secret/db", roll: "secret/db: nothing rolls this kind: want one that the actuator rolls: deployment,"},
+		{object: "service/web", hold: "service/web: a hold of this kind holds nothing: want a namespace, secret or configmap, or what", roll: "nothing rolls this kind"},
+		{object: "job/import"}, // It may be.
+		{object: "job/import", settings: true, hold: "holds nothing", roll: "nothing rolls this kind"},
+		{object: "prometheus/main"}, // It may be.
+		{object: "prometheus/main", settings: true, hold: "holds nothing", roll: "nothing rolls this kind"},
+	} {
+		t.Run(fmt.Sprintf("%s, settings known: %t", tt.object, tt.settings), func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			a := annotatingShop(t, &out, &errOut)
+			a.prepared = tt.settings
+			o, err := a.object(tt.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantErrorWith(t, a.checkHold(t.Context(), o), tt.hold)
+			wantErrorWith(t, a.checkRoll(t.Context(), o), tt.roll)
+		})
 	}
 }

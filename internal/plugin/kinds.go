@@ -1,0 +1,53 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// kinds returns the kinds of workloads that the actuator rolls, and if its settings are not known, those of Keyturn with why.
+func (a *annotating) kinds(ctx context.Context) (workload.Kinds, error) {
+	_, err := a.explaining(ctx)
+	if err == nil {
+		var kinds workload.Kinds
+		if kinds, err = a.plugin.settings.Kinds(); err == nil {
+			return kinds, nil
+		}
+	}
+	return append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job()), err
+}
+
+// checkHold returns an error for an object of a kind that cannot be on hold.
+func (a *annotating) checkHold(ctx context.Context, o *object) error {
+	if o.group == "" && slices.Contains([]string{"namespace", "secret", "configmap"}, o.kind) {
+		return nil
+	}
+	if kinds, rolled := a.rolls(ctx, o); !rolled {
+		return fmt.Errorf("%s: a hold of this kind holds nothing: want a namespace, secret or configmap, or what the actuator rolls: %s", o, kinds)
+	}
+	return nil
+}
+
+// checkRoll returns an error for an object of a kind that is not rolled.
+func (a *annotating) checkRoll(ctx context.Context, o *object) error {
+	if kinds, rolled := a.rolls(ctx, o); !rolled {
+		return fmt.Errorf("%s: nothing rolls this kind: want one that the actuator rolls: %s", o, kinds)
+	}
+	return nil
+}
+
+// rolls reports whether the actuator rolls objects of a kind, and names those that it does. One of a custom resource counts if that is not known.
+func (a *annotating) rolls(ctx context.Context, o *object) (string, bool) {
+	kinds, err := a.kinds(ctx)
+	rolled := slices.ContainsFunc(kinds, func(k workload.Kind) bool {
+		group, _, named := strings.Cut(k.APIVersion, "/")
+		return named && group == o.group && strings.EqualFold(k.Title, o.kind)
+	})
+	// The groups of Kubernetes itself have no dot, or end so.
+	custom := strings.Contains(o.group, ".") && !strings.HasSuffix(o.group, ".k8s.io")
+	return strings.Join(kinds.Names(), ", "), rolled || err != nil && custom
+}
