@@ -179,14 +179,14 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 	if err != nil {
 		return streams, err
 	}
-	options, err := p.installed.credentials(ctx)
+	options, err := p.installed.credentials(ctx, p.nats)
 	if err != nil {
 		return streams, err
 	}
 	if p.tunnel != nil {
 		p.tunnel.close() // that of a command that has ended
 	}
-	if p.tunnel, err = openTunnel(&p.access, p.installed.namespace, pod, port); err != nil {
+	if p.tunnel, err = openTunnel(ctx, &p.access, p.installed.namespace, pod, port); err != nil {
 		return streams, err
 	}
 	// The address is only a name: the tunnel leads to the pod.

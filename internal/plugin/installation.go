@@ -81,26 +81,30 @@ func namespacesOf(actuators []appsv1.StatefulSet) []string {
 // embedsNATS reports whether the server is in the actuator's pods.
 func (i *installation) embedsNATS() bool { return i.settings["KEYTURN_NATS_EMBEDDED"] == "true" }
 
-// pod returns a pod of the actuator whose NATS answers: one that is ready, if there is one.
+// pod returns a pod of the actuator whose NATS answers: one that is ready, if there is one, and rather one that stays than one that is being deleted.
 func (i *installation) pod(ctx context.Context) (string, error) {
 	list, err := i.client.CoreV1().Pods(i.namespace).List(ctx, metav1.ListOptions{LabelSelector: actuatorSelector})
 	if err != nil {
 		return "", right{"list", "pods", i.namespace}.explain(err)
 	}
-	running := ""
-	for p := range list.Items {
-		pod := &list.Items[p]
-		switch {
-		case isReady(pod):
-			return pod.Name, nil
-		case pod.Status.Phase == corev1.PodRunning:
-			running = pod.Name
-		}
-	}
-	if running == "" {
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning && !isReady(&p) })
+	if len(pods) == 0 {
 		return "", fmt.Errorf("no pod of the actuator runs in namespace %s: see kubectl -n %[1]s get pods -l %s", i.namespace, actuatorSelector)
 	}
-	return running, nil
+	return slices.MaxFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(worth(&a), worth(&b)) }).Name, nil
+}
+
+// worth orders pods by how likely it is that their NATS answers, and goes on to.
+func worth(pod *corev1.Pod) int {
+	switch ready, stays := isReady(pod), pod.DeletionTimestamp == nil; {
+	case ready && stays:
+		return 3
+	case stays:
+		return 2
+	case ready:
+		return 1
+	}
+	return 0
 }
 
 func isReady(pod *corev1.Pod) bool {

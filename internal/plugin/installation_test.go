@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
@@ -152,5 +154,55 @@ func TestFilesOfTheActuatorAreFetched(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(dir, "access", "grants.yaml"))
 	if err != nil || !strings.Contains(string(content), "grants") {
 		t.Errorf("the file has %q (%v)", content, err)
+	}
+}
+
+func TestAPodIsChosenThatGoesOnToAnswer(t *testing.T) {
+	pod := func(name string, phase corev1.PodPhase, ready, deleted bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: name, Labels: labels}, Status: corev1.PodStatus{Phase: phase}}
+		if ready {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		if deleted {
+			p.DeletionTimestamp, p.Finalizers = &metav1.Time{}, []string{"tests"}
+		}
+		return p
+	}
+	leaving, starting := pod("a-leaving", corev1.PodRunning, true, true), pod("b-starting", corev1.PodRunning, false, false)
+	ready, pending := pod("c-ready", corev1.PodRunning, true, false), pod("d-pending", corev1.PodPending, false, false)
+	for _, tt := range []struct {
+		name      string
+		pods      []runtime.Object
+		want, err string
+	}{
+		{name: "one that is ready", pods: []runtime.Object{leaving, starting, ready, pending}, want: "c-ready"},
+		{name: "one that stays", pods: []runtime.Object{leaving, starting}, want: "b-starting"},
+		{name: "one that is being deleted, if there is no other", pods: []runtime.Object{leaving, pending}, want: "a-leaving"},
+		{name: "none that does not run", pods: []runtime.Object{pending}, err: "no pod of the actuator runs in namespace keyturn-system"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := (&installation{client: fake.NewClientset(tt.pods...), namespace: "keyturn-system"}).pod(t.Context())
+			wantErrorWith(t, err, tt.err)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
+	found, err := find(t.Context(), fake.NewClientset(actuatorIn("keyturn-system")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The Secrets are not there.
+	if _, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
+		t.Error("the CA is not looked for")
+	}
+	if _, err := found.credentials(t.Context(), events.ConnectOptions{CAFile: "mine.pem"}); err == nil {
+		t.Error("the credentials are not looked for")
+	}
+	if options, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
+		t.Errorf("got %d options beside those that were given (%v)", len(options), err)
 	}
 }

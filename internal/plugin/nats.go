@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nkeys"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // natsName is a name in every certificate of an embedded NATS, whatever its namespace.
@@ -29,21 +31,37 @@ func (i *installation) natsPort() (int, error) {
 	return strconv.Atoi(port)
 }
 
-// credentials returns the options by which the reader is known to the embedded NATS, and it to the reader.
-func (i *installation) credentials(ctx context.Context) ([]nats.Option, error) {
-	seed, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+// credentials returns the options by which the reader is known to the embedded NATS, and it to the reader. What the user has given stays.
+func (i *installation) credentials(ctx context.Context, given events.ConnectOptions) ([]nats.Option, error) {
+	var options []nats.Option
+	if given.CredsFile == "" {
+		seed, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+		if err != nil {
+			return nil, err
+		}
+		defer clear(seed)
+		user, err := login(seed)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, user)
+	}
+	if given.CAFile != "" {
+		return options, nil
+	}
+	trust, err := i.trust(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer clear(seed)
-	user, err := login(seed)
-	if err != nil {
-		return nil, err
-	}
+	return append(options, nats.Secure(trust)), nil
+}
+
+// trust returns how the certificate of the embedded NATS is checked.
+func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	ca, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
 	if apierrors.IsForbidden(err) {
 		// The Secret has the key of the server, too, which not everybody should read. The tunnel ends in the pod: the API server vouches for it.
-		return []nats.Option{user, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true})}, nil //nolint:gosec // see above
+		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, nil //nolint:gosec // see above
 	}
 	if err != nil {
 		return nil, err
@@ -52,7 +70,7 @@ func (i *installation) credentials(ctx context.Context) ([]nats.Option, error) {
 	if !pool.AppendCertsFromPEM(ca) {
 		return nil, fmt.Errorf("%s of the actuator has no certificate", i.environment["KEYTURN_NATS_CA"])
 	}
-	return []nats.Option{user, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: natsName})}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: natsName}, nil
 }
 
 // login returns the option for a seed, or for a user's JWT with one. No error quotes it.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ type tunnel struct {
 }
 
 // openTunnel returns a tunnel to a pod, once the API server lets it through.
-func openTunnel(a *access, namespace, pod string, port int) (*tunnel, error) {
+func openTunnel(ctx context.Context, a *access, namespace, pod string, port int) (*tunnel, error) {
 	url := a.typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	sockets, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, a.config)
 	if err != nil {
@@ -45,13 +46,32 @@ func openTunnel(a *access, namespace, pod string, port int) (*tunnel, error) {
 	t := &tunnel{port: strconv.Itoa(port), dialer: portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})}
-	if _, err := t.connection(); err != nil {
+	if err := t.open(ctx); err != nil {
 		if strings.Contains(err.Error(), "is forbidden") { // It has no other type.
 			return nil, right{"create", "pods/portforward", namespace}.missing()
 		}
 		return nil, fmt.Errorf("forwarding port %d of pod %s in namespace %s: %w", port, pod, namespace, err)
 	}
 	return t, nil
+}
+
+// open opens the connection to the API server. It returns when ctx is done, though the library, which takes no context, goes on until the API server
+// answers. That is then closed.
+func (t *tunnel) open(ctx context.Context) error {
+	opened := make(chan error, 1)
+	go func() {
+		conn, err := t.connection()
+		opened <- err
+		if err == nil && ctx.Err() != nil {
+			t.drop(conn)
+		}
+	}()
+	select {
+	case err := <-opened:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // connection returns the connection to the API server, a new one if the last was lost. The caller holds no lock.

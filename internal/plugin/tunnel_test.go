@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -53,7 +54,7 @@ func through(t *testing.T, serve http.HandlerFunc) (*tunnel, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := openTunnel(&access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222)
+	opened, err := openTunnel(t.Context(), &access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222)
 	if err == nil {
 		t.Cleanup(opened.close)
 	}
@@ -87,6 +88,25 @@ func TestATunnelForwardsConnections(t *testing.T) {
 			t.Errorf("after the deadline: %v", err)
 		}
 		conn.Close()
+	}
+}
+
+func TestTheOpeningOfATunnelEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		<-ended // It never answers.
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) })
+	config := &rest.Config{Host: server.URL}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openTunnel(ctx, &access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 
