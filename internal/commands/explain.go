@@ -57,6 +57,9 @@ func Explain(program *Program) *cobra.Command {
 				return err
 			}
 			defer disconnect()
+			if program.Unknown != nil {
+				options.Unknown = program.Unknown()
+			}
 			options.Now, options.TraceURL = time.Now(), r.traceURL
 			options.Origins = events.Origins{Cluster: streams.Cluster, StoresFrom: settings.StoresFrom}
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())

@@ -14,6 +14,8 @@ type Program struct {
 	Settings *actuate.Options
 	// Narrow has what is for people fit into 100 columns.
 	Narrow bool
+	// Unknown returns the names of the Secrets with settings of the actuator that are not known here. Nil: all are known.
+	Unknown func() []string
 	// Clients returns clients of the workloads.
 	Clients func() (workload.Clients, error)
 	// Streams returns how to reach the streams, and of which cluster.

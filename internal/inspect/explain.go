@@ -25,6 +25,8 @@ type ExplainOptions struct {
 	Namespaces, IgnoreNamespaces []string
 	// DryRun says that it patches nothing, and Posts that it posts to a webhook instead of rolling.
 	DryRun, Posts bool
+	// Unknown are the names of the Secrets with settings of the actuator that are not known here.
+	Unknown []string
 	// Clients read the workload.
 	Clients workload.Clients
 	// Reading is how the actuator reads workloads.
@@ -114,6 +116,10 @@ func (r *report) explain(
 	if timing.said != "" {
 		r.noteState(timing.reason, "%s", timing.said)
 	}
+	if len(options.Unknown) > 0 {
+		r.note("What the actuator has from a Secret is not known here, such as a webhook: see %s, or ask explain in the actuator's pod.",
+			strings.Join(options.Unknown, ", "))
+	}
 	r.noteAborted(w, runners)
 	r.noteInPlace(w, options.ReloadDelay)
 	if options.DryRun {
@@ -130,7 +136,8 @@ func (r *report) explain(
 		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
 		return nil
 	case w.Deaf:
-		r.noteState(plan.None, "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
+		r.noteState(plan.None,
+			"It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
 		return nil
 	case w.OptIn.Empty():
 		r.noteState(plan.None, "It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)

@@ -79,7 +79,7 @@ func (p *Plugin) Command() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
 	}
 	p.addFlags(root.PersistentFlags())
-	program := &commands.Program{Narrow: true, Settings: &p.settings, Clients: p.clients, Streams: p.streams}
+	program := &commands.Program{Narrow: true, Settings: &p.settings, Unknown: p.unknown, Clients: p.clients, Streams: p.streams}
 	for _, cmd := range []*cobra.Command{
 		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), p.deadLetters(program),
 	} {
@@ -154,6 +154,14 @@ func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 		}
 	}
 	return nil
+}
+
+// unknown names the Secrets of the installation that may have settings.
+func (p *Plugin) unknown() []string {
+	if p.installed == nil {
+		return nil
+	}
+	return p.installed.unknown()
 }
 
 func (p *Plugin) clients() (workload.Clients, error) {

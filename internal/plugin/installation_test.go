@@ -124,6 +124,9 @@ func TestTheSettingsAreThoseOfTheProgram(t *testing.T) {
 	if port, err := found.natsPort(); port != 4222 || err != nil || !found.embedsNATS() {
 		t.Errorf("its NATS is embedded: %t, with port %d (%v)", found.embedsNATS(), port, err)
 	}
+	if diff := cmp.Diff([]string{"keyturn-actuator-env"}, found.unknown()); diff != "" {
+		t.Errorf("Secrets with settings (-want +got):\n%s", diff)
+	}
 	// The program is another user than the commands in its pod.
 	if volume, key := found.mounted(found.environment["KEYTURN_NATS_CREDS"]); volume == nil || volume.Secret.SecretName != "keyturn-nats-reader" || key != "reader.nk" {
 		t.Errorf("the credentials are %q of %+v", key, volume)

@@ -17,7 +17,24 @@ import (
 // reference is a variable in the value of another one.
 var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
 
-// readSettings reads the settings of the actuator's container. What comes from Secrets is left out: no setting of a command does.
+// unknown names the Secrets from which the actuator may have settings. They are not read.
+func (i *installation) unknown() []string {
+	var names []string
+	for _, from := range i.container.EnvFrom {
+		if from.SecretRef != nil {
+			names = append(names, from.SecretRef.Name)
+		}
+	}
+	for _, variable := range i.container.Env {
+		if from := variable.ValueFrom; from != nil && from.SecretKeyRef != nil {
+			names = append(names, from.SecretKeyRef.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// readSettings reads the settings of the actuator's container, but for those from Secrets.
 func (i *installation) readSettings(ctx context.Context) error {
 	variables := make(map[string]string)
 	i.environment = variables
