@@ -8,7 +8,7 @@ import (
 
 // Clusters returns the command that lists the clusters in a stream.
 func Clusters(program *Program) *cobra.Command {
-	r := reading{program: program}
+	r, view := reading{program: program}, inspect.View{Narrow: program.Narrow}
 	cmd := &cobra.Command{
 		Use:     "clusters",
 		Short:   "List the clusters in a stream, with replication lag and claimed identity.",
@@ -24,9 +24,10 @@ func Clusters(program *Program) *cobra.Command {
 				return err
 			}
 			defer disconnect()
-			return inspect.Clusters(cmd.Context(), reader, cmd.OutOrStdout())
+			return inspect.Clusters(cmd.Context(), reader, view, cmd.OutOrStdout())
 		},
 	}
+	AddOutput(cmd, &view.Format, "", formats...)
 	r.addStream(cmd.Flags())
 	return cmd
 }

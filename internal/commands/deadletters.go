@@ -10,7 +10,7 @@ import (
 
 // DeadLetters returns the command that lists the events that could not be acted on.
 func DeadLetters(program *Program) *cobra.Command {
-	r := reading{program: program}
+	r, view := reading{program: program}, inspect.View{Narrow: program.Narrow}
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
@@ -29,9 +29,10 @@ func DeadLetters(program *Program) *cobra.Command {
 				return err
 			}
 			defer disconnect()
-			return inspect.DeadLetters(cmd.Context(), bus, limit, cmd.OutOrStdout())
+			return inspect.DeadLetters(cmd.Context(), bus, limit, view, cmd.OutOrStdout())
 		},
 	}
+	AddOutput(cmd, &view.Format, "", formats...)
 	cmd.Flags().IntVar(&limit, "limit", 100, "maximum `number` of events to list; older ones are left out")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 // Explain returns the command that explains a workload.
 func Explain(program *Program) *cobra.Command {
 	r, settings := reading{program: program}, program.Settings
-	var options inspect.ExplainOptions
+	options := inspect.ExplainOptions{View: inspect.View{Narrow: program.Narrow}}
 	var namespace, access, webhook string
 	var keys map[string]string
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ func Explain(program *Program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
-	flags.StringVarP(&options.Output, "output", "o", "text", "output `format`: text, or json or yaml with the fields of the events as they are")
+	AddOutput(cmd, &options.View.Format, "; json and yaml have the fields of the events as they are", formats...)
 	flags.BoolVar(&options.Reading.All, "roll-all", false, "explain the decisions of an actuator with --roll-all")
 	flags.BoolVar(&options.Reading.Reloader, "reloader", false, "explain the decisions of an actuator with --reloader")
 	flags.BoolVar(&options.Reading.InPlace, "reload-in-place", false, "explain the decisions of an actuator with --reload-in-place")

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,8 @@ func History(program *Program) *cobra.Command {
 		},
 	}
 	options.AddFlags(cmd.Flags())
+	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents, and html is a page that draws whole rotations",
+		append(slices.Clone(formats), inspect.HTML)...)
 	r.addTraceURL(cmd.Flags())
 	r.addStream(cmd.Flags())
 	return cmd

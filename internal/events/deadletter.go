@@ -28,21 +28,22 @@ const maxErrorText = 512
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
 	// ID is its sequence on StreamDeadLetters.
-	ID uint64
+	ID uint64 `json:"id"`
 	// Subject is the subject of the message.
-	Subject string
+	Subject string `json:"subject"`
 	// Reason and Error are those of the RejectError.
-	Reason, Error string
+	Reason string `json:"reason"`
+	Error  string `json:"error"`
 	// Seq is the message's sequence on StreamChanges, where it may be superseded by now.
-	Seq uint64
+	Seq uint64 `json:"seq"`
 	// Time is when the message was rejected.
-	Time time.Time
+	Time time.Time `json:"time"`
 	// Replayed is when it was last asked for that the event be taken again. Zero: never.
-	Replayed time.Time
+	Replayed time.Time `json:"replayed,omitzero"`
 	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data or an
 	// oversized header is left out.
-	Header nats.Header
-	Data   []byte
+	Header nats.Header `json:"-"`
+	Data   []byte      `json:"-"`
 }
 
 // DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.

@@ -13,22 +13,22 @@ import (
 
 // Member is a cluster whose events a stream has.
 type Member struct {
-	Cluster string
+	Cluster string `json:"cluster"`
 	// Last is the time of the cluster's last event. Zero if the stream has none.
-	Last time.Time
+	Last time.Time `json:"last,omitzero"`
 	// UIDs are those of the clusters that have claimed the name and were not replaced, in the order of their claims. More
 	// than one means that as many clusters are configured with this name. Only claims that the stream still has are counted.
-	UIDs []string
+	UIDs []string `json:"uids"`
 	// Sourced means that the stream sources the events from the cluster's own stream. Only then do Lag and Reached apply: Lag
 	// is the number of events not sourced yet, as last reported, and Reached means that the cluster is connected.
-	Sourced bool
-	Lag     uint64
-	Reached bool
+	Sourced bool   `json:"sourced"`
+	Lag     uint64 `json:"lag"`
+	Reached bool   `json:"reached"`
 	// Checked means that the server of the stream itself keeps out what is on subjects of other clusters. It comes by way of a stream of
 	// the cluster alone. Foreign counts the messages there on subjects of others, and ForeignClusters are these others, sorted.
-	Checked         bool
-	Foreign         uint64
-	ForeignClusters []string
+	Checked         bool     `json:"checked"`
+	Foreign         uint64   `json:"foreign"`
+	ForeignClusters []string `json:"foreignClusters,omitempty"`
 }
 
 // reachedWithin is the maximum age of the last contact with a source. An idle source sends a heartbeat every second.

@@ -6,26 +6,31 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Clusters lists the clusters in a stream, a line each.
-func Clusters(ctx context.Context, reader *events.Reader, out io.Writer) error {
+// Clusters lists the clusters in a stream.
+func Clusters(ctx context.Context, reader *events.Reader, view View, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	members, err := reader.Members(bounded)
 	if err != nil {
 		return err
 	}
-	return writeMembers(out, members)
+	return writeMembers(out, view, members)
 }
 
-// writeMembers writes a line for each cluster. Several UIDs behind one name are clusters that were configured with the same name.
-func writeMembers(out io.Writer, members []events.Member) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// writeMembers writes the clusters, in a table a line for each. Several UIDs behind one name are clusters that were configured with the same name.
+func writeMembers(out io.Writer, view View, members []events.Member) error {
+	if done, err := view.Format.Encode(out, append([]events.Member{}, members...)); done || err != nil {
+		return err
+	}
+	return view.WriteTable(out, func(table io.Writer) { writeMemberLines(table, members) })
+}
+
+func writeMemberLines(table io.Writer, members []events.Member) {
 	fmt.Fprintln(table, "CLUSTER\tLAST EVENT\tBEHIND\tFOREIGN\tUID")
 	for _, m := range members {
 		last, behind, foreign, uid := "-", "-", "-", "-"
@@ -47,7 +52,6 @@ func writeMembers(out io.Writer, members []events.Member) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Cluster, last, behind, foreign, uid)
 	}
-	return table.Flush()
 }
 
 // aboutForeign says what the cluster's server has delivered on subjects of others, which the hub does not pass on.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 
 func TestClusterLines(t *testing.T) {
 	var out bytes.Buffer
-	err := writeMembers(&out, []events.Member{
+	err := writeMembers(&out, View{}, []events.Member{
 		{Cluster: "east", Last: historyNow, UIDs: []string{"uid-one"}, Sourced: true, Lag: 7, Reached: true, Checked: true},
 		{Cluster: "mole", Sourced: true, Reached: true, Checked: true, Foreign: 3, ForeignClusters: []string{"east", "north"}},
 		{Cluster: "north", UIDs: []string{"uid-two", "uid-three"}},
@@ -28,5 +29,22 @@ west     -                     not reached  not checked         -
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestClustersAreEncoded(t *testing.T) {
+	members := []events.Member{{Cluster: "east", UIDs: []string{"uid-one"}}}
+	for format, want := range map[Format]string{
+		JSON: "[\n  {\n    \"cluster\": \"east\",\n    \"uids\": [\n      \"uid-one\"\n    ],\n    \"sourced\": false,\n",
+		YAML: "- checked: false\n  cluster: east\n",
+	} {
+		var out bytes.Buffer
+		if err := writeMembers(&out, View{Format: format}, members); err != nil || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("as %s (%v):\n%s", format, err, &out)
+		}
+	}
+	var none bytes.Buffer
+	if err := writeMembers(&none, View{Format: JSON}, nil); err != nil || none.String() != "[]\n" {
+		t.Errorf("none: %q, %v", &none, err)
 	}
 }

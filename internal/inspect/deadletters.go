@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -15,19 +14,25 @@ type deadLetters interface {
 	DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, error)
 }
 
-// DeadLetters lists the newest dead letters, a line each.
-func DeadLetters(ctx context.Context, from deadLetters, limit int, out io.Writer) error {
+// DeadLetters lists the newest dead letters, without the events that they keep.
+func DeadLetters(ctx context.Context, from deadLetters, limit int, view View, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	letters, err := from.DeadLetters(bounded, limit)
 	if err != nil {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}
+	if done, err := view.Format.Encode(out, append([]events.DeadLetter{}, letters...)); done || err != nil {
+		return err
+	}
 	if len(letters) == 0 {
 		fmt.Fprintln(out, "There are no dead letters.")
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	return view.WriteTable(out, func(table io.Writer) { writeLetters(table, letters) })
+}
+
+func writeLetters(table io.Writer, letters []events.DeadLetter) {
 	fmt.Fprintln(table, "ID\tTIME\tREASON\tSUBJECT\tREPLAYED\tERROR")
 	for _, letter := range letters {
 		replayed := "-"
@@ -37,5 +42,4 @@ func DeadLetters(ctx context.Context, from deadLetters, limit int, out io.Writer
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, replayed,
 			letter.Error)
 	}
-	return table.Flush()
 }

@@ -45,7 +45,7 @@ func TestDeadLetterLines(t *testing.T) {
 				}
 				return test.letters, nil
 			})
-			if err := DeadLetters(t.Context(), from, 3, &out); err != nil {
+			if err := DeadLetters(t.Context(), from, 3, View{}, &out); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
@@ -53,9 +53,22 @@ func TestDeadLetterLines(t *testing.T) {
 			}
 		})
 	}
+	t.Run("encoded, without the event", func(t *testing.T) {
+		full := letter
+		full.Data = []byte("what was published")
+		var out bytes.Buffer
+		from := lettersFunc(func(int) ([]events.DeadLetter, error) { return []events.DeadLetter{full}, nil })
+		if err := DeadLetters(t.Context(), from, 3, View{Format: YAML}, &out); err != nil {
+			t.Fatal(err)
+		}
+		want := "- error: 'malformed: no'\n  id: 7\n  reason: malformed\n  seq: 0\n  subject: keyturn.v1.demo.secret.shop.db\n  time: \"2026-03-14T15:09:26Z\"\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("as YAML (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("an error says what was being done", func(t *testing.T) {
 		failure := errors.New("no")
-		err := DeadLetters(t.Context(), lettersFunc(func(int) ([]events.DeadLetter, error) { return nil, failure }), 3, &bytes.Buffer{})
+		err := DeadLetters(t.Context(), lettersFunc(func(int) ([]events.DeadLetter, error) { return nil, failure }), 3, View{}, &bytes.Buffer{})
 		if !errors.Is(err, failure) || err.Error() != "reading the dead letters: no" {
 			t.Errorf("got %v", err)
 		}

@@ -39,30 +39,13 @@ type ExplainOptions struct {
 	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
 	TraceURL string
-	// Output is the format: "text", which the empty one is too, "json" or "yaml".
-	Output string
-}
-
-const (
-	outputJSON = "json"
-	outputYAML = "yaml"
-)
-
-// validateOutput checks the format.
-func (o *ExplainOptions) validateOutput() error {
-	switch o.Output {
-	case "", "text", outputJSON, outputYAML:
-		return nil
-	}
-	return fmt.Errorf("--output: %q, want text, json or yaml", o.Output)
+	// View is how to write it.
+	View View
 }
 
 // Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
 // happen now and why. It decides as the actuator does, and changes nothing.
 func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
-	if err := options.validateOutput(); err != nil {
-		return err
-	}
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
 		return err
@@ -81,13 +64,10 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if err := r.explain(ctx, options, reader, w, runners); err != nil {
 		return err
 	}
-	switch options.Output {
-	case outputJSON:
-		return r.writeJSON(out)
-	case outputYAML:
-		return r.writeYAML(out)
+	if done, err := options.View.Format.Encode(out, r); done || err != nil {
+		return err
 	}
-	return r.writeText(out)
+	return r.writeText(out, options.View)
 }
 
 // explain adds all that is known of the workload.

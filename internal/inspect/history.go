@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/timeline"
 )
@@ -18,7 +20,7 @@ type History struct {
 	query    events.HistoryQuery
 	verbs    []string
 	trace    string
-	json     bool
+	format   Format
 	columns  columns
 	traceURL string
 	// page draws the rotations instead of a line for each event. Nil: there are lines.
@@ -35,18 +37,18 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 		return nil, err
 	}
 	h := &History{query: query, traceURL: options.TraceURL, warnings: warnings}
-	if options.Output == "html" {
+	if options.Output == HTML {
 		h.page = timeline.New(timeline.Options{Selection: options.selection(), Now: now, TraceURL: options.TraceURL})
 		return h, nil
 	}
 	h.columns = options.columns()
-	h.verbs, h.trace, h.json = options.Verbs, options.Trace, options.Output == "json"
+	h.verbs, h.trace, h.format = options.Verbs, options.Trace, options.Output
 	return h, nil
 }
 
 // Write writes a line for each event, or the page.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	if h.page == nil && !h.json {
+	if h.page == nil && !h.isEncoded() {
 		if err := h.columns.write(out, "TIME", "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
 		}
@@ -60,8 +62,8 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 		case h.page != nil:
 			h.page.Add(stored)
 			return nil
-		case h.json:
-			return writeJSON(out, stored)
+		case h.isEncoded():
+			return h.encode(out, stored)
 		}
 		return h.columns.writeEvent(out, stored, h.traceURL)
 	})
@@ -103,10 +105,22 @@ func (h *History) wants(stored events.Stored) bool {
 	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored))) && (h.trace == "" || traceOf(stored) == h.trace)
 }
 
-func writeJSON(out io.Writer, stored events.Stored) error {
+// isEncoded reports whether the events are written as they are.
+func (h *History) isEncoded() bool { return h.format == JSON || h.format == YAML }
+
+// encode writes an event as a line of JSON, or as a document of YAML.
+func (h *History) encode(out io.Writer, stored events.Stored) error {
 	line, err := json.Marshal(stored.Event)
 	if err != nil {
 		return fmt.Errorf("encoding the event %s: %w", stored.Event.ID(), err)
+	}
+	if h.format == YAML {
+		document, err := yaml.JSONToYAML(line)
+		if err != nil {
+			return fmt.Errorf("encoding the event %s: %w", stored.Event.ID(), err)
+		}
+		_, err = fmt.Fprintf(out, "---\n%s", document)
+		return err
 	}
 	_, err = fmt.Fprintf(out, "%s\n", line)
 	return err

@@ -39,7 +39,6 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "a source that is none", set: HistoryOptions{Source: "db"}, err: `--source: source "db": want secret/<name>`},
 		{name: "a workload that is none", set: HistoryOptions{Workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
 		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
-		{name: "a format that is none", set: HistoryOptions{Output: "yaml"}, err: `--output: "yaml", want table, wide, json or html`},
 		{
 			name: "a page, for which rotations are read whole", set: HistoryOptions{Output: "html", Source: "secret/db", Namespace: "shop"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}},

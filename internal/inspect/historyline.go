@@ -13,12 +13,8 @@ import (
 // historyLine has fixed columns, so that lines can be written as they arrive. The longest names do not fit.
 const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s\n"
 
-const (
-	// narrowWidth is the width of a narrow line.
-	narrowWidth = 100
-	// narrowTime has no year: the stream keeps 30 days.
-	narrowTime = "Jan 02 15:04:05"
-)
+// narrowTime has no year: the stream keeps 30 days.
+const narrowTime = "Jan 02 15:04:05"
 
 // columns are those of a line of the history. The zero value has all of them, at full width.
 type columns struct {
@@ -39,10 +35,7 @@ func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, abou
 			line += fmt.Sprintf("%-14s  ", namespace)
 		}
 		line += fmt.Sprintf("%-24s  %-9s  %s", object, verb, about)
-		if runes := []rune(line); len(runes) > narrowWidth {
-			line = string(runes[:narrowWidth-1]) + "…"
-		}
-		line = strings.TrimRight(line, " ") + "\n"
+		line = strings.TrimRight(cut(line), " ") + "\n"
 	}
 	_, err := io.WriteString(out, line)
 	return err

@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +34,8 @@ type HistoryOptions struct {
 	Trace string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: table, wide, json, or html for a page that shows the rotations with an event for each of the filters.
-	Output string
+	// Output is the format: Table, Wide, JSON, YAML, or HTML for a page that shows the rotations with an event for each of the filters.
+	Output Format
 	// Narrow has lines of a table fit into 100 columns, without what is the same in each. Those of wide stay as they are.
 	Narrow bool
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
@@ -57,8 +56,6 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.AllClusters, "all-clusters", false, "events of all clusters in the stream")
 	flags.StringVar(&o.Trace, "trace", "", "only events of the trace with this `id`, of 32 hexadecimal digits")
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
-	flags.StringVarP(&o.Output, "output", "o", "table",
-		"output `format`: table, wide with all columns, json with one CloudEvent per line, or html for a page that draws whole rotations")
 }
 
 // query validates the options and returns what to ask the stream.
@@ -71,9 +68,7 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
-	case !slices.Contains([]string{"table", "wide", "json", "html"}, o.Output):
-		return query, fmt.Errorf("--output: %q, want table, wide, json or html", o.Output)
-	case o.Output == "html" && o.Follow:
+	case o.Output == HTML && o.Follow:
 		return query, errors.New("--follow: set together with --output html, want one of them")
 	case o.Trace != "" && !isTraceID(o.Trace):
 		return query, fmt.Errorf("--trace: %q, want 32 hexadecimal digits in lower case", o.Trace)
@@ -90,7 +85,7 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 		}
 		query.Kind, query.Name = events.KindRollout, kind+"-"+name
 	}
-	if o.Output == "html" {
+	if o.Output == HTML {
 		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn whole.
 	}
 	query.Since, err = o.since(now)
@@ -100,7 +95,7 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 // columns returns those of a table.
 func (o *HistoryOptions) columns() columns {
 	return columns{
-		narrow: o.Narrow && o.Output == "table", clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
+		narrow: o.Narrow && o.Output == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
 }
 

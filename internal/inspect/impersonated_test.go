@@ -13,8 +13,8 @@ import (
 )
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		t.Run(output, func(t *testing.T) {
+	for _, output := range []Format{Table, JSON} {
+		t.Run(string(output), func(t *testing.T) {
 			server := natstest.Start(t, natstest.Options{})
 			server.Declare()
 			connection, err := nats.Connect(server.URL())

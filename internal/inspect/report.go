@@ -1,14 +1,11 @@
 package inspect
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -78,25 +75,7 @@ func (r *report) coming(at time.Time) string {
 	return at.UTC().Format(time.RFC3339) + " (in " + duration.HumanDuration(max(at.Sub(r.now), 0)) + ")"
 }
 
-func (r *report) writeJSON(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("encoding the explanation: %w", err)
-	}
-	return nil
-}
-
-func (r *report) writeYAML(out io.Writer) error {
-	content, err := yaml.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding the explanation: %w", err)
-	}
-	_, err = out.Write(content)
-	return err
-}
-
-func (r *report) writeText(out io.Writer) error {
+func (r *report) writeText(out io.Writer, view View) error {
 	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", r.Workload, r.Workload.Namespace, r.Cluster)
 	for _, problem := range r.Problems {
 		fmt.Fprintf(out, "! %s\n", problem)
@@ -113,13 +92,32 @@ func (r *report) writeText(out io.Writer) error {
 	if len(r.Sources) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nSOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
+	fmt.Fprintln(out)
+	return view.WriteTable(out, func(table io.Writer) { r.writeSources(table, view.isNarrow()) })
+}
+
+// writeSources writes a line for each source. What has to be short has no dates, and not how the source is read.
+func (r *report) writeSources(table io.Writer, narrow bool) {
+	if narrow {
+		fmt.Fprintln(table, "SOURCE\tCHANGED\tROLLED FOR\tNOW")
+		for _, row := range r.Sources {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", row.Source, r.age(row.Changed, row.never), r.age(row.Rolled, false), row.text())
+		}
+		return
+	}
+	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
 	for _, row := range r.Sources {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Source, row.read(), row.asked(),
 			r.change(row.Changed, row.never), r.change(row.Rolled, false), row.text())
 	}
-	return table.Flush()
+}
+
+// age returns how long ago a change was written that is to be shown in little space.
+func (r *report) age(c *changeAt, never bool) string {
+	if c == nil || c.Time.IsZero() {
+		return r.change(c, never)
+	}
+	return duration.HumanDuration(max(r.now.Sub(c.Time), 0)) + " ago"
 }
 
 // change returns when a change was written, or the resourceVersion that says so if the time is not known.

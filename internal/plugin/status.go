@@ -1,14 +1,12 @@
 package plugin
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
@@ -25,8 +23,9 @@ type status struct {
 
 // statusOptions are the flags of the command.
 type statusOptions struct {
-	namespace, output string
-	since             time.Duration
+	namespace string
+	output    inspect.Format
+	since     time.Duration
 }
 
 func (p *Plugin) statusCommand() *cobra.Command {
@@ -37,16 +36,13 @@ func (p *Plugin) statusCommand() *cobra.Command {
 		Example: "  kubectl keyturn status\n  kubectl keyturn status -n shop --since 1h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.output != "table" && o.output != "json" && o.output != "yaml" {
-				return fmt.Errorf("--output: %q, want table, json or yaml", o.output)
-			}
 			return p.showStatus(cmd, o)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
 	flags.DurationVar(&o.since, "since", 24*time.Hour, "how far back to read the history: what was told before is not known")
-	flags.StringVarP(&o.output, "output", "o", "table", "output `format`: table, json or yaml")
+	commands.AddOutput(cmd, &o.output, "", inspect.Table, inspect.Wide, inspect.JSON, inspect.YAML)
 	return cmd
 }
 
@@ -78,28 +74,16 @@ func (p *Plugin) showStatus(cmd *cobra.Command, o statusOptions) error {
 }
 
 // without writes what is known of an installation whose streams cannot be read: which program does not run may be why.
-func (s *status) without(out io.Writer, format string, err error) error {
-	if format == "table" {
+func (s *status) without(out io.Writer, format inspect.Format, err error) error {
+	if format == inspect.Table || format == inspect.Wide {
 		s.writePrograms(out)
 	}
 	return err
 }
 
-func (s *status) write(out io.Writer, format string) error {
-	if format == "table" {
-		s.writeTable(out)
-		return nil
+func (s *status) write(out io.Writer, format inspect.Format) error {
+	if done, err := format.Encode(out, s); done || err != nil {
+		return err
 	}
-	content, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the status: %w", err)
-	}
-	content = append(content, '\n')
-	if format == "yaml" {
-		if content, err = yaml.JSONToYAML(content); err != nil {
-			return fmt.Errorf("encoding the status: %w", err)
-		}
-	}
-	_, err = out.Write(content)
-	return err
+	return s.writeTable(out, inspect.View{Format: format, Narrow: true})
 }

@@ -69,11 +69,11 @@ FAILED      NAMESPACE  FOR  REASON
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	for line := range strings.Lines(out.String()) {
-		if width := len([]rune(strings.TrimRight(line, "\n"))); width > statusWidth {
+		if width := len([]rune(strings.TrimRight(line, "\n"))); width > 100 {
 			t.Errorf("a line has %d columns: %s", width, line)
 		}
 	}
-	for format, want := range map[string]string{"json": `"cluster": "prod"`, "yaml": "cluster: prod"} {
+	for format, want := range map[inspect.Format]string{inspect.JSON: `"cluster": "prod"`, inspect.YAML: "cluster: prod", inspect.Wide: "not finished with the same change: deployment/api"} {
 		out.Reset()
 		if err := s.write(&out, format); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("as %s (%v):\n%s", format, err, &out)

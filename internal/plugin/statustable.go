@@ -1,9 +1,9 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -12,12 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-const (
-	// statusRows bounds each list of workloads, so that all fits on a screen.
-	statusRows = 10
-	// statusWidth is the width of a line that has a message.
-	statusWidth = 100
-)
+// statusRows bounds each list of workloads, so that all fits on a screen, unless it is wide.
+const statusRows = 10
 
 // writePrograms writes which programs run, and who leads.
 func (s *status) writePrograms(out io.Writer) {
@@ -40,7 +36,7 @@ func (s *status) writePrograms(out io.Writer) {
 	}
 }
 
-func (s *status) writeTable(out io.Writer) {
+func (s *status) writeTable(out io.Writer, view inspect.View) error {
 	where := "Cluster " + s.Cluster
 	if s.Installation != "" {
 		where += ", installation in namespace " + s.Installation
@@ -71,49 +67,40 @@ func (s *status) writeTable(out io.Writer) {
 	if letters > 0 {
 		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
 	}
-	s.writeWorkloads(out, "WAITING", s.Waiting)
-	s.writeWorkloads(out, "FAILED", s.Failed)
-	s.writeWorkloads(out, "ROLLING", s.Rolling)
+	err := errors.Join(s.writeWorkloads(out, view, "WAITING", s.Waiting), s.writeWorkloads(out, view, "FAILED", s.Failed),
+		s.writeWorkloads(out, view, "ROLLING", s.Rolling))
 	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 {
 		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
 	}
+	return err
 }
 
 // writeWorkloads writes a list, the newest last.
-func (s *status) writeWorkloads(out io.Writer, title string, list []inspect.StandingWorkload) {
+func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, list []inspect.StandingWorkload) error {
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	fmt.Fprintln(out)
 	left := max(len(list)-statusRows, 0)
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s\tNAMESPACE\tFOR\tREASON\n", title)
-	for _, w := range list[left:] {
-		reason := w.Reason
-		if w.Message != "" {
-			reason += ": " + w.Message
+	if view.Format == inspect.Wide {
+		left = 0
+	}
+	err := view.WriteTable(out, func(table io.Writer) {
+		fmt.Fprintf(table, "%s\tNAMESPACE\tFOR\tREASON\n", title)
+		for _, w := range list[left:] {
+			reason := w.Reason
+			if w.Message != "" {
+				reason += ": " + w.Message
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", w.Workload, w.Namespace, s.ago(w.Time), reason)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", w.Workload, w.Namespace, s.ago(w.Time), reason)
-	}
-	_ = table.Flush()
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(out, cut(strings.TrimRight(line, "\n")))
-	}
+	})
 	if left > 0 {
 		fmt.Fprintf(out, "and %d before\n", left)
 	}
+	return err
 }
 
 func (s *status) ago(at time.Time) string { return duration.HumanDuration(max(s.now.Sub(at), 0)) }
-
-// cut returns a line of the width of a status.
-func cut(line string) string {
-	runes := []rune(line)
-	if len(runes) <= statusWidth {
-		return line
-	}
-	return string(runes[:statusWidth-1]) + "…"
-}
 
 func mebibytes(bytes uint64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

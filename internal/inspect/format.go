@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Format is how a command writes what it has read.
+type Format string
+
+// The formats. A command has those that make sense for it.
+const (
+	// Table is for people.
+	Table Format = "table"
+	// Wide is a table that is cut nowhere.
+	Wide Format = "wide"
+	JSON Format = "json"
+	YAML Format = "yaml"
+	// HTML is a page with a drawing.
+	HTML Format = "html"
+)
+
+// narrowWidth is the width of a narrow line.
+const narrowWidth = 100
+
+// View is how to write something.
+type View struct {
+	Format Format
+	// Narrow cuts the lines of a table at 100 columns.
+	Narrow bool
+}
+
+func (v View) isNarrow() bool { return v.Narrow && v.Format != Wide }
+
+// Encode writes a value as JSON or YAML. It reports false, and writes nothing, for another format.
+func (f Format) Encode(out io.Writer, value any) (bool, error) {
+	if f != JSON && f != YAML {
+		return false, nil
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	if f == YAML {
+		encoder.SetIndent("", "")
+	}
+	if err := encoder.Encode(value); err != nil {
+		return true, fmt.Errorf("encoding %s: %w", f, err)
+	}
+	content := []byte(text.String())
+	if f == YAML {
+		var err error
+		if content, err = yaml.JSONToYAML(content); err != nil {
+			return true, fmt.Errorf("encoding %s: %w", f, err)
+		}
+	}
+	_, err := out.Write(content)
+	return true, err
+}
+
+// WriteTable aligns lines whose cells end with tabs.
+func (v View) WriteTable(out io.Writer, lines func(table io.Writer)) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	lines(table)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if v.isNarrow() {
+			line = cut(strings.TrimRight(line, " \n")) + "\n"
+		}
+		if _, err := io.WriteString(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut returns a line of the width of a narrow one.
+func cut(line string) string {
+	if runes := []rune(line); len(runes) > narrowWidth {
+		return string(runes[:narrowWidth-1]) + "…"
+	}
+	return line
+}
