@@ -52,7 +52,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
-			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
+			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. A replay begins with its request. " +
 				"After a restart of the actuator, a later change of the source has replaced it.",
 		},
 		{

@@ -26,7 +26,7 @@ type pendingChange struct {
 	// event is the one of the change, which holds it. It has taken the place of earlier ones of the source: the stream has no more than the last,
 	// either, so that only these would keep what is written again and again in memory.
 	event *inFlightEvent
-	// received is when the first of them came, and since when the watcher saw that.
+	// received is when the first of them came, and since is its events.Delivery.Since.
 	received, since time.Time
 	// earlier are their spans, the newest last.
 	earlier []trace.SpanContext
@@ -108,7 +108,7 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	change := e.delivery.Change
 	c := p.changes[change.Source]
 	if c == nil {
-		c = &pendingChange{from: from, received: e.delivery.Received, since: change.Time}
+		c = &pendingChange{from: from, received: e.delivery.Received, since: e.delivery.Since()}
 		p.changes[change.Source] = c
 	}
 	p.noteAt = time.Time{}
@@ -160,7 +160,7 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
-// age returns how long ago the watcher saw the oldest of the changes, as far as this leader knows: of those that later ones have superseded, the next
+// age returns how long the oldest of the changes has waited, as far as this leader knows: of those that later ones have superseded, the next
 // one knows nothing.
 func (p *pending) age(now time.Time) time.Duration {
 	oldest := now
@@ -172,13 +172,13 @@ func (p *pending) age(now time.Time) time.Duration {
 	return now.Sub(oldest)
 }
 
-// waitedSince returns since when a change has waited for what nobody has chosen: since the watcher saw it, or since the workload last rested or
-// waited for its files.
+// waitedSince returns since when a change has waited for what nobody has chosen: since its events.Delivery.Since, or since the workload last rested
+// or waited for its files.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
-	if p.woke.After(c.change.Time) {
-		return p.woke
+	if since := c.event.delivery.Since(); since.After(p.woke) {
+		return since
 	}
-	return c.change.Time
+	return p.woke
 }
 
 // isTold reports whether an earlier leader has probably told why it rests: all of its events were delivered before, and this leader has found no

@@ -54,7 +54,8 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.latency, Name: "reloader.action.latency", Unit: "s", Labels: []string{"workload_kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change until the workload was patched. Reloader starts to measure later.",
+			About: "Time from when the watcher saw a change, or a replay was asked for, until the workload was patched. " +
+				"Reloader starts to measure later.",
 		},
 		{
 			Counter: &m.skips, Name: "reloader.skipped", Labels: []string{"reason"},
@@ -90,7 +91,7 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.waits, Name: "reloader.workqueue.latency", Unit: "s", Buckets: latency,
-			About: "Time from when the watcher saw a change until the actuator first took up its event.",
+			About: "Time from when the watcher saw a change, or a replay was asked for, until the actuator first took up its event.",
 		},
 		{
 			Counter: &m.matched, Name: "reloader.workloads.matched", Labels: []string{"kind"},
@@ -129,7 +130,7 @@ func (m *reloaderMetrics) received(ctx context.Context, delivery *events.Deliver
 	}
 	m.adds.Add(ctx, 1)
 	if delivery.Deliveries <= 1 {
-		m.waits.Record(ctx, now.Sub(delivery.Change.Time).Seconds())
+		m.waits.Record(ctx, now.Sub(delivery.Since()).Seconds())
 	}
 	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(delivery.Change)...))
 	for _, w := range dependents {

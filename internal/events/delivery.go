@@ -26,6 +26,8 @@ type Delivery struct {
 	StoredAt time.Time
 	// Replay is the sequence on StreamDeadLetters of the request by which a rejected event is delivered again. Zero: it is not.
 	Replay uint64
+	// Asked is when the stream stored that request. Zero: there is none.
+	Asked time.Time
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
 	// Received is when the event arrived.
@@ -43,6 +45,14 @@ type Delivery struct {
 	rejections *rejections
 	logger     *slog.Logger
 	done       atomic.Bool
+}
+
+// Since returns since when the event waits to be handled: since the watcher saw the change, or since it was asked for that the event be taken again.
+func (d *Delivery) Since() time.Time {
+	if d.Replay != 0 {
+		return d.Asked
+	}
+	return d.Change.Time
 }
 
 // Expires returns when the stream drops the event, zero if it has no time of its own.

@@ -93,7 +93,7 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 // replay makes the delivery of a request that of the event, and reports whether it is to be handled. If not, the delivery is finished.
 func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onReject func(context.Context, string)) bool {
 	event := parseRequest(d.header)
-	d.Replay = d.Seq
+	d.Replay, d.Asked = d.Seq, d.StoredAt
 	err := b.load(ctx, d, event, storesFrom)
 	reject, rejected := errors.AsType[*RejectError](err)
 	switch {

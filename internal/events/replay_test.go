@@ -52,6 +52,9 @@ func TestAReplayDeliversTheEventOfADeadLetterAgainAndPublishesNone(t *testing.T)
 
 	replay(t, b, letter)
 	d := c.next()
+	if !d.Since().Equal(d.Asked) || !d.Asked.After(d.StoredAt) {
+		t.Errorf("it waits since %s, and was asked for at %s; want both after the event was stored at %s", d.Since(), d.Asked, d.StoredAt)
+	}
 	if d.Change.ID() != change.ID() || d.Seq != seq || d.Replay == 0 || d.StoredAt.IsZero() {
 		t.Errorf("delivered is %s of sequence %d, replay %d, stored at %s", d.Change.ID(), d.Seq, d.Replay, d.StoredAt)
 	}

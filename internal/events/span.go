@@ -53,10 +53,14 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 		return trace.SpanFromContext(ctx)
 	}
 	created := d.Change.Trace.Context(ctx)
+	attributes := d.Change.SpanAttributes()
+	if d.Replay != 0 {
+		attributes = append(attributes, attribute.Int64("keyturn.replay", int64(d.Replay)))
+	}
 	_, span := tracer.Start(created, "process "+SubjectTemplate(d.Change.Source.Kind),
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(LinkToParent(created)...),
-		trace.WithAttributes(d.Change.SpanAttributes()...),
+		trace.WithAttributes(attributes...),
 		trace.WithAttributes(
 			semconv.MessagingOperationTypeProcess,
 			semconv.MessagingOperationName("process"),
