@@ -70,7 +70,10 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 
 // noteReplay notes on the dead letters of an event that it is to be taken again.
 func noteReplay(letters []DeadLetter, request nats.Header) {
-	event := parseRequest(request)
+	event, err := parseRequest(request)
+	if err != nil {
+		return
+	}
 	for i := range letters {
 		if letters[i].event() == event {
 			letters[i].Replayed, _ = time.Parse(time.RFC3339Nano, request.Get(headerTime))

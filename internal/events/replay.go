@@ -33,12 +33,24 @@ func (l *DeadLetter) event() rejectedEvent {
 	return rejectedEvent{subject: l.Subject, seq: l.Seq, id: l.Header.Get(attributePrefix + "id")}
 }
 
-// parseRequest decodes a request for a replay.
-func parseRequest(header nats.Header) rejectedEvent {
-	subject, _ := percentDecode(header.Get(headerSubject))
-	id, _ := percentDecode(header.Get(headerEvent))
-	seq, _ := strconv.ParseUint(header.Get(headerSequence), 10, 64)
-	return rejectedEvent{subject: subject, seq: seq, id: id}
+// parseRequest decodes a request for a replay. It returns a RejectError if the request names no event that this version can read.
+func parseRequest(header nats.Header) (rejectedEvent, error) {
+	subject, err := percentDecode(header.Get(headerSubject))
+	if err != nil {
+		return rejectedEvent{}, rejectf(ReasonMalformed, "header %s: %w", headerSubject, err)
+	}
+	if _, err = ParseSubject(subject); err != nil {
+		return rejectedEvent{}, err
+	}
+	id, err := percentDecode(header.Get(headerEvent))
+	if err != nil {
+		return rejectedEvent{}, rejectf(ReasonMalformed, "header %s: %w", headerEvent, err)
+	}
+	seq, err := strconv.ParseUint(header.Get(headerSequence), 10, 64)
+	if err != nil {
+		return rejectedEvent{}, rejectf(ReasonMalformed, "header %s: %w", headerSequence, err)
+	}
+	return rejectedEvent{subject: subject, seq: seq, id: id}, nil
 }
 
 // CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. The clusters are those of
@@ -92,9 +104,14 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 
 // replay makes the delivery of a request that of the event, and reports whether it is to be handled. If not, the delivery is finished.
 func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onReject func(context.Context, string)) bool {
-	event := parseRequest(d.header)
+	event, err := parseRequest(d.header)
+	if err != nil {
+		d.rejections = nil // A letter about a request would have no event either.
+		d.Done(ctx, err)
+		return false
+	}
 	d.Replay, d.Asked = d.Seq, d.StoredAt
-	err := b.load(ctx, d, event, storesFrom)
+	err = b.load(ctx, d, event, storesFrom)
 	reject, rejected := errors.AsType[*RejectError](err)
 	switch {
 	case errors.Is(err, ErrSuperseded), errors.Is(err, ErrNotFound):

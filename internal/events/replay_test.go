@@ -3,6 +3,9 @@ package events
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -130,6 +133,65 @@ func TestAReplayTakesTheEventOfNoLaterOne(t *testing.T) {
 	if err := b.CanReplay(t.Context(), letter, nil); !errors.Is(err, ErrNotFound) {
 		t.Errorf("of a source that the stream has forgotten: got %v, want ErrNotFound", err)
 	}
+}
+
+func TestARequestThatNamesNoEventEndsWithOneLine(t *testing.T) {
+	s, log := startServer(t), &testkit.Log{}
+	b, err := Open(t.Context(), s.connect(), testCluster, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := Subject(testCluster, version("db", "1").Source)
+	requests := []map[string]string{
+		{},
+		{headerSubject: "keyturn.v1." + testCluster + "._replay", headerSequence: "1"}, // a letter about it would be a request
+		{headerSubject: "%zz", headerSequence: "1"},
+		{headerSubject: db, headerSequence: "one"},
+		{headerSubject: db, headerSequence: "1", headerEvent: "%"},
+	}
+	for _, fields := range requests {
+		request := &nats.Msg{Subject: replaySubject(testCluster), Header: nats.Header{}}
+		for key, value := range fields {
+			request.Header.Set(key, value)
+		}
+		if _, err := s.jetstream().PublishMsg(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := consume(t, b, ConsumeOptions{OnReject: func(_ context.Context, reason string) { t.Errorf("an event is rejected as %s", reason) }})
+	isIdle(t, b)
+	c.stop()
+	if stored := messages(t, s.jetstream(), StreamDeadLetters); len(stored) != len(requests) {
+		t.Errorf("%s has %d messages, want the %d requests", StreamDeadLetters, len(stored), len(requests))
+	}
+	if lines := strings.Count(log.String(), `msg="event rejected" subject=`+replaySubject(testCluster)); lines != len(requests) {
+		t.Errorf("got %d lines, want one for each of %d requests:\n%s", lines, len(requests), log)
+	}
+}
+
+func FuzzParseRequest(f *testing.F) {
+	f.Add("keyturn.v1.prod-eu.secret.shop.db", "7", "uid/100")
+	f.Add("keyturn.v1.prod-eu._replay", "1", "")
+	f.Add("%6beyturn.v1.c.configmap._.a", "-1", "%")
+	f.Fuzz(func(t *testing.T, subject, seq, id string) {
+		request, err := parseRequest(nats.Header{headerSubject: {subject}, headerSequence: {seq}, headerEvent: {id}})
+		if err != nil {
+			if _, rejected := errors.AsType[*RejectError](err); !rejected || request != (rejectedEvent{}) {
+				t.Errorf("got %+v and %v, want no event and a RejectError", request, err)
+			}
+			return
+		}
+		if letter := deadLetterSubject("prod-eu", request.subject); letter == replaySubject("prod-eu") {
+			t.Errorf("the dead letter of %q is a request", request.subject)
+		}
+		again, err := parseRequest(nats.Header{
+			headerSubject: {percentEncode(request.subject)}, headerSequence: {strconv.FormatUint(request.seq, 10)},
+			headerEvent: {percentEncode(request.id)},
+		})
+		if err != nil || again != request {
+			t.Errorf("%+v is read again as %+v, %v", request, again, err)
+		}
+	})
 }
 
 func TestAnEventThatCannotBeReadIsNotReplayed(t *testing.T) {
