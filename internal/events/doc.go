@@ -42,7 +42,7 @@
 // _INBOX_actuator.<cluster>.>. Both publish on:
 //
 //	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
-//	$JS.API.STREAM.INFO.*                                     Open
+//	$JS.API.STREAM.INFO.*                                     Open, Bus.CanReplay
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim
 //	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched
 //	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume

@@ -32,6 +32,9 @@ var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w",
 // errHeadersOnly finishes a delivery of which the consumer, which someone has changed, left out the data. It comes again when that is repaired.
 var errHeadersOnly = errors.New("the consumer sends headers only")
 
+// errBehind means that a replica answered which does not have yet what the stream has. It is worth another attempt.
+var errBehind = errors.New("the server that answered is behind the stream")
+
 // errNotStored is the ErrConflict of a subject that has no event.
 var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
 

@@ -56,7 +56,7 @@ func parseRequest(header nats.Header) (rejectedEvent, error) {
 // CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. The clusters are those of
 // ConsumeOptions.StoresFrom. Otherwise the error wraps ErrSuperseded or ErrNotFound, or is a RejectError.
 func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []string) error {
-	return b.load(ctx, &Delivery{}, letter.event(), storesFrom)
+	return b.load(ctx, &Delivery{Asked: letter.Time}, letter.event(), storesFrom)
 }
 
 // Replay has the consumers of the cluster's changes take the event of a dead letter again, if it is still the last one on its subject when they come
@@ -129,14 +129,19 @@ func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onRe
 	return false
 }
 
-// load reads the event from StreamChanges into the delivery. The error wraps ErrSuperseded or ErrNotFound if it is not there any more, and is a
-// RejectError if it cannot be read or is of another cluster.
+// load reads the event from StreamChanges into the delivery, whose Asked is a time at which the event was there. The error wraps ErrSuperseded or
+// ErrNotFound if it is not there any more, and is a RejectError if it cannot be read or is of another cluster.
 func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, storesFrom []string) error {
 	if _, err := ParseSubject(event.subject); err != nil {
 		d.subject = event.subject
 		return err
 	}
 	raw, err := b.last(ctx, event.subject)
+	if errors.Is(err, ErrNotFound) || err == nil && raw.Sequence < event.seq {
+		if behind := b.answersBehind(ctx, event, d.Asked); behind != nil {
+			return behind
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -145,6 +150,19 @@ func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, stores
 	}
 	d.subject, d.header, d.data, d.Seq, d.StoredAt = raw.Subject, raw.Header, raw.Data, raw.Sequence, raw.Time
 	return d.parseChange(b.cluster, storesFrom)
+}
+
+// answersBehind returns an error if the event, which was on StreamChanges at a time, may be there still, although a server had an earlier one or
+// none. Any replica answers a reading, also one that is behind; the leader alone answers for the stream.
+func (b *Bus) answersBehind(ctx context.Context, event rejectedEvent, at time.Time) error {
+	info, err := b.changes.Info(ctx, jetstream.WithSubjectFilter(event.subject))
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading stream %s: %w", StreamChanges, err)
+	case info.Created.After(at) || info.State.LastSeq < event.seq || info.State.Subjects[event.subject] == 0:
+		return nil
+	}
+	return fmt.Errorf("reading %s: %w", event.subject, errBehind)
 }
 
 // oneAtATime returns the handler for several goroutines.
