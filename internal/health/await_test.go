@@ -46,9 +46,11 @@ func TestAwaitSaysWhoIsNotReadyAndWhy(t *testing.T) {
 func TestAwaitSaysThatNobodyListens(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := Await(ctx, time.Millisecond, strings.TrimPrefix(closed.URL, "http://"))
+	next := &Probes{}
+	next.AddReadiness("asked after it", func() error { cancel(); return nil })
+	err := Await(ctx, time.Millisecond, strings.TrimPrefix(closed.URL, "http://"), serve(t, next.Handler()))
 	if err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v, want that the connection is refused", err)
 	}
