@@ -49,12 +49,16 @@ type DeadLetter struct {
 // DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.
 func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
+	requests := map[rejectedEvent]replayRequest{}
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
 	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
 		if msg.Subject() == replaySubject(b.cluster) {
-			noteReplay(letters, msg.Headers())
+			if event, err := parseRequest(msg.Headers()); err == nil {
+				at, _ := time.Parse(time.RFC3339Nano, msg.Headers().Get(headerTime))
+				requests[event] = replayRequest{id: meta.Sequence.Stream, at: at}
+			}
 			return nil
 		}
 		letter := parseDeadLetter(msg.Headers(), msg.Data())
@@ -65,18 +69,22 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 		}
 		return nil
 	})
+	noteReplays(letters, requests)
 	return letters, err
 }
 
-// noteReplay notes on the dead letters of an event that it is to be taken again.
-func noteReplay(letters []DeadLetter, request nats.Header) {
-	event, err := parseRequest(request)
-	if err != nil {
-		return
-	}
+// replayRequest is the last request to take an event again: its sequence on StreamDeadLetters, and when it was made.
+type replayRequest struct {
+	id uint64
+	at time.Time
+}
+
+// noteReplays notes on the dead letters when it was last asked for that their events be taken again. A letter that came after the request was not
+// meant. It looks at each letter once: a replay of all letters makes as many requests.
+func noteReplays(letters []DeadLetter, requests map[rejectedEvent]replayRequest) {
 	for i := range letters {
-		if letters[i].event() == event {
-			letters[i].Replayed, _ = time.Parse(time.RFC3339Nano, request.Get(headerTime))
+		if request := requests[letters[i].event()]; request.id > letters[i].ID {
+			letters[i].Replayed = request.at
 		}
 	}
 }

@@ -16,6 +16,9 @@ var (
 	// ErrSuperseded is wrapped by the error of Bus.CanReplay if a later event took the place of that of the dead letter. It was delivered by
 	// itself.
 	ErrSuperseded = errors.New("a later event of the source has taken its place, and was delivered by itself")
+	// ErrBehind is wrapped by the error of Bus.CanReplay if a replica answered again and again that does not have yet what the stream has. It is
+	// worth another attempt later.
+	ErrBehind = errors.New("the server that answered is behind the stream")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
 	// ErrRedelivered finishes a delivery of an event that was delivered again meanwhile, when the later delivery is to answer for both.
@@ -31,9 +34,6 @@ var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w",
 
 // errHeadersOnly finishes a delivery of which the consumer, which someone has changed, left out the data. It comes again when that is repaired.
 var errHeadersOnly = errors.New("the consumer sends headers only")
-
-// errBehind means that a replica answered which does not have yet what the stream has. It is worth another attempt.
-var errBehind = errors.New("the server that answered is behind the stream")
 
 // errNotStored is the ErrConflict of a subject that has no event.
 var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // headerEvent is the header of a request for a replay that has the id of the event.
@@ -20,6 +21,16 @@ const reasonReplay = "replay"
 
 // replaySubject returns the subject of the requests for replays. No kind and no cluster is called so: it is the subject of no dead letter.
 func replaySubject(cluster string) string { return deadLetterRoot + cluster + "._replay" }
+
+// behindRetries is how often CanReplay asks again if a replica is behind, for about four seconds in all.
+const behindRetries = 3
+
+// A request for a replay that has waited so long, and was delivered so often, believes the answer of a replica that may be behind. The event of a
+// leader that lost the end of its stream looks like that for ever. The time alone would not do: the servers may have been down for most of it.
+const (
+	behindFor        = time.Hour
+	behindDeliveries = 10
+)
 
 // rejectedEvent identifies the event of a dead letter.
 type rejectedEvent struct {
@@ -54,9 +65,21 @@ func parseRequest(header nats.Header) (rejectedEvent, error) {
 }
 
 // CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. The clusters are those of
-// ConsumeOptions.StoresFrom. Otherwise the error wraps ErrSuperseded or ErrNotFound, or is a RejectError.
+// ConsumeOptions.StoresFrom. Otherwise the error wraps ErrSuperseded, ErrNotFound or ErrBehind, or is a RejectError, or says why the stream could not
+// be read.
 func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []string) error {
-	return b.load(ctx, &Delivery{Asked: letter.Time}, letter.event(), storesFrom)
+	backoff := b.retry()
+	for attempt := 0; ; attempt++ {
+		err := b.load(ctx, &Delivery{Asked: letter.Time}, letter.event(), storesFrom)
+		if !errors.Is(err, ErrBehind) || attempt == behindRetries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(backoff.Step()):
+		}
+	}
 }
 
 // Replay has the consumers of the cluster's changes take the event of a dead letter again, if it is still the last one on its subject when they come
@@ -94,10 +117,11 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 			return
 		}
 		// Whatever is wrong with this consumer must not keep changes from being consumed.
-		b.logger.WarnContext(ctx, "dead letters are not replayed", "retry_in", b.guardInterval, "err", err)
+		delay := wait.Jitter(b.guardInterval, newConsumerBackoff().Jitter)
+		b.logger.WarnContext(ctx, "dead letters are not replayed", "retry_in", delay, "err", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(b.guardInterval):
+		case <-time.After(delay):
 		}
 	}
 }
@@ -115,15 +139,17 @@ func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onRe
 	reject, rejected := errors.AsType[*RejectError](err)
 	switch {
 	case errors.Is(err, ErrSuperseded), errors.Is(err, ErrNotFound):
-		b.logger.InfoContext(ctx, "dead letter not replayed", "subject", event.subject, "seq", event.seq, "err", err)
+		b.logger.InfoContext(ctx, "dead letter not replayed", "subject", event.subject, "seq", event.seq, "replay", d.Replay, "err", err)
 		d.Done(ctx, nil)
 	case rejected:
 		onReject(ctx, reject.Reason)
 		d.Done(ctx, err)
 	case err != nil:
+		b.logger.InfoContext(ctx, "dead letter not replayed yet",
+			"subject", event.subject, "seq", event.seq, "replay", d.Replay, "deliveries", d.Deliveries, "err", err)
 		d.Done(ctx, err)
 	default:
-		b.logger.InfoContext(ctx, "dead letter replayed", d.attrs()...)
+		b.logger.InfoContext(ctx, "dead letter taken again", d.attrs()...)
 		return true
 	}
 	return false
@@ -137,7 +163,8 @@ func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, stores
 		return err
 	}
 	raw, err := b.last(ctx, event.subject)
-	if errors.Is(err, ErrNotFound) || err == nil && raw.Sequence < event.seq {
+	missing := errors.Is(err, ErrNotFound) || err == nil && raw.Sequence < event.seq
+	if missing && !b.believes(d) {
 		if behind := b.answersBehind(ctx, event, d.Asked); behind != nil {
 			return behind
 		}
@@ -152,6 +179,11 @@ func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, stores
 	return d.parseChange(b.cluster, storesFrom)
 }
 
+// believes reports whether the request for a replay takes an answer as it is, also if a replica may have given it that is behind.
+func (b *Bus) believes(d *Delivery) bool {
+	return d.Replay != 0 && d.Deliveries >= behindDeliveries && b.now().Sub(d.Asked) >= behindFor
+}
+
 // answersBehind returns an error if the event, which was on StreamChanges at a time, may be there still, although a server had an earlier one or
 // none. Any replica answers a reading, also one that is behind; the leader alone answers for the stream.
 func (b *Bus) answersBehind(ctx context.Context, event rejectedEvent, at time.Time) error {
@@ -162,7 +194,7 @@ func (b *Bus) answersBehind(ctx context.Context, event rejectedEvent, at time.Ti
 	case info.Created.After(at) || info.State.LastSeq < event.seq || info.State.Subjects[event.subject] == 0:
 		return nil
 	}
-	return fmt.Errorf("reading %s: %w", event.subject, errBehind)
+	return fmt.Errorf("reading %s for sequence %d: %w", event.subject, event.seq, ErrBehind)
 }
 
 // oneAtATime returns the handler for several goroutines.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -68,8 +67,8 @@ func (s *selection) has(letter events.DeadLetter) bool {
 		(s.Namespace == "" || s.Namespace == address.Namespace)
 }
 
-// Replay has the actuator take the events of dead letters again, and lists what comes of each. The error says which of those that were named by id
-// cannot be.
+// Replay has the actuator take the events of dead letters again, and lists what comes of each. A letter that cannot be decided now does not keep the
+// others from it; the error counts these, and those that were named by id and cannot be replayed.
 func Replay(ctx context.Context, options ReplayOptions, on replayer, now time.Time, out io.Writer) error {
 	s, err := options.selected(now)
 	if err != nil {
@@ -97,39 +96,45 @@ func Replay(ctx context.Context, options ReplayOptions, on replayer, now time.Ti
 	return s.replay(ctx, letters, on, out)
 }
 
+// replayResult is what comes of a dead letter.
+type replayResult int
+
+const (
+	replayAsked replayResult = iota
+	replayRefused
+	// replayBehind means that servers answered which do not have yet what the stream has.
+	replayBehind
+	// replayUnanswered means that the stream could not be read.
+	replayUnanswered
+)
+
+// patience is how many letters in a row may be unanswered, each after a timeout. No other would be answered then.
+const patience = 3
+
 // replay replays the dead letters, each event once.
 func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on replayer, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tREASON\tSUBJECT\tREPLAY")
-	asked, refused := 0, 0
-	for i, letter := range letters {
-		result, err := "asked for", error(nil)
-		if s.DryRun {
-			result = "can be asked for"
+	last, count, inRow := lastLetters(letters), map[replayResult]int{}, 0
+	var ended error
+	for _, letter := range letters {
+		var result replayResult
+		var text string
+		if again, ok := last[keyOf(letter)]; ok && again != letter.ID {
+			result, text = replayAsked, fmt.Sprintf("with %d, which has the same event", again)
+		} else if result, text, ended = s.one(ctx, letter, on); ended != nil {
+			ended = fmt.Errorf("%d asked for, ended at dead letter %d: %w", count[replayAsked], letter.ID, ended)
+			break
 		}
-		switch again := isLater(letters[i+1:], letter); {
-		case again != 0:
-			result = fmt.Sprintf("with %d, which has the same event", again)
-		default:
-			err = s.one(ctx, letter, on)
+		count[result]++
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", letter.ID, cmp.Or(letter.Reason, "-"), cmp.Or(letter.Subject, "-"), text)
+		if inRow++; result != replayUnanswered {
+			inRow = 0
 		}
-		reject, rejected := errors.AsType[*events.RejectError](err)
-		switch {
-		case errors.Is(err, events.ErrSuperseded):
-			result = "no: " + events.ErrSuperseded.Error()
-		case errors.Is(err, events.ErrNotFound):
-			result = "no: the stream has no event of the source any more"
-		case rejected:
-			result = "no: it cannot be acted on: " + reject.Error()
-		case err != nil:
-			return errors.Join(table.Flush(), err)
-		default:
-			asked++
+		if inRow == patience {
+			ended = fmt.Errorf("%d asked for, ended at dead letter %d: the stream does not answer", count[replayAsked], letter.ID)
+			break
 		}
-		if err != nil {
-			refused++
-		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", letter.ID, cmp.Or(letter.Reason, "-"), cmp.Or(letter.Subject, "-"), result)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -137,35 +142,64 @@ func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on 
 	switch {
 	case s.DryRun:
 		fmt.Fprintln(out, "Nothing was asked for: --dry-run.")
-	case asked > 0:
+	case count[replayAsked] > 0:
 		fmt.Fprintln(out, "The actuator takes these events again. actuator history --since 5m says what comes of them.")
 	}
-	if len(s.IDs) > 0 && refused > 0 {
-		return errors.New(strconv.Itoa(refused) + " of " + strconv.Itoa(len(letters)) + " dead letters cannot be replayed")
+	switch later := count[replayBehind] + count[replayUnanswered]; {
+	case ended != nil:
+		return ended
+	case later > 0:
+		return fmt.Errorf("%d of %d dead letters cannot be replayed now: try again later", later, len(letters))
+	case len(s.IDs) > 0 && count[replayRefused] > 0:
+		return fmt.Errorf("%d of %d dead letters cannot be replayed", count[replayRefused], len(letters))
 	}
 	return nil
 }
 
-// isLater returns the id of a dead letter of the same event, zero if there is none.
-func isLater(later []events.DeadLetter, letter events.DeadLetter) uint64 {
-	for _, other := range later {
-		if other.Subject == letter.Subject && other.Seq == letter.Seq && letter.Subject != "" {
-			return other.ID
-		}
-	}
-	return 0
+// letterKey says which event a dead letter is about.
+type letterKey struct {
+	subject string
+	seq     uint64
 }
 
-// one replays one dead letter, if that can be done.
-func (s *selection) one(ctx context.Context, letter events.DeadLetter, on replayer) error {
+func keyOf(letter events.DeadLetter) letterKey { return letterKey{letter.Subject, letter.Seq} }
+
+// lastLetters returns the id of the last dead letter of each event. A letter without a subject is alone.
+func lastLetters(letters []events.DeadLetter) map[letterKey]uint64 {
+	last := make(map[letterKey]uint64, len(letters))
+	for _, letter := range letters {
+		if letter.Subject != "" {
+			last[keyOf(letter)] = letter.ID
+		}
+	}
+	return last
+}
+
+// one replays one dead letter, if that can be done, and says what comes of it. An error ends the replay of the others, too.
+func (s *selection) one(ctx context.Context, letter events.DeadLetter, on replayer) (replayResult, string, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := on.CanReplay(bounded, letter, s.StoresFrom); err != nil || s.DryRun {
-		return err
+	err := on.CanReplay(bounded, letter, s.StoresFrom)
+	reject, rejected := errors.AsType[*events.RejectError](err)
+	switch {
+	case errors.Is(err, events.ErrSuperseded):
+		return replayRefused, "no: " + events.ErrSuperseded.Error(), nil
+	case errors.Is(err, events.ErrNotFound):
+		return replayRefused, "no: the stream has no event of the source any more", nil
+	case rejected:
+		return replayRefused, "no: it cannot be acted on: " + reject.Error(), nil
+	case err != nil && ctx.Err() != nil:
+		return replayUnanswered, "", err
+	case errors.Is(err, events.ErrBehind):
+		return replayBehind, "not now: " + events.ErrBehind.Error(), nil
+	case err != nil:
+		return replayUnanswered, "not now: " + err.Error(), nil
+	case s.DryRun:
+		return replayAsked, "can be asked for", nil
 	}
-	err := on.Replay(bounded, letter)
+	err = on.Replay(bounded, letter)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("no answer: only the actuator's NATS user may ask for a replay, see --replay-creds: %w", err)
+		err = fmt.Errorf("no answer: only the actuator's NATS user may ask for a replay, see --replay-creds: %w", err)
 	}
-	return err
+	return replayAsked, "asked for", err
 }

@@ -23,6 +23,8 @@ type letterBox struct {
 	// failure is that of a request.
 	failure  error
 	replayed []uint64
+	// looked counts the letters that were looked at.
+	looked int
 }
 
 func (b *letterBox) DeadLetters(context.Context, int) ([]events.DeadLetter, error) {
@@ -30,6 +32,7 @@ func (b *letterBox) DeadLetters(context.Context, int) ([]events.DeadLetter, erro
 }
 
 func (b *letterBox) CanReplay(_ context.Context, letter events.DeadLetter, _ []string) error {
+	b.looked++
 	return b.refused[letter.ID]
 }
 
@@ -106,5 +109,65 @@ func TestAUserWhoMayNotAskForAReplayIsTold(t *testing.T) {
 	err := Replay(t.Context(), ReplayOptions{All: true}, box, historyNow, &bytes.Buffer{})
 	if !errors.Is(err, nats.ErrNoResponders) || !strings.Contains(err.Error(), "--replay-creds") {
 		t.Errorf("got %v, want that the user may not, and which flag", err)
+	}
+}
+
+func TestALetterThatCannotBeDecidedNowKeepsNoOtherFromItsReplay(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		says string
+	}{
+		{"a server is behind", fmt.Errorf("reading: %w", events.ErrBehind), "9   patch-denied  keyturn.v1.demo.secret.bank.db     not now: the server that answered is behind the stream"},
+		{"the stream does not answer", nats.ErrTimeout, "not now: nats: timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			box := newLetterBox()
+			box.refused[3], box.refused[9] = tt.err, tt.err
+			box.letters[6].Replayed = time.Time{}
+			var out bytes.Buffer
+			err := Replay(t.Context(), ReplayOptions{All: true}, box, historyNow, &out)
+			if diff := cmp.Diff([]uint64{8, 10}, box.replayed); diff != "" {
+				t.Errorf("replayed (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(out.String(), tt.says) || !strings.Contains(out.String(), "The actuator takes these events again") {
+				t.Errorf("got\n%swant %q in it, and what comes next", &out, tt.says)
+			}
+			if err == nil || err.Error() != "2 of 7 dead letters cannot be replayed now: try again later" {
+				t.Errorf("got the error %v, want one line that counts them", err)
+			}
+		})
+	}
+}
+
+func TestAReplayEndsIfTheStreamAnswersForNoLetter(t *testing.T) {
+	box := newLetterBox()
+	for _, letter := range box.letters {
+		box.refused[letter.ID] = nats.ErrTimeout
+	}
+	err := Replay(t.Context(), ReplayOptions{All: true}, box, historyNow, &bytes.Buffer{})
+	if box.looked != patience || err == nil || !strings.Contains(err.Error(), "0 asked for, ended at dead letter 6: the stream does not answer") {
+		t.Errorf("got %v after %d letters, want the end after %d, and where", err, box.looked, patience)
+	}
+}
+
+func TestAReplayThatEndsNamesTheLetter(t *testing.T) {
+	box := newLetterBox()
+	box.failure = nats.ErrConnectionClosed
+	err := Replay(t.Context(), ReplayOptions{IDs: []uint64{9}}, box, historyNow, &bytes.Buffer{})
+	if !errors.Is(err, nats.ErrConnectionClosed) || !strings.Contains(err.Error(), "0 asked for, ended at dead letter 9") {
+		t.Errorf("got %v, want at which letter it ended", err)
+	}
+}
+
+func TestEachLetterOfAnEventNamesTheOneThatIsReplayed(t *testing.T) {
+	box := newLetterBox()
+	third := box.letters[4]
+	third.ID = 11
+	box.letters = append(box.letters, third)
+	var out bytes.Buffer
+	err := Replay(t.Context(), ReplayOptions{IDs: []uint64{7, 8, 11}}, box, historyNow, &out)
+	if err != nil || strings.Count(out.String(), "with 11, which has the same event") != 2 {
+		t.Errorf("got %v and\n%swant two letters that name the third", err, &out)
 	}
 }
