@@ -4,10 +4,15 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 )
 
 // access is the user's access to a cluster, by the flags and the kubeconfig that kubectl has.
@@ -45,8 +50,8 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// open reads the kubeconfig. The agent names the program to the API server.
-func (a *access) open(agent string) error {
+// open reads the kubeconfig. The version is that of the plugin, and wrap gets every request, if it is not nil.
+func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &a.overrides)
@@ -54,7 +59,8 @@ func (a *access) open(agent string) error {
 	if a.config, err = loader.ClientConfig(); err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	a.config.UserAgent = agent
+	a.config.UserAgent = "kubectl-keyturn/" + version
+	a.config.Wrap(wrap)
 	// No limit on this side: the API server's priority and fairness limits clients.
 	a.config.QPS = -1
 	if a.namespace, _, err = loader.Namespace(); err != nil {
@@ -67,4 +73,14 @@ func (a *access) open(agent string) error {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// mapper returns what knows the kinds of the API server, by all their names.
+func (a *access) mapper() (meta.RESTMapper, error) {
+	found, err := discovery.NewDiscoveryClientForConfig(a.config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	cached := memory.NewMemCacheClient(found)
+	return restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), nil
 }

@@ -46,25 +46,30 @@ func (a *annotator) object(argument string) (*object, error) {
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q: want <kind>/<name>, such as deployment/web", argument)
 	}
-	resource, group := schema.ParseResourceArg(kind)
-	partial := group.WithVersion("")
-	if resource != nil {
-		if _, err := a.mapper.KindFor(*resource); err == nil {
-			partial = *resource
-		}
-	}
-	gvk, err := a.mapper.KindFor(partial)
+	mapping, err := mappingOf(a.mapper, kind)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("%q: the API server has no kind %s", argument, kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
 	}
-	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
-	}
 	return a.of(mapping, name), nil
+}
+
+// mappingOf finds a kind by any of its names.
+func mappingOf(mapper meta.RESTMapper, kind string) (*meta.RESTMapping, error) {
+	resource, group := schema.ParseResourceArg(kind)
+	partial := group.WithVersion("")
+	if resource != nil {
+		if _, err := mapper.KindFor(*resource); err == nil {
+			partial = *resource
+		}
+	}
+	gvk, err := mapper.KindFor(partial)
+	if err != nil {
+		return nil, err
+	}
+	return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
 func (a *annotator) of(mapping *meta.RESTMapping, name string) *object {

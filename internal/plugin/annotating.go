@@ -9,9 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/restmapper"
 )
 
 // annotating is a command that annotates what its arguments name.
@@ -26,6 +23,8 @@ type annotating struct {
 	// prepared is whether explain is, and unprepared why it cannot be.
 	prepared   bool
 	unprepared error
+	// unreached says that NATS could not be reached. It is not tried for each of many objects.
+	unreached bool
 }
 
 // annotatingCommand returns a command that annotates, with what its flags have in common.
@@ -35,18 +34,16 @@ func (p *Plugin) annotatingCommand(use, short, example string, run func(ctx cont
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.access.open("kubectl-keyturn/" + p.version); err != nil {
+			err := p.access.open(p.version, nil)
+			if err != nil {
 				return err
 			}
 			if a.namespace == "" {
 				a.namespace = p.access.namespace
 			}
-			found, err := discovery.NewDiscoveryClientForConfig(p.access.config)
-			if err != nil {
-				return fmt.Errorf("reading the kubeconfig: %w", err)
+			if a.mapper, err = p.access.mapper(); err != nil {
+				return err
 			}
-			cached := memory.NewMemCacheClient(found)
-			a.mapper = restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 			a.client, a.cmd, a.out = p.access.dynamic, cmd, cmd.OutOrStdout()
 			return run(cmd.Context(), a, args)
 		},
@@ -87,16 +84,27 @@ type change struct {
 	done string
 	// reason is the one for which a workload waits then. What is said of it is known from done.
 	reason string
+	// holds says that it keeps a workload from rolling. Nothing is asked before: the workload may roll meanwhile.
+	holds bool
 }
 
-// change annotates an object, and says what was pending before, because afterwards the actuator may have rolled it already, and what keeps the
-// workload from rolling afterwards.
+// change annotates an object, and says what was pending before and what keeps the workload from rolling afterwards.
 func (a *annotating) change(ctx context.Context, o *object, c change) error {
-	before := a.explanation(ctx, o)
+	var before *explained
+	if !c.holds {
+		before = a.explanation(ctx, o) // Afterwards the actuator may have rolled it already.
+	}
 	if _, err := a.annotate(ctx, o, map[string]*string{c.annotation: c.value}); err != nil {
 		return err
 	}
 	a.say("%s: %s", o, c.done)
+	after := before
+	if c.holds || before != nil && !a.dryRun {
+		after = a.explanation(ctx, o)
+	}
+	if c.holds {
+		before = after
+	}
 	if before == nil {
 		return nil
 	}
@@ -105,12 +113,8 @@ func (a *annotating) change(ctx context.Context, o *object, c change) error {
 	} else {
 		fmt.Fprintf(a.out, "  pending: %s\n", strings.Join(before.Pending, ", "))
 	}
-	if a.dryRun {
-		return nil // Nothing else is so than before.
-	}
-	after := a.explanation(ctx, o)
-	if after == nil {
-		return nil
+	if after == nil || a.dryRun {
+		return nil // Of a dry run, nothing is so as it would be.
 	}
 	said := []string{c.reason}
 	for _, state := range after.States {

@@ -63,13 +63,13 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 			want: "deployment/web: released\n  pending: secret/db, secret/tls\n  It is on hold: y.\n",
 		},
 		{
-			name: "one that is held now, as was asked", object: "deployment/web", explanations: []string{`{"pending": []}`, held},
-			change: change{done: "held", value: &text, reason: onHold}, want: "deployment/web: held\n  nothing was pending\n",
+			name: "one that is held now, as was asked", object: "deployment/web", explanations: []string{held},
+			change: change{done: "held", value: &text, reason: onHold, holds: true}, want: "deployment/web: held\n  pending: secret/db\n",
 		},
 		{
 			name: "one that asks for nothing", object: "deployment/web", explanations: []string{
-				`{"pending": []}`, `{"pending": [], "states": [{"text": "It asks for nothing:\nannotate it"}, {"text": "It is paused."}]}`,
-			}, change: change{done: "held", value: &text, reason: onHold},
+				`{"pending": [], "states": [{"text": "It asks for nothing:\nannotate it"}, {"text": "It is paused."}]}`,
+			}, change: change{done: "held", value: &text, reason: onHold, holds: true},
 			want: "deployment/web: held\n  nothing was pending\n  It asks for nothing:\n  annotate it\n  It is paused.\n",
 		},
 		{
@@ -97,5 +97,30 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAHoldIsNotDelayedByNATSThatDoesNotAnswer(t *testing.T) {
+	text := "load test"
+	var out, errOut bytes.Buffer
+	a := annotatingShop(t, &out, &errOut)
+	asked := 0
+	a.explains = func(ctx context.Context, o *object) (explained, error) {
+		asked++
+		if got, err := o.hold(ctx); err != nil || got != text {
+			t.Errorf("when it is explained, it is on hold for %q (%v)", got, err)
+		}
+		return explained{}, errors.New("no NATS")
+	}
+	c := change{annotation: events.AnnotationHold, value: &text, reason: onHold, holds: true, done: "held"}
+	err := a.each([]string{"deployment/web", "deployment/web"}, func(o *object) error { return a.change(t.Context(), o, c) })
+	if err != nil || asked != 1 {
+		t.Errorf("NATS is tried %d times, want once for all (%v)", asked, err)
+	}
+	if diff := cmp.Diff("deployment/web: held\ndeployment/web: held\n", out.String()); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("What is pending is not known: no NATS\n", errOut.String()); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }

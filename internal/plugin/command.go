@@ -41,6 +41,8 @@ type Plugin struct {
 
 	// installed is the installation, once a command runs that asks it. Nil: the flags say all of it.
 	installed *installation
+	// unsettled is why it was not found where the address of NATS and the cluster are given, so that the settings of the actuator are not known.
+	unsettled error
 	tunnel    *tunnel
 	// files has files of the installation. Empty: there are none.
 	files string
@@ -81,12 +83,13 @@ func (p *Plugin) Command() *cobra.Command {
 	p.addFlags(root.PersistentFlags())
 	program := &commands.Program{Narrow: true, Settings: &p.settings, Unknown: p.unknown, Clients: p.clients, Streams: p.streams}
 	for _, cmd := range []*cobra.Command{
-		p.statusCommand(), explain(program), p.history(program), p.timeline(program), commands.Clusters(program), p.deadLetters(program),
+		p.statusCommand(), explain(program), p.history(program), p.timeline(program), clusters(program), p.deadLetters(program),
 	} {
-		cmd.PreRunE, cmd.ValidArgsFunction = p.prepare, cobra.NoFileCompletions
+		cmd.PreRunE = p.prepare
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(p.hold(), p.release(), p.rollNow(), p.versionCommand())
+	p.complete(root)
 	return root
 }
 
@@ -102,10 +105,16 @@ func (p *Plugin) addFlags(flags *pflag.FlagSet) {
 
 // prepare opens the API server and sets the flags of a command. Those that were given on the command line, or by variables, stay.
 func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
-	if err := p.access.open("kubectl-keyturn/" + p.version); err != nil {
+	if err := p.access.open(p.version, nil); err != nil {
 		return err
 	}
-	return p.configure(cmd.Context(), cmd.Flags())
+	if err := p.configure(cmd.Context(), cmd.Flags()); err != nil {
+		return err
+	}
+	if p.unsettled != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "The settings of the actuator are not known, the defaults count: %v\n", p.unsettled)
+	}
+	return nil
 }
 
 // configure sets the flags of a command by the context and the installation.
@@ -115,13 +124,19 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	if p.nats.URL != "" && p.cluster != "" {
+	given := p.nats.URL != "" && p.cluster != ""
+	if given && flags.Lookup("roll-all") == nil {
+		return nil // It needs no setting of the actuator.
+	}
+	installed, err := find(ctx, p.access.typed, p.namespace)
+	if err != nil && given {
+		p.unsettled = err
 		return nil
 	}
-	var err error
-	if p.installed, err = find(ctx, p.access.typed, p.namespace); err != nil {
+	if err != nil {
 		return err
 	}
+	p.installed = installed
 	if err := p.fetchFiles(ctx, flags); err != nil {
 		return err
 	}
@@ -170,6 +185,8 @@ func (p *Plugin) clients() (workload.Clients, error) {
 
 // streams returns how to reach the streams: at the address that was given, or through a tunnel to a pod of the actuator.
 func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
+	ctx, cancel := context.WithTimeout(ctx, tunnelTimeout)
+	defer cancel()
 	streams := inspect.Streams{Connect: p.nats, Cluster: p.cluster}
 	if p.nats.URL != "" {
 		return streams, nil
@@ -222,6 +239,12 @@ func explain(program *commands.Program) *cobra.Command {
 	setContext(cmd.Flags().Lookup("namespace"), "`namespace` of the workload; empty means that of the context")
 	cmd.Flags().StringSliceVar(&program.Settings.Namespaces, "namespaces", nil, "explain the decisions of an actuator with these `namespaces`")
 	cmd.Flags().StringSliceVar(&program.Settings.StoresFrom, "stores-from", nil, "explain the decisions of an actuator with these `clusters`")
+	return cmd
+}
+
+func clusters(program *commands.Program) *cobra.Command {
+	cmd := commands.Clusters(program)
+	cmd.Example = "  kubectl keyturn clusters --nats-url tls://hub.example.com:4222 --cluster hub --stream FLEET"
 	return cmd
 }
 

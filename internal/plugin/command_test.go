@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +64,90 @@ func TestFlagsDefaultToTheSettingsOfTheInstallation(t *testing.T) {
 				t.Errorf("its folder stays: %v", err)
 			}
 		})
+	}
+}
+
+func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		client  *fake.Clientset
+		command string
+		// asks says that it asks the API server, unknown is why the settings are not known then, and rollAll is the setting of that name.
+		asks             bool
+		unknown, rollAll string
+		// rolls says that any custom resource counts as one that the actuator rolls.
+		rolls bool
+	}{
+		{"by explain, of an installation", fake.NewClientset(actuatorIn("keyturn-system")), "explain", true, "<nil>", "true", false},
+		{"by explain, where there is none", fake.NewClientset(), "explain", true, "no installation found", "false", true},
+		{"not by history", fake.NewClientset(), "history", false, "<nil>", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := New("test")
+			t.Cleanup(p.close)
+			cmd, args, err := p.Command().Find([]string{tt.command, "--cluster", "prod", "--nats-url", "nats://127.0.0.1:1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.ParseFlags(args); err != nil {
+				t.Fatal(err)
+			}
+			p.access.typed = tt.client
+			if err := p.configure(t.Context(), cmd.Flags()); err != nil {
+				t.Fatal(err)
+			}
+			if asked := len(tt.client.Actions()) > 0; asked != tt.asks {
+				t.Errorf("it asks the API server: %t, want %t", asked, tt.asks)
+			}
+			if said := fmt.Sprint(p.unsettled); !strings.Contains(said, tt.unknown) {
+				t.Errorf("the settings are not known because of %s, want %s", said, tt.unknown)
+			}
+			if !tt.asks {
+				return
+			}
+			if got := cmd.Flag("roll-all").Value.String(); got != tt.rollAll {
+				t.Errorf("--roll-all=%s, want %s", got, tt.rollAll)
+			}
+			a := &annotating{annotator: &annotator{namespace: "shop"}, plugin: p, cmd: cmd, prepared: true}
+			if _, rolls := a.rolls(t.Context(), &object{kind: "prometheus", group: "monitoring.coreos.com"}); rolls != tt.rolls {
+				t.Errorf("a custom resource may be rolled: %t, want %t", rolls, tt.rolls)
+			}
+		})
+	}
+}
+
+func TestExamplesAreThoseOfThePlugin(t *testing.T) {
+	root := New("test").Command()
+	for _, cmd := range root.Commands() {
+		for line := range strings.Lines(cmd.Example) {
+			if !strings.HasPrefix(line, "  kubectl keyturn ") {
+				t.Errorf("%s has the example %s", cmd.CommandPath(), line)
+			}
+		}
+	}
+}
+
+func TestATimelineHasNoFormatAndDoesNotFollow(t *testing.T) {
+	for _, flag := range []string{"--output=json", "--follow"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", "/nowhere")
+			wantErrorWith(t, New("test").Run(t.Context(), []string{"timeline", flag}, io.Discard, io.Discard), "timeline has no --")
+		})
+	}
+}
+
+func TestEveryFlagOfAReplayIsPassedToThePod(t *testing.T) {
+	p := New("test")
+	cmd, _, err := p.Command().Find([]string{"dead-letters", "replay"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Flags().String("another", "", "")
+	if err := cmd.ParseFlags([]string{"--context", "prod", "--since", "2h", "--another", "x", "--dry-run"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"actuator", "dead-letters", "replay", "--another=x", "--dry-run=true", "--since=2h", "--", "12"}
+	if diff := cmp.Diff(want, replayInPod(cmd, []string{"12"})); diff != "" {
+		t.Errorf("command (-want +got):\n%s", diff)
 	}
 }

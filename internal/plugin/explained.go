@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/process"
 )
 
 // explained is what of an explanation is said.
@@ -23,13 +27,17 @@ type explained struct {
 
 // explanation returns what is said of a workload; nil if it is none, or if that is not known. It takes more rights than to annotate.
 func (a *annotating) explanation(ctx context.Context, o *object) *explained {
-	switch o.kind {
-	case "namespace", "secret", "configmap":
+	if slices.Contains(holdable, o.kind) {
 		return nil // There may be hundreds of workloads.
+	}
+	if a.unreached {
+		return nil
 	}
 	found, err := a.explains(ctx, o)
 	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "What is pending is not known: %v\n", err)
+		var answer apierrors.APIStatus
+		a.unreached = !errors.As(err, &answer) // What the API server answers is about this object.
 		return nil
 	}
 	return &found
@@ -59,7 +67,7 @@ func (a *annotating) explaining(ctx context.Context) (*cobra.Command, error) {
 	a.prepared = true
 	cmd.InheritedFlags() // joins those of the plugin
 	cmd.SetContext(ctx)
-	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"))
+	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"), process.Environment(cmd.Flags()))
 	if a.unprepared == nil {
 		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it is that of the command
 	}

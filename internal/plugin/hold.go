@@ -51,7 +51,7 @@ func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) e
 		return err
 	}
 	text := events.HoldText(options.reason)
-	c := change{annotation: events.AnnotationHold, value: &options.reason, reason: onHold, done: "held, until it is released: " + text}
+	c := change{annotation: events.AnnotationHold, value: &options.reason, reason: onHold, holds: true, done: "held, until it is released: " + text}
 	if before != "" && before != text {
 		if !options.overwrite {
 			return fmt.Errorf("%s is on hold already: %s; give --overwrite to replace that", o, before)

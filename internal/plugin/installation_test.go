@@ -39,9 +39,14 @@ func actuatorIn(namespace string) *appsv1.StatefulSet {
 				Env: []corev1.EnvVar{
 					{Name: "KEYTURN_NATS_CREDS", Value: "/var/run/secrets/keyturn/reader/reader.nk"},
 					{Name: "KEYTURN_ROLL_ALL", Value: "true"},
+					{Name: "KEYTURN_CANARY", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "keyturn"}, Key: "none", Optional: new(true),
+					}}},
 				},
 				VolumeMounts: []corev1.VolumeMount{
-					{Name: "reader", MountPath: "/var/run/secrets/keyturn/reader"}, {Name: "access", MountPath: "/etc/keyturn-store-access"},
+					{Name: "reader", MountPath: "/var/run/secrets/keyturn/reader"},
+					{Name: "access", MountPath: "/etc/keyturn-store-access"},
+					{Name: "access", MountPath: "/etc/one.yaml", SubPath: "grants.yaml"},
 				},
 			}},
 			Volumes: []corev1.Volume{
@@ -142,6 +147,7 @@ func TestFilesOfTheActuatorAreFetched(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, path, want, err string }{
 		{name: "a file", path: "/etc/keyturn-store-access/grants.yaml", want: "access/grants.yaml"},
+		{name: "a file that is mounted alone", path: "/etc/one.yaml", want: "access/grants.yaml"},
 		{name: "a folder", path: "/etc/keyturn-store-access", want: "access"},
 		{name: "a file of a Secret", path: "/var/run/secrets/keyturn/reader/reader.nk", err: "comes from no ConfigMap"},
 		{name: "a file of the image", path: "/etc/keyturn-store-access-too/grants.yaml", err: "comes from no ConfigMap"},

@@ -9,9 +9,15 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// holdable are the kinds beside workloads that can be on hold.
+var holdable = []string{"namespace", "secret", "configmap"}
+
 // kinds returns the kinds of workloads that the actuator rolls, and if its settings are not known, those of Keyturn with why.
 func (a *annotating) kinds(ctx context.Context) (workload.Kinds, error) {
 	_, err := a.explaining(ctx)
+	if err == nil {
+		err = a.plugin.unsettled
+	}
 	if err == nil {
 		var kinds workload.Kinds
 		if kinds, err = a.plugin.settings.Kinds(); err == nil {
@@ -23,7 +29,7 @@ func (a *annotating) kinds(ctx context.Context) (workload.Kinds, error) {
 
 // checkHold returns an error for an object of a kind that cannot be on hold.
 func (a *annotating) checkHold(ctx context.Context, o *object) error {
-	if o.group == "" && slices.Contains([]string{"namespace", "secret", "configmap"}, o.kind) {
+	if o.group == "" && slices.Contains(holdable, o.kind) {
 		return nil
 	}
 	if kinds, rolled := a.rolls(ctx, o); !rolled {

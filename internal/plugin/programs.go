@@ -54,8 +54,10 @@ func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) p
 	if replicas != nil {
 		p.Replicas = *replicas
 	}
-	if len(pod.Containers) > 0 {
-		p.Version = versionOf(pod.Containers[0].Image)
+	// Others may have added containers, which come first.
+	at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == strings.TrimPrefix(name, "keyturn-") })
+	if at = max(at, 0); at < len(pod.Containers) {
+		p.Version = versionOf(pod.Containers[at].Image)
 	}
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
@@ -29,15 +30,14 @@ func (p *Plugin) replay() *cobra.Command {
 		Short: "Have the actuator take dead-lettered events again, once their cause is mended. It runs in the actuator's pod, like kubectl exec.",
 		Example: "  kubectl keyturn dead-letters replay 12 14\n" +
 			"  kubectl keyturn dead-letters replay --reason patch-denied --since 2h --dry-run",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              p.runReplay,
+		RunE: p.runReplay,
 	}
 	commands.AddReplayFlags(cmd.Flags(), &inspect.ReplayOptions{}) // The command in the pod reads them.
 	return cmd
 }
 
 func (p *Plugin) runReplay(cmd *cobra.Command, ids []string) error {
-	if err := p.access.open("kubectl-keyturn/" + p.version); err != nil {
+	if err := p.access.open(p.version, nil); err != nil {
 		return err
 	}
 	installed, err := find(cmd.Context(), p.access.typed, p.namespace)
@@ -80,10 +80,10 @@ func (p *Plugin) runReplay(cmd *cobra.Command, ids []string) error {
 // replayInPod returns the command that has the flags that were given.
 func replayInPod(cmd *cobra.Command, ids []string) []string {
 	inPod := []string{"actuator", "dead-letters", "replay"}
-	for _, name := range []string{"all", "reason", "namespace", "since", "dry-run"} {
-		if flag := cmd.Flags().Lookup(name); flag.Changed {
-			inPod = append(inPod, "--"+name+"="+flag.Value.String())
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			inPod = append(inPod, "--"+flag.Name+"="+flag.Value.String())
 		}
-	}
+	})
 	return append(append(inPod, "--"), ids...)
 }

@@ -129,7 +129,7 @@ func TestProgramsAreListedWithTheirVersions(t *testing.T) {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "keyturn"}},
 			Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Containers: []corev1.Container{{Image: image}},
+				Containers: []corev1.Container{{Name: "mesh", Image: "mesh:v9"}, {Name: strings.TrimPrefix(name, "keyturn-"), Image: image}},
 			}}},
 			Status: appsv1.DeploymentStatus{ReadyReplicas: ready},
 		}

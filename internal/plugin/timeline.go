@@ -22,6 +22,14 @@ func (p *Plugin) timeline(program *commands.Program) *cobra.Command {
 	}
 	var file string
 	flags.StringVar(&file, "file", "", "`file` to write; empty writes to the standard output")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		for _, name := range []string{"output", "follow"} {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("timeline has no --%s: it writes one page of HTML", name)
+			}
+		}
+		return cobra.NoArgs(cmd, args)
+	}
 	history := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.Set("output", "html"); err != nil {

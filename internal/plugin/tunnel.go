@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/portforward"
@@ -17,11 +18,17 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
+// tunnelTimeout bounds how long a tunnel is opened, as the commands wait for NATS. The library has no limit of its own.
+const tunnelTimeout = 10 * time.Second
+
 // tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but listens nowhere: nobody else on the machine
 // can use it. It is the dialer of a NATS connection.
 type tunnel struct {
 	dialer httpstream.Dialer
 	port   string
+
+	// closed is closed with the tunnel.
+	closed chan struct{}
 
 	mu   sync.Mutex
 	conn httpstream.Connection
@@ -43,10 +50,11 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	}
 	// API servers before 1.30, and some proxies, have no websockets for it.
 	plain := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	t := &tunnel{port: strconv.Itoa(port), dialer: portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
+	dialer := portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	})}
-	if err := t.open(ctx); err != nil {
+	})
+	t := &tunnel{dialer: dialer, port: strconv.Itoa(port), closed: make(chan struct{})}
+	if _, err := t.connection(ctx); err != nil {
 		if strings.Contains(err.Error(), "is forbidden") { // It has no other type.
 			return nil, right{"create", "pods/portforward", namespace}.missing()
 		}
@@ -55,47 +63,75 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	return t, nil
 }
 
-// open opens the connection to the API server. It returns when ctx is done, though the library, which takes no context, goes on until the API server
-// answers. That is then closed.
-func (t *tunnel) open(ctx context.Context) error {
-	opened := make(chan error, 1)
+// connection returns the connection to the API server, a new one if the last was lost. It returns when ctx is done or the tunnel is closed, though
+// the library, which takes no context, goes on until the API server answers. That is then closed.
+func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
+	if conn := t.live(); conn != nil {
+		return conn, nil
+	}
+	type dialed struct {
+		conn httpstream.Connection
+		err  error
+	}
+	answer := make(chan dialed)
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
-		conn, err := t.connection()
-		opened <- err
-		if err == nil && ctx.Err() != nil {
-			t.drop(conn)
+		conn, _, err := t.dialer.Dial(portforward.PortForwardProtocolV1Name)
+		select {
+		case answer <- dialed{conn, err}:
+		case <-ended:
+			if err == nil {
+				_ = conn.Close()
+			}
 		}
 	}()
 	select {
-	case err := <-opened:
-		return err
+	case is := <-answer:
+		if is.err != nil {
+			return nil, is.err
+		}
+		return t.take(is.conn), nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, fmt.Errorf("the API server does not answer: %w", ctx.Err())
+	case <-t.closed:
+		return nil, net.ErrClosed
 	}
 }
 
-// connection returns the connection to the API server, a new one if the last was lost. The caller holds no lock.
-func (t *tunnel) connection() (httpstream.Connection, error) {
+// live returns the connection to the API server, nil if there is none or it was lost.
+func (t *tunnel) live() httpstream.Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conn != nil {
-		select {
-		case <-t.conn.CloseChan():
-		default:
-			return t.conn, nil
-		}
+	if t.conn == nil {
+		return nil
 	}
-	conn, _, err := t.dialer.Dial(portforward.PortForwardProtocolV1Name)
-	if err != nil {
-		return nil, err
+	select {
+	case <-t.conn.CloseChan():
+		return nil
+	default:
+		return t.conn
 	}
-	t.conn = conn
-	return conn, nil
+}
+
+// take has a connection be that of the tunnel, and returns it, closed if the tunnel is.
+func (t *tunnel) take(conn httpstream.Connection) httpstream.Connection {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.closed:
+		_ = conn.Close()
+	default:
+		t.conn = conn
+	}
+	return conn
 }
 
 // Dial opens a connection to the port, whatever the address.
 func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
-	conn, err := t.connection()
+	ctx, cancel := context.WithTimeout(context.Background(), tunnelTimeout)
+	defer cancel()
+	conn, err := t.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +189,11 @@ func (t *tunnel) drop(conn httpstream.Connection) {
 func (t *tunnel) close() {
 	t.mu.Lock()
 	conn := t.conn
+	select {
+	case <-t.closed:
+	default:
+		close(t.closed)
+	}
 	t.mu.Unlock()
 	if conn != nil {
 		_ = conn.Close()

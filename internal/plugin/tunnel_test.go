@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,32 @@ func TestTheOpeningOfATunnelEndsWithItsContext(t *testing.T) {
 	}
 	if _, err := openTunnel(ctx, &access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestATunnelIsClosedWhileItIsOpenedAgain(t *testing.T) {
+	address := echo(t)
+	var requests atomic.Int32
+	again, ended := make(chan struct{}), make(chan struct{})
+	opened, err := through(t, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 1 {
+			kubelet.Forward(w, r, address)
+			return
+		}
+		close(again)
+		<-ended // It never answers.
+	})
+	t.Cleanup(func() { close(ended) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.drop(opened.live())
+	go func() {
+		<-again
+		opened.close()
+	}()
+	if _, err := opened.Dial("tcp", "localhost:4222"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want that it is closed", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,7 +68,10 @@ func (i *installation) readSettings(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			variables[variable.Name] = data[from.ConfigMapKeyRef.Key]
+			// An optional one that is not there leaves the variable unset.
+			if value, there := data[from.ConfigMapKeyRef.Key]; there {
+				variables[variable.Name] = value
+			}
 		}
 	}
 	i.settings = maps.Clone(variables)
@@ -120,16 +124,16 @@ func (i *installation) setting(name string) (string, bool) {
 }
 
 // mounted is the volume of a path in the actuator's pods, and the path in it.
-func (i *installation) mounted(path string) (*corev1.Volume, string) {
+func (i *installation) mounted(file string) (*corev1.Volume, string) {
 	for _, mount := range i.container.VolumeMounts {
-		within, found := strings.CutPrefix(path, mount.MountPath)
+		within, found := strings.CutPrefix(file, mount.MountPath)
 		if !found || within != "" && !strings.HasPrefix(within, "/") {
 			continue
 		}
 		volumes := i.actuator.Spec.Template.Spec.Volumes
 		for v := range volumes {
 			if volumes[v].Name == mount.Name {
-				return &volumes[v], strings.TrimPrefix(within, "/")
+				return &volumes[v], strings.TrimPrefix(path.Join(mount.SubPath, within), "/")
 			}
 		}
 	}

@@ -1,0 +1,112 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shopServer is an API server with a namespace shop, whose workload web and Secret db are asked for by their metadata alone. The namespace bank has
+// refused.
+func shopServer(t *testing.T) *httptest.Server {
+	type m = map[string]any
+	resource := func(name, kind, short string, namespaced bool) m {
+		return m{"name": name, "singularName": strings.ToLower(kind), "kind": kind, "namespaced": namespaced, "verbs": []string{"list"}, "shortNames": []string{short}}
+	}
+	named := func(names ...string) m {
+		items := []m{}
+		for _, name := range names {
+			items = append(items, m{"metadata": m{"name": name}})
+		}
+		return m{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": m{}, "items": items}
+	}
+	answers := map[string]m{
+		"/api": {"kind": "APIVersions", "versions": []string{"v1"}},
+		"/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []m{{
+			"name": "apps", "versions": []m{{"groupVersion": "apps/v1", "version": "v1"}}, "preferredVersion": m{"groupVersion": "apps/v1", "version": "v1"},
+		}}},
+		"/api/v1": {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": []m{
+			resource("secrets", "Secret", "", true), resource("namespaces", "Namespace", "ns", false),
+		}},
+		"/apis/apps/v1": {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "apps/v1", "resources": []m{resource("deployments", "Deployment", "deploy", true)}},
+		"/apis/apps/v1/namespaces/shop/deployments": named("web", "worker", "api"),
+		"/api/v1/namespaces/shop/secrets":           named("db"),
+		"/api/v1/namespaces":                        named("bank", "shop"),
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, known := answers[r.URL.Path]
+		lists := answer["kind"] == "PartialObjectMetadataList"
+		if !known || lists && !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+			http.Error(w, "refused", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// completed returns what a shell offers in place of the last word, with the directive last.
+func completed(ctx context.Context, t *testing.T, server string, words ...string) string {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/nowhere")
+	t.Setenv("KEYTURN_SERVER", server)
+	var out, errOut bytes.Buffer
+	if err := New("dev").Run(ctx, append([]string{"__completeNoDesc"}, words...), &out, &errOut); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+func TestArgumentsAreCompletedByNamesInTheCluster(t *testing.T) {
+	server := shopServer(t)
+	// The directives of cobra: 4 offers no files, 2 adds no space.
+	for _, tt := range []struct {
+		name  string
+		words []string
+		want  string
+	}{
+		{"the kinds of workloads", []string{"explain", ""}, "deployment/ statefulset/ daemonset/ cronjob/ :6"},
+		{"the kinds that can be held", []string{"hold", ""}, "deployment/ statefulset/ daemonset/ cronjob/ namespace/ secret/ configmap/ :6"},
+		{"one kind", []string{"roll-now", "dep"}, "deployment/ :6"},
+		{"the workloads of a namespace", []string{"explain", "-n", "shop", "deployment/"}, "deployment/web deployment/worker deployment/api :4"},
+		{"by a short name of the kind", []string{"hold", "-n", "shop", "deploy/w"}, "deploy/web deploy/worker :4"},
+		{"those that are not named yet", []string{"release", "-n", "shop", "deploy/web", "deploy/w"}, "deploy/worker :4"},
+		{"Secrets", []string{"hold", "-n", "shop", "secret/"}, "secret/db :4"},
+		{"namespaces as objects", []string{"hold", "ns/"}, "ns/bank ns/shop :4"},
+		{"only one workload to explain", []string{"explain", "-n", "shop", "deployment/web", "deployment/"}, ":4"},
+		{"a namespace", []string{"history", "-n", "s"}, "shop :4"},
+		{"the namespace of dead letters", []string{"dead-letters", "replay", "--namespace", ""}, "bank shop :4"},
+		{"the namespace of the installation", []string{"status", "--installation", ""}, "bank shop :4"},
+		{"nothing without the right", []string{"hold", "-n", "bank", "deployment/"}, ":4"},
+		{"nothing of a kind that is not there", []string{"hold", "widget/"}, ":4"},
+		{"no dead letters without an installation", []string{"dead-letters", "replay", ""}, ":4"},
+		{"no clusters without an installation", []string{"history", "--clusters", ""}, ":4"},
+		{"no files", []string{"version", ""}, ":4"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, completed(t.Context(), t, server.URL, tt.words...)); diff != "" {
+				t.Errorf("completions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompletionEndsInTimeThoughTheAPIServerDoesNotAnswer(t *testing.T) {
+	ctx, outOfTime := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		outOfTime()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	if got := completed(ctx, t, server.URL, "hold", "deployment/"); got != ":4" {
+		t.Errorf("got %s", got)
+	}
+}
