@@ -155,7 +155,6 @@ image:
 
 # Where a release is published: the image keyturn, the manifests for Flux and the chart.
 REGISTRY ?= ghcr.io/keyturn
-PLUGIN := $(wildcard cmd/kubectl-keyturn)
 PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64
 RELEASE = go run -C tests/tools/release .
 RELEASE_OF = -version '$(VERSION)' -registry '$(REGISTRY)' -out '$(CURDIR)/dist' \
@@ -170,12 +169,12 @@ release:
 	@$(RELEASE) $(RELEASE_OF) -root '$(CURDIR)' $(SIGNED) -check
 	@rm -rf bin/release && git -c advice.detachedHead=false clone -q --no-tags . '$(SOURCE)' && git -C '$(SOURCE)' update-ref 'refs/tags/$(VERSION)' HEAD
 	@$(MAKE) -C '$(SOURCE)' image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR='$(CURDIR)/bin/release'
-	$(if $(PLUGIN),$(say) 'release: the plugin for five platforms')
-	$(if $(PLUGIN),@cd '$(SOURCE)' && for platform in $(PLATFORMS); do \
-		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./$(PLUGIN) || exit 1; done)
+	$(say) 'release: the plugin for $(words $(PLATFORMS)) platforms'
+	@cd '$(SOURCE)' && for platform in $(PLATFORMS); do \
+		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./cmd/kubectl-keyturn || exit 1; done
 	$(say) 'release: dist/, $(VERSION)'
 	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -root '$(SOURCE)' -image '$(CURDIR)/bin/release/keyturn.tar' \
-		$(if $(PLUGIN),-plugin '$(CURDIR)/bin/release/plugin') $(SIGNED)
+		-plugin '$(CURDIR)/bin/release/plugin' $(SIGNED)
 	@cd dist && ls -lh
 
 #? publish: push the image, the manifests and the chart in dist/ with their signatures, to the REGISTRY that they were made for

@@ -18,8 +18,27 @@ type workflow struct {
 	Permissions *map[string]string
 	Jobs        map[string]struct {
 		TimeoutMinutes int `json:"timeout-minutes"`
-		Steps          []struct{ Uses, Run string }
+		Steps          []step
 	}
+}
+
+type step struct {
+	Uses, Run string
+	With      map[string]any
+}
+
+// releaseSteps returns what the workflow of a release does: the last two steps make it and publish it.
+func releaseSteps(t *testing.T) []step {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, ".github/workflows/release.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(content, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w.Jobs["release"].Steps
 }
 
 // TestWorkflowsCallWhatIsThere holds .github/workflows to the Makefile, each action to one commit, and the token to what it needs.
@@ -49,6 +68,9 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 			for _, step := range job.Steps {
 				if pinned := regexp.MustCompile(`@[0-9a-f]{40}$`); step.Uses != "" && !pinned.MatchString(step.Uses) {
 					t.Errorf("%s: %s is not pinned to a commit", file, step.Uses)
+				}
+				if strings.HasPrefix(step.Uses, "actions/setup-go@") && (step.With["go-version-file"] != ".go-version" || step.With["go-version"] != nil) {
+					t.Errorf("%s: the job %s takes another Go than that of .go-version", file, name)
 				}
 				for _, call := range regexp.MustCompile(`(?m)^\s*make ([a-z0-9-]+)`).FindAllStringSubmatch(step.Run, -1) {
 					if called[call[1]] = true; !targets[call[1]] {
@@ -101,6 +123,14 @@ func TestTheOldestKubernetesIsTestedByTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestTheCommitNamesOneVersionOfGo holds .go-version to one: a release that is made again has the same bytes only with the same Go.
+func TestTheCommitNamesOneVersionOfGo(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, ".go-version"))
+	if err != nil || !regexp.MustCompile(`^1\.\d+\.\d+\n$`).Match(content) {
+		t.Errorf("got %q, %v, want a version like 1.26.0", content, err)
+	}
+}
+
 func makefile(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -110,17 +140,36 @@ func makefile(t *testing.T) string {
 	return string(content)
 }
 
+// TestTheSigningKeyStaysNowhere runs the step of the workflow that makes the release, with a program in place of make that has the key or has not.
+func TestTheSigningKeyStaysNowhere(t *testing.T) {
+	steps := releaseSteps(t)
+	for _, test := range []struct{ name, program string }{
+		{"after a release", "#!/bin/sh\nfor key; do :; done\ncat \"${key#SIGNING_KEY=}\"\n"},
+		{"after none could be made", "#!/bin/sh\nprintf secret; exit 2\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bin, temporary := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(bin, "make"), []byte(test.program), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", steps[len(steps)-2].Run)
+			cmd.Env = []string{
+				"PATH=" + bin + ":" + os.Getenv("PATH"), "RUNNER_TEMP=" + temporary, "COSIGN_KEY=secret",
+				"GITHUB_REF_NAME=v0.1.0", "GITHUB_REPOSITORY_OWNER=keyturn",
+			}
+			if out, err := cmd.CombinedOutput(); string(out) != "secret" {
+				t.Errorf("got %v and %q, want a release that is signed", err, out)
+			}
+			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+				t.Errorf("got %v and the files %v, want none", err, left)
+			}
+		})
+	}
+}
+
 // TestAPreReleaseIsNotTheLatest runs what the workflow does once the files of a release are there, with programs that only say how they were called.
 func TestAPreReleaseIsNotTheLatest(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, ".github/workflows/release.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var w workflow
-	if err := yaml.Unmarshal(content, &w); err != nil {
-		t.Fatal(err)
-	}
-	steps := w.Jobs["release"].Steps
+	steps := releaseSteps(t)
 	for _, test := range []struct{ name, tag, want string }{
 		{"a release", "v0.2.0", "--notes-file dist/release-notes.md dist/install.yaml"},
 		{"a pre-release", "v0.2.0-rc.1", "--notes-file dist/release-notes.md --prerelease --latest=false dist/install.yaml"},

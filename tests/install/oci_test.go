@@ -90,7 +90,7 @@ func (i *fluxInstallation) publish(r *registry, tool releases.Tool) (revision st
 	}
 	// A release does not replace another one.
 	r.remove(manifestsRepository, tool.Version)
-	pushed := tool.Publish(tool.Make(r.host, "-root", i.keyturn.Dir))
+	_, pushed := tool.Publish(tool.Make(r.host, "-root", i.keyturn.Dir))
 	return tool.Version + "@" + pushed[r.host+"/"+manifestsRepository+":"+tool.Version]
 }
 

@@ -2,12 +2,16 @@ package release
 
 import (
 	"archive/tar"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,7 +25,7 @@ func (r tool) publishesTheImage() {
 	name := host + "/keyturn:" + r.Version
 	image := newFakeImage(t, name, "one")
 	dist := r.Make(host, "-image", image.archive)
-	digests := r.Publish(dist)
+	names, digests := r.Publish(dist)
 
 	if got := digests[name]; got != image.index {
 		t.Errorf("%s: got %s, want %s", name, got, image.index)
@@ -34,22 +38,27 @@ func (r tool) publishesTheImage() {
 	}
 	signedIn(t, client, r.Read(dist, "cosign.pub"), host, "keyturn", image.index)
 
+	t.Run("after all signatures, and before what names it", func(t *testing.T) {
+		if !slices.IsSortedFunc(names, func(a, b string) int { return cmp.Compare(turn(a), turn(b)) }) || turn(names[0]) != 0 || turn(names[len(names)-1]) != 2 {
+			t.Errorf("got the order\n%s", strings.Join(names, "\n"))
+		}
+	})
 	t.Run("once", func(t *testing.T) {
-		if again := r.In(t).Publish(dist); len(again) != 0 {
+		if again, _ := r.In(t).Publish(dist); len(again) != 0 {
 			t.Errorf("pushed again: %v", again)
 		}
 	})
 	t.Run("and goes on where it was interrupted", func(t *testing.T) {
 		signature := "keyturn:" + strings.Replace(image.index, ":", "-", 1) + ".sig"
 		remove(t, client, host, signature)
-		pushed := r.In(t).Publish(dist)
-		if _, found := pushed[host+"/"+signature]; !found || len(pushed) != 1 {
+		pushed, _ := r.In(t).Publish(dist)
+		if !slices.Equal(pushed, []string{host + "/" + signature}) {
 			t.Errorf("got %v, want only %s", pushed, signature)
 		}
 	})
 	t.Run("and no other one under its tag", func(t *testing.T) {
 		other := r.In(t).Make(host, "-image", newFakeImage(t, name, "two").archive)
-		// It would be pushed before the image.
+		// It would be pushed beside the image.
 		remove(t, client, host, "keyturn/manifests:"+r.Version)
 		out, err := r.In(t).TryPublish(other)
 		want := "error: " + name + " is published already, with the digest " + image.index
@@ -60,6 +69,61 @@ func (r tool) publishesTheImage() {
 			t.Errorf("the tag is of %s now, want %s", got, image.index)
 		}
 	})
+}
+
+// publishesWhereReadingIsForbidden publishes to registries that do not say what they have.
+func (r tool) publishesWhereReadingIsForbidden() {
+	forbidden := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	isOfManifest := regexp.MustCompile("^(.*)/manifests/([^/]+)$")
+	reads := func(q *http.Request) bool {
+		return isOfManifest.MatchString(q.URL.Path) && (q.Method == http.MethodHead || q.Method == http.MethodGet)
+	}
+	repository := func(q *http.Request) string { return isOfManifest.ReplaceAllString(q.URL.Path, "$1") }
+	r.Run("before the first push", func(t *testing.T) {
+		var pushed sync.Map
+		host, _ := serveRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
+			if _, there := pushed.Load(repository(q)); reads(q) && !there {
+				return forbidden
+			}
+			if q.Method == http.MethodPut && isOfManifest.MatchString(q.URL.Path) {
+				pushed.Store(repository(q), true)
+			}
+			return next
+		})
+		dist := r.In(t).Make(host)
+		if names, _ := r.In(t).Publish(dist); len(names) == 0 {
+			t.Error("nothing is published")
+		}
+		if again, _ := r.In(t).Publish(dist); len(again) != 0 {
+			t.Errorf("pushed again: %v", again)
+		}
+	})
+	r.Run("to whoever may only push", func(t *testing.T) {
+		host, _ := serveRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
+			if reads(q) {
+				return forbidden
+			}
+			if q.Method == http.MethodPut && isOfManifest.MatchString(q.URL.Path) && !strings.Contains(q.URL.Path, "/manifests/sha256:") {
+				t.Errorf("%s is pushed, which may replace another one", q.URL.Path)
+			}
+			return next
+		})
+		out, err := r.In(t).TryPublish(r.In(t).Make(host))
+		if err == nil || !strings.Contains(out, "log in with the right to pull") || strings.Count(out, "\n") != 1 {
+			t.Errorf("got %v and\n%s", err, out)
+		}
+	})
+}
+
+// turn returns when something is to appear in a registry: a signature first, then the image with what is about it, then what names the image.
+func turn(name string) int {
+	switch {
+	case strings.HasSuffix(name, ".sig"):
+		return 0
+	case strings.Contains(name, "/keyturn:") && !strings.Contains(name, "/charts/"), strings.Contains(name, "/keyturn@"):
+		return 1
+	}
+	return 2
 }
 
 // fakeImage is an archive, and the digests of what is in it.

@@ -27,7 +27,7 @@ func (r tool) served() {
 	t := r.T
 	host, client := serveRegistry(t)
 	dist := r.Make(host)
-	digests := r.Publish(dist)
+	_, digests := r.Publish(dist)
 
 	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
 	if err != nil {
@@ -56,7 +56,14 @@ func (r tool) served() {
 // serveRegistry serves one on loopback, without TLS.
 func serveRegistry(t *testing.T) (host string, client *http.Client) {
 	t.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
+	return serveRegistryBehind(t, func(_ *http.Request, next http.Handler) http.Handler { return next })
+}
+
+// serveRegistryBehind does the same, with what answers each request.
+func serveRegistryBehind(t *testing.T, gate func(r *http.Request, next http.Handler) http.Handler) (host string, client *http.Client) {
+	t.Helper()
+	next := registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gate(r, next).ServeHTTP(w, r) }))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String(), server.Client()
 }

@@ -23,8 +23,10 @@ func TestTheRelease(t *testing.T) {
 	r := releases.New(t)
 	t.Run("is the same each time", func(t *testing.T) { tool{r.In(t)}.sameEachTime() })
 	t.Run("is refused", func(t *testing.T) { tool{r.In(t)}.refused() })
+	t.Run("has its keys made once", func(t *testing.T) { tool{r.In(t)}.keepsKeys() })
 	t.Run("is served by a registry, with its signatures", func(t *testing.T) { tool{r.In(t)}.served() })
 	t.Run("publishes the image", func(t *testing.T) { tool{r.In(t)}.publishesTheImage() })
+	t.Run("is published where reading is forbidden", func(t *testing.T) { tool{r.In(t)}.publishesWhereReadingIsForbidden() })
 	t.Run("names its image", func(t *testing.T) { tool{r.In(t)}.namesImage() })
 }
 
@@ -177,6 +179,21 @@ func (r tool) refused() {
 				t.Errorf("got %v and\n%s\nwant one line with %q", err, out, test.want)
 			}
 		})
+	}
+}
+
+// keepsKeys has the tool make a pair of keys where one of the pair is already.
+func (r tool) keepsKeys() {
+	for _, there := range []string{"cosign.key", "cosign.pub"} {
+		dir := r.TempDir()
+		write(r.T, filepath.Join(dir, there), "mine")
+		out, err := r.TryMakeKey(dir)
+		if err == nil || !strings.Contains(out, there+": file exists") {
+			r.Errorf("%s: got %v and %q, want an error", there, err, out)
+		}
+		if got := files(r, dir); len(got) != 1 || string(got[there]) != "mine" {
+			r.Errorf("%s: it is %q now, beside %d other files", there, got[there], len(got)-1)
+		}
 	}
 }
 

@@ -58,10 +58,13 @@ func (r Tool) In(t *testing.T) Tool {
 // MakeKey makes a pair of keys in a folder.
 func (r Tool) MakeKey(dir string) {
 	r.Helper()
-	if out, err := r.Command(r.binary, "key", "-out", dir); err != nil {
+	if out, err := r.TryMakeKey(dir); err != nil {
 		r.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// TryMakeKey makes a pair of keys in a folder.
+func (r Tool) TryMakeKey(dir string) (string, error) { return r.Command(r.binary, "key", "-out", dir) }
 
 // Make makes a release for a registry, without an image, and returns its folder.
 func (r Tool) Make(registry string, args ...string) string {
@@ -74,20 +77,21 @@ func (r Tool) Make(registry string, args ...string) string {
 	return dist
 }
 
-// Publish publishes a release, and returns the digest of each name that was not there yet.
-func (r Tool) Publish(dist string) map[string]string {
+// Publish publishes a release, and returns the names that were not there yet, in the order in which they appeared, and the digest of each.
+func (r Tool) Publish(dist string) (names []string, digests map[string]string) {
 	r.Helper()
 	out, err := r.TryPublish(dist)
 	if err != nil {
 		r.Fatalf("%v\n%s", err, out)
 	}
-	digests := map[string]string{}
+	digests = map[string]string{}
 	for line := range strings.Lines(out) {
 		if pushed := strings.Fields(line); len(pushed) == 3 && pushed[0] == "pushed" {
+			names = append(names, pushed[1])
 			digests[pushed[1]] = pushed[2]
 		}
 	}
-	return digests
+	return names, digests
 }
 
 // TryPublish publishes a release.

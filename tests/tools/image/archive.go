@@ -52,8 +52,7 @@ func writeArchive(out, short, version string, builds []build, license []byte) er
 	if err != nil {
 		return err
 	}
-	// The annotations by which OCI tools and containerd find the image in the archive.
-	names := map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": full}
+	names := map[string]string{archive.TagAnnotation: version, archive.NameAnnotation: full}
 	if err := where.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}

@@ -18,12 +18,6 @@ import (
 	"github.com/keyturn/keyturn/tests/tools/image/archive"
 )
 
-// The annotations of an OCI archive that have the tag and the whole name of what is in it.
-const (
-	tagAnnotation  = "org.opencontainers.image.ref.name"
-	nameAnnotation = "io.containerd.image.name"
-)
-
 // named is something with its name in the registry.
 type named struct {
 	tag  name.Tag
@@ -42,7 +36,7 @@ func writeLayout(out string, modified time.Time, all []named) error {
 		return err
 	}
 	for _, one := range all {
-		names := map[string]string{tagAnnotation: one.tag.TagStr(), nameAnnotation: one.tag.Name()}
+		names := map[string]string{archive.TagAnnotation: one.tag.TagStr(), archive.NameAnnotation: one.tag.Name()}
 		if err := where.AppendImage(one.what, layout.WithAnnotations(names)); err != nil {
 			return err
 		}
@@ -91,7 +85,7 @@ func unpack(root *os.Root, name string, content io.Reader) error {
 
 // tagOf returns the name of an entry of an OCI archive. What has none, such as an SBOM, is about the entry before it.
 func tagOf(entry v1.Descriptor) (tag name.Tag, found bool, err error) {
-	full, found := entry.Annotations[nameAnnotation]
+	full, found := entry.Annotations[archive.NameAnnotation]
 	if !found {
 		return name.Tag{}, false, nil
 	}

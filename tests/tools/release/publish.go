@@ -22,11 +22,19 @@ type upload struct {
 	reference name.Reference
 }
 
-// publish pushes the OCI archives of a release to where their names say. The tags of a registry appear in the order of the names of the files: the
-// signatures come last. What is there already is left out. If a tag is of something else, nothing is pushed.
+// publish pushes the OCI archives of a release to where their names say: the signatures first, because who verifies must not find anything without
+// one, and the manifests and the chart last, because they name the image. What is there already is left out. If a tag is of something else, nothing
+// is pushed.
 func publish(ctx context.Context, dist string) error {
-	archives, err := filepath.Glob(filepath.Join(dist, "keyturn-v*.tar"))
-	if err != nil || len(archives) == 0 {
+	var archives []string
+	for _, of := range []string{signaturesLayout, imageLayout, artifactsLayout} {
+		found, err := filepath.Glob(filepath.Join(dist, release{version: "v*"}.layout(of)))
+		if err != nil {
+			return err
+		}
+		archives = append(archives, found...)
+	}
+	if len(archives) == 0 {
 		return fmt.Errorf("%s: has no OCI archive of a release, make release makes them", dist)
 	}
 	dir, err := os.MkdirTemp("", "release-")
@@ -36,7 +44,11 @@ func publish(ctx context.Context, dist string) error {
 	defer os.RemoveAll(dir)
 	var missing []upload
 	for _, path := range archives {
-		all, err := uploads(path, filepath.Join(dir, filepath.Base(path)))
+		into := filepath.Join(dir, filepath.Base(path))
+		if err := os.Mkdir(into, 0o750); err != nil {
+			return err
+		}
+		all, err := uploads(path, into)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -62,11 +74,8 @@ func publish(ctx context.Context, dist string) error {
 	return nil
 }
 
-// uploads reads an OCI archive by way of a folder.
+// uploads reads an OCI archive by way of an empty folder.
 func uploads(path, dir string) ([]upload, error) {
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		return nil, err
-	}
 	index, err := readLayout(path, dir)
 	if err != nil {
 		return nil, err
@@ -101,8 +110,10 @@ func options(ctx context.Context) []remote.Option {
 // find the same under it ever after.
 func (u upload) isPublished(ctx context.Context) (bool, error) {
 	there, err := remote.Head(u.reference, options(ctx)...)
-	// Some registries forbid to read what is not there.
-	if refused, ok := errors.AsType[*transport.Error](err); ok && (refused.StatusCode == http.StatusNotFound || refused.StatusCode == http.StatusForbidden) {
+	if isAnswer(err, http.StatusForbidden) {
+		there, err = u.headAfterPush(ctx)
+	}
+	if isAnswer(err, http.StatusNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -113,6 +124,26 @@ func (u upload) isPublished(ctx context.Context) (bool, error) {
 			u.reference.Name(), there.Digest, u.entry.Digest)
 	}
 	return true, nil
+}
+
+// headAfterPush asks a registry that did not say whether it has something: some forbid to read a repository that is not there, and all do it to those
+// who may only push. What is pushed is without the tag, so that it replaces nothing.
+func (u upload) headAfterPush(ctx context.Context) (*v1.Descriptor, error) {
+	untagged := upload{u.index, u.entry, u.reference.Context().Digest(u.entry.Digest.String())}
+	if err := untagged.push(ctx); err != nil {
+		return nil, err
+	}
+	there, err := remote.Head(u.reference, options(ctx)...)
+	if isAnswer(err, http.StatusForbidden) {
+		return nil, fmt.Errorf("%s cannot be read, so that a published version could be replaced: log in with the right to pull, too", u.reference.Name())
+	}
+	return there, err
+}
+
+// isAnswer reports whether a registry has answered with a status.
+func isAnswer(err error, status int) bool {
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && refused.StatusCode == status
 }
 
 func (u upload) push(ctx context.Context) error {

@@ -79,7 +79,7 @@ func (r release) make() error {
 		return err
 	}
 	if r.image != "" {
-		if err := copyFile(r.image, r.path(r.layout("image")), 0o644); err != nil {
+		if err := copyFile(r.image, r.path(r.layout(imageLayout)), 0o644); err != nil {
 			return err
 		}
 	}
@@ -90,12 +90,12 @@ func (r release) make() error {
 	if err := r.write("release-notes.md", notes); err != nil {
 		return err
 	}
-	for file, folder := range map[string]string{"install.yaml": "base", "install-namespaced.yaml": "namespaced"} {
-		manifests, err := r.manifests(folder)
+	for _, made := range []struct{ file, folder string }{{"install.yaml", "base"}, {"install-namespaced.yaml", "namespaced"}} {
+		manifests, err := r.manifests(made.folder)
 		if err != nil {
 			return err
 		}
-		if err := r.write(file, manifests); err != nil {
+		if err := r.write(made.file, manifests); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (r release) make() error {
 	if err != nil {
 		return err
 	}
-	if err := writeLayout(r.path(r.layout("artifacts")), r.time, artifacts); err != nil {
+	if err := writeLayout(r.path(r.layout(artifactsLayout)), r.time, artifacts); err != nil {
 		return err
 	}
 	if r.binaries != "" {
@@ -128,6 +128,13 @@ func (r release) make() error {
 	}
 	return r.sign(checksums)
 }
+
+// What the OCI archives of a release are of.
+const (
+	imageLayout      = "image"
+	artifactsLayout  = "artifacts"
+	signaturesLayout = "signatures"
+)
 
 // layout returns the name of an OCI archive of the release.
 func (r release) layout(of string) string { return "keyturn-" + r.version + "-" + of + ".tar" }

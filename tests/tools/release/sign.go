@@ -57,7 +57,7 @@ func (r release) sign(checksums []byte) error {
 		}
 		signatures = append(signatures, of...)
 	}
-	return writeLayout(r.path(r.layout("signatures")), r.time, signatures)
+	return writeLayout(r.path(r.layout(signaturesLayout)), r.time, signatures)
 }
 
 // readKeys returns the private key, and the file of the public key that the checkout must have: who verifies takes it from there.
@@ -125,24 +125,17 @@ func signArchive(key *ecdsa.PrivateKey, path string) ([]named, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	index, err := readLayout(path, dir)
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := index.IndexManifest()
+	entries, err := uploads(path, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []named
-	for _, entry := range manifest.Manifests {
-		tag, found, err := tagOf(entry)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
+	for _, one := range entries {
+		tag, isNamed := one.reference.(name.Tag)
+		if !isNamed {
 			continue
 		}
-		made, err := signDigest(key, tag.Context(), entry.Digest)
+		made, err := signDigest(key, tag.Context(), one.entry.Digest)
 		if err != nil {
 			return nil, err
 		}
@@ -172,16 +165,28 @@ func signDigest(key *ecdsa.PrivateKey, repository name.Repository, digest v1.Has
 	return named{repository.Tag(strings.Replace(digest.String(), ":", "-", 1) + ".sig"), image}, nil
 }
 
-// makeKey writes a pair of keys as cosign does. It replaces none.
+// makeKey writes a pair of keys as cosign does. It replaces none, nor half of one.
 func makeKey(dir, password string) error {
 	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte(password)))
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "cosign.key"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	privateFile := filepath.Join(dir, "cosign.key")
+	if err := writeNew(privateFile, private, 0o600); err != nil {
+		return err
+	}
+	if err := writeNew(filepath.Join(dir, "cosign.pub"), public, 0o644); err != nil {
+		return errors.Join(err, os.Remove(privateFile))
+	}
+	return nil
+}
+
+// writeNew writes a file that must not exist yet.
+func writeNew(path string, content []byte, mode os.FileMode) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(private)
-	return errors.Join(err, file.Close(), os.WriteFile(filepath.Join(dir, "cosign.pub"), public, 0o644))
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
 }

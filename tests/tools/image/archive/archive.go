@@ -10,6 +10,12 @@ import (
 	"time"
 )
 
+// The annotations by which OCI tools and containerd find what an OCI archive has: the tag, and the whole name.
+const (
+	TagAnnotation  = "org.opencontainers.image.ref.name"
+	NameAnnotation = "io.containerd.image.name"
+)
+
 // Pack writes a folder as a file.
 func Pack(dir, out string, modified time.Time) (err error) {
 	file, err := os.Create(out)
