@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -49,5 +50,39 @@ func TestHelmTestAsksEveryProgram(t *testing.T) {
 		if diff := cmp.Diff(any(want), asked); diff != "" {
 			t.Errorf("with %s: asks (-want +got):\n%s", test.values, diff)
 		}
+	}
+}
+
+// TestWhatAFailedHelmTestLeavesCanBeRemoved holds the command of docs/install.md to what the test makes: Helm 3 leaves all of it.
+func TestWhatAFailedHelmTestLeavesCanBeRemoved(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(page), "`kubectl -n keyturn-system delete ")
+	command, _, _ = strings.Cut(command, "`")
+	kinds, selector, _ := strings.Cut(command, " -l ")
+	label, value, _ := strings.Cut(selector, "=")
+	out, err := helm(t, everything[0], "template", "keyturn", folder, "--namespace", systemNamespace)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	found := 0
+	for name, one := range objects(t, out) {
+		isTest := one.at("metadata", "annotations", "helm.sh/hook") == "test"
+		if isTest != (one.at("metadata", "labels", label) == value) {
+			t.Errorf("%s: is selected by %q or is of the test, not both", name, selector)
+		}
+		if !isTest {
+			continue
+		}
+		found++
+		kind := strings.ToLower(strings.Fields(name)[0])
+		if !strings.Contains(kinds, kind+"s") && !strings.Contains(kinds, strings.TrimSuffix(kind, "y")+"ies") {
+			t.Errorf("%s: %q does not remove it", name, command)
+		}
+	}
+	if found < 5 {
+		t.Errorf("got %d objects of the test, want all", found)
 	}
 }

@@ -21,7 +21,7 @@ Secrets or cert-manager. [What it does](https://github.com/keyturn/keyturn#readm
 [upgrade](https://github.com/keyturn/keyturn/blob/main/docs/upgrade.md) and [operate](https://github.com/keyturn/keyturn/blob/main/docs/operations.md) it.
 
 Once the pods are ready, ` + "`helm test`" + ` checks the installation: it reads the streams through the Service, with the reader's key, the certificate
-and the network policies, and asks every pod whether it is ready.
+and the network policies, and asks every pod that has an address whether it is ready.
 
 ## Values
 

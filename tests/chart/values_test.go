@@ -167,19 +167,35 @@ func TestWhatIsNotWatchedIsNotAllowed(t *testing.T) {
 }
 
 func TestAChangedSettingReplacesThePods(t *testing.T) {
-	checksums := map[any]bool{}
-	for _, values := range []string{"{}", "env: {KEYTURN_SETTLE: 2s}", "env: {KEYTURN_SETTLE: 3s}"} {
-		out, err := template(t, values)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		_, checksum, _ := strings.Cut(out, "checksum/config: ")
-		checksum, _, _ = strings.Cut(checksum, "\n")
-		checksums[checksum] = true
+	checksums := map[string]bool{}
+	for _, values := range []string{"{}", "env: {KEYTURN_SETTLE: 2s}", "env: {KEYTURN_SETTLE: 3s}", "actuator: {replicas: 3}"} {
+		checksums[checksumOf(t, values)] = true
 	}
-	if len(checksums) != 3 {
+	if len(checksums) != 4 {
 		t.Errorf("got %v, want one for each", checksums)
 	}
+}
+
+// Labels of the pods change them, too. This is about those that only the ConfigMaps have.
+func TestALabelOfTheSettingsIsNoSetting(t *testing.T) {
+	want := checksumOf(t, "{}")
+	for _, values := range []string{"commonLabels: {team: x}", "image: {tag: v9.9.9}"} {
+		if got := checksumOf(t, values); got != want {
+			t.Errorf("with %s: got the checksum %s, want %s", values, got, want)
+		}
+	}
+}
+
+// checksumOf returns the checksum of the settings in the first pod's annotations.
+func checksumOf(t *testing.T, values string) string {
+	t.Helper()
+	out, err := template(t, values)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, checksum, _ := strings.Cut(out, "checksum/config: ")
+	checksum, _, _ = strings.Cut(checksum, "\n")
+	return checksum
 }
 
 func TestAnOldClusterIsRefusedInOneLine(t *testing.T) {

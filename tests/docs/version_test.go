@@ -14,7 +14,7 @@ import (
 // version is a reference to a version of Keyturn's: what stands before it, and the version without its v. Between releases the image of a
 // checkout is "devel", and the branch "main" is none.
 var version = regexp.MustCompile(`(keyturn/keyturn/[\w./-]*\?ref=v?|deploy/\.\.\.\?ref=v?|repoURL: https://github\.com/keyturn/keyturn\n *targetRevision: v?|` +
-	`app\.kubernetes\.io/version: v|\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn[-_]v?|--version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
+	`app\.kubernetes\.io/version: v|\bVERSION=v|newTag: v|image\.tag=v|\btag: v|keyturn(?:\.tar|/manifests)?:v|keyturn[-_]v?|charts/keyturn --version |(?:actuator|watcher) version v|keyturn/keyturn/(?:blob|releases/download)/v)` +
 	`(main\b|\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?)`)
 
 // TestReferencesNameTheVersionOfTheChart holds every reference to a release to the version in deploy/chart/Chart.yaml. With -update it writes them.
@@ -27,6 +27,9 @@ func TestReferencesNameTheVersionOfTheChart(t *testing.T) {
 		// A source of Flux that follows a branch has manifests of which no release has the image.
 		if strings.Contains(path, "/flux/") && regexp.MustCompile(`branch: |newTag: devel|tag: devel`).MatchString(content) {
 			t.Errorf("%s: is not pinned to a release", path)
+		}
+		if strings.HasSuffix(path, "/Chart.yaml") && strings.Contains(content, "/blob/main/") {
+			t.Errorf("%s: links to pages that are of a later version than the chart", path)
 		}
 		testkit.Golden(t, filepath.Join(root, path), []byte(named))
 	}
@@ -53,6 +56,17 @@ func TestAReleaseAfterAPreReleaseNamesItselfAlone(t *testing.T) {
 			if naming(naming(content, before), bare) != content {
 				t.Errorf("%s: is not the same after %s", path, before)
 			}
+		}
+	}
+}
+
+func TestVersionsOfOtherChartsStay(t *testing.T) {
+	for content, want := range map[string]string{
+		"helm install keyturn oci://registry.example.com/charts/keyturn --version 0.1.0":       "helm install keyturn oci://registry.example.com/charts/keyturn --version 9.9.9",
+		"helm install cert-manager oci://quay.io/jetstack/charts/cert-manager --version 0.1.0": "helm install cert-manager oci://quay.io/jetstack/charts/cert-manager --version 0.1.0",
+	} {
+		if got := naming(content, "9.9.9"); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

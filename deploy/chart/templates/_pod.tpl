@@ -6,8 +6,8 @@ What both programs' pods have in common. Arguments: the chart's root and the pro
 labels:
   {{- include "keyturn.podLabels" (list $root $program $values.podLabels) | nindent 2 }}
 annotations:
-  # The ConfigMaps keep their names, so this restarts the pods when they change, but not for another version of the chart alone.
-  checksum/config: {{ include (print $root.Template.BasePath "/configmaps.yaml") $root | replace (include "keyturn.chartLabel" $root) "" | sha256sum }}
+  # The ConfigMaps keep their names, so this restarts the pods when their content changes, but not for another label alone.
+  checksum/config: {{ include "keyturn.configMapData" $root | sha256sum }}
   {{- if and (eq $program "actuator") (include "keyturn.reloaderSecret" $root | fromYaml) }}
   # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds.
   helm.sh/revision: {{ $root.Release.Revision | quote }}
@@ -15,6 +15,18 @@ annotations:
   {{- with $values.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{/*
+The content of the ConfigMaps, by their names.
+*/}}
+{{- define "keyturn.configMapData" -}}
+{{- $all := dict -}}
+{{- range regexSplit "(?m)^---$" (include (print .Template.BasePath "/configmaps.yaml") .) -1 -}}
+{{- $configMap := fromYaml . -}}
+{{- $_ := set $all $configMap.metadata.name $configMap.data -}}
+{{- end -}}
+{{- toYaml $all -}}
 {{- end }}
 
 {{/*

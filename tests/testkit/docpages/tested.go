@@ -30,7 +30,7 @@ var Tested = map[string]Page{
 	}},
 	"CONTRIBUTING.md":    {"", map[string]string{"make": "it is what runs the tests", "go test": "it is what runs the tests"}},
 	"SECURITY.md":        {"", map[string]string{"cosign": "its program is not on every machine that tests; Flux verifies the same signature"}},
-	"docs/benchmarks.md": {"", map[string]string{"make bench": long}},
+	"docs/benchmarks.md": {"", map[string]string{"make bench": long, "go test": long}},
 	"docs/events.md":     {"", map[string]string{"nats consumer": noProgram}},
 	"docs/install.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes one with another name", "make release": "TestTheRelease makes all but the image",
@@ -42,6 +42,7 @@ var Tested = map[string]Page{
 		"openssl": "TestTheCommandsOfThePagesWork has keys already", "for program": "the same",
 		"kubectl -n keyturn-system create secret": "the same", "kubectl create namespace keyturn-system": "the same",
 		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "docker": noProgram,
+		"kubectl -n keyturn-system logs keyturn-test":                                noKubelet,
 		"kubectl -n keyturn-system delete secret keyturn-nats-tls":                   "operations.md has it",
 		"kubectl -n try get events --field-selector reason=RolloutCompleted --watch": "it does not end",
 		"kubectl delete namespace keyturn-system":                                    "the next tests wait for it",
