@@ -65,15 +65,16 @@ e2e: $(GOTESTSUM)
 	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
 	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
 
-# What would notice an older API server: the chart from the first change to its removal, the permissions, and the admission policies.
+# What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
 OLDEST := TestHelmInstallsUpgradesAndRemovesKeyturn|TestEachProgramHasExactlyTheRightsThatItNeeds
+OLDEST := $(OLDEST)|TestARotationInTheStoreReachesThePods|TestOneMoreClusterDisturbsNobody|TestASpokeIsHeldToItsOwnCluster
 OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|TestReloadersStrategiesAreAllowedByName
 
-#? e2e-oldest: run some of e2e on the oldest Kubernetes and Helm; the first run spends ten minutes building them
+#? e2e-oldest: run some of e2e on the oldest Kubernetes, Helm, NATS and External Secrets; the first run spends a quarter of an hour building them
 e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest
 e2e-oldest: $(GOTESTSUM)
-	$(say) 'e2e-oldest: testing on the oldest supported Kubernetes and Helm with the race detector'
-	@$(GO_TEST) --packages './tests ./tests/install' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
+	$(say) 'e2e-oldest: testing on the oldest supported versions with the race detector'
+	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:

@@ -29,18 +29,23 @@ func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, opts ExternalS
 	if err != nil {
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}
-	args := []string{
-		"--concurrent=" + strconv.Itoa(cmp.Or(opts.Concurrent, 1)),
-		"--live-addr=" + process.Address(port),
-		"--metrics-addr=" + cmp.Or(opts.MetricsAddress, "0"), // "0" is off.
+	metrics, health := cmp.Or(opts.MetricsAddress, "0"), "http://"+process.Address(port)+"/healthz" // "0" is off.
+	args := []string{"--concurrent=" + strconv.Itoa(cmp.Or(opts.Concurrent, 1))}
+	if build.Oldest() {
+		// It has no probe of its own.
+		metrics = cmp.Or(opts.MetricsAddress, process.Address(port))
+		health = "http://" + metrics + "/metrics"
+	} else {
+		args = append(args, "--live-addr="+process.Address(port))
 	}
+	args = append(args, "--metrics-addr="+metrics)
 	// It has no flag for the kubeconfig.
 	env := []string{"KUBECONFIG=" + cp.kubeconfig(externalSecretsUser)}
 	p, err := cp.startOperator(ctx, env, build.ExternalSecrets, append(args, opts.Args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}
-	if err := cp.healthy(ctx, p, "http://"+process.Address(port)+"/healthz"); err != nil {
+	if err := cp.healthy(ctx, p, health); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("start External Secrets: %w", err)
 	}

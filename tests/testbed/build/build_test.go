@@ -75,7 +75,7 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 	for _, name := range serverNames() {
 		t.Run(name, func(t *testing.T) { hasTheVersionOfItsTools(t, name) })
 	}
-	for _, name := range []string{APIServer, Helm} {
+	for _, name := range []string{APIServer, Helm, NATS, ExternalSecrets} {
 		t.Run("the oldest "+name, func(t *testing.T) {
 			t.Setenv(versionsVariable, oldest)
 			hasTheVersionOfItsTools(t, name)

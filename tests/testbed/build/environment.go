@@ -6,15 +6,16 @@ import (
 )
 
 const (
-	// versionsVariable is the environment variable that chooses the releases of Kubernetes and Helm: "oldest", or the newest if it is empty.
+	// versionsVariable is the environment variable that chooses the releases of Kubernetes, Helm, NATS and External Secrets: "oldest", or the newest
+	// if it is empty.
 	versionsVariable = "KEYTURN_TEST_VERSIONS"
 	// assetsVariable is the environment variable with a folder of binaries to use instead.
 	assetsVariable = "KUBEBUILDER_ASSETS"
 	oldest         = "oldest"
 )
 
-// Oldest reports whether the programs of Kubernetes and Helm are those of the oldest releases that docs/compatibility.md names, because
-// KEYTURN_TEST_VERSIONS is oldest, and not those of the newest.
+// Oldest reports whether Kubernetes, Helm, NATS and External Secrets are those of the oldest releases that docs/compatibility.md names,
+// because KEYTURN_TEST_VERSIONS is oldest, and not those of the newest.
 func Oldest() bool { return os.Getenv(versionsVariable) == oldest }
 
 // checkEnvironment refuses what would test another Kubernetes than the one that was asked for.

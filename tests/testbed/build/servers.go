@@ -43,6 +43,7 @@ const (
 	kwokVersion               = "v0.8.0"
 	vaultVersion              = "v1.13.0"
 	externalSecretsVersion    = "v0.20.4"
+	oldestESOVersion          = "v0.16.1" // v0.16.0 is on no module proxy
 	certManagerVersion        = "v1.21.2"
 	argoRolloutsVersion       = "v1.10.1"
 	argoCDVersion             = "v3.5.7"
@@ -58,6 +59,7 @@ const (
 	clickHouseVersion         = "v0.0.0-20211101130143-50134723c388"
 	fluxVersion               = "v1.9.5"
 	natsVersion               = "v2.15.2"
+	oldestNATSVersion         = "v2.11.0"
 	natsKeysVersion           = "v0.4.16"
 )
 
@@ -142,11 +144,7 @@ func servers() map[string]server {
 			version: vaultVersion, tools: "vault", module: "github.com/hashicorp/vault", pkg: "github.com/hashicorp/vault",
 			estimate: "4 minutes",
 		},
-		ExternalSecrets: {
-			version: externalSecretsVersion, tools: "external-secrets", module: "github.com/external-secrets/external-secrets",
-			pkg: "github.com/external-secrets/external-secrets", estimate: "4 minutes",
-			extract: extractCRDs("config/crds/bases"),
-		},
+		ExternalSecrets: externalSecrets(),
 		CertManager: {
 			version: certManagerVersion, revision: "-1", tools: "cert-manager", module: "github.com/cert-manager/cert-manager",
 			pkg: ".", estimate: "a minute and a half", extract: extractCRDs("deploy/crds"),
@@ -191,10 +189,7 @@ func servers() map[string]server {
 			version: jaegerVersion, tools: "jaeger", module: "github.com/jaegertracing/jaeger",
 			pkg: "github.com/jaegertracing/jaeger/cmd/all-in-one", estimate: "2 minutes",
 		},
-		NATS: {
-			version: natsVersion, tools: "nats", module: "github.com/nats-io/nats-server/v2", pkg: "github.com/nats-io/nats-server/v2",
-			estimate: "a quarter of a minute",
-		},
+		NATS: nats(),
 		NATSKeys: {
 			version: natsKeysVersion, tools: "nats", module: "github.com/nats-io/nkeys", pkg: "github.com/nats-io/nkeys/nk",
 			estimate: "some seconds",
@@ -206,6 +201,27 @@ func servers() map[string]server {
 		},
 		Helm: helm(),
 	}
+}
+
+func externalSecrets() server {
+	const module = "github.com/external-secrets/external-secrets"
+	s := server{
+		version: externalSecretsVersion, tools: "external-secrets", module: module, pkg: module, estimate: "4 minutes",
+		extract: extractCRDs("config/crds/bases"),
+	}
+	if Oldest() {
+		s.version, s.tools = oldestESOVersion, "external-secrets-oldest"
+	}
+	return s
+}
+
+func nats() server {
+	const module = "github.com/nats-io/nats-server/v2"
+	s := server{version: natsVersion, tools: "nats", module: module, pkg: module, estimate: "a quarter of a minute"}
+	if Oldest() {
+		s.version, s.tools = oldestNATSVersion, "nats-oldest"
+	}
+	return s
 }
 
 func helm() server {

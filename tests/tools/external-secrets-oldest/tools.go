@@ -1,0 +1,7 @@
+//go:build tools
+
+// Package tools pins the oldest External Secrets Operator that docs/compatibility.md names. Each group of servers has a module of its own,
+// since their dependencies exclude each other. This package is never compiled.
+package tools
+
+import _ "github.com/external-secrets/external-secrets"
