@@ -25,7 +25,7 @@ const replicas = 3
 const hubConfig = `server_name: $NATS_NAME
 listen: $NATS_LISTEN
 http: $NATS_MONITOR
-jetstream: { store_dir: $NATS_STORE }
+jetstream: { store_dir: $NATS_STORE, max_file: 64GB }
 cluster: { name: scale, listen: $NATS_ROUTE_LISTEN, routes: $NATS_ROUTES }
 `
 
