@@ -26,21 +26,25 @@ type Misdirection struct {
 func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetStream) *Misdirection {
 	t.Helper()
 	m := &Misdirection{Cluster: cluster, Owner: owner}
-	// Each server of a cluster learns of its own where the streams are.
+	// Each server of a cluster learns of its own where the streams are, and until then nobody answers for them.
+	var err error
+	why := func() string { return fmt.Sprint(err) }
 	Eventually(t, "the watcher publishes", func() bool {
-		_, err := watcher.Publish(t.Context(), m.subject("v1", "secret.shop.db"), []byte("a change"))
+		_, err = watcher.Publish(t.Context(), m.subject("v1", "secret.shop.db"), []byte("a change"))
 		return err == nil
-	})
-	consumer, err := owner.CreateOrUpdateConsumer(t.Context(), "CHANGES", jetstream.ConsumerConfig{
-		Durable: "actuator-" + cluster, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	msg, err := consumer.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, why)
+	var consumer jetstream.Consumer
+	Eventually(t, "the owner makes the actuator's consumer", func() bool {
+		consumer, err = owner.CreateOrUpdateConsumer(t.Context(), "CHANGES", jetstream.ConsumerConfig{
+			Durable: "actuator-" + cluster, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour,
+		})
+		return err == nil
+	}, why)
+	var msg jetstream.Msg
+	Eventually(t, "the actuator's consumer holds the change", func() bool {
+		msg, err = consumer.Next(jetstream.FetchMaxWait(time.Second))
+		return err == nil
+	}, why)
 	m.ack = msg.Reply()
 	return m
 }

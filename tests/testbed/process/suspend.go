@@ -1,10 +1,67 @@
 package process
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
 
-// Suspend stops the process with SIGSTOP: it keeps its connections and its memory, and does nothing, as on a machine that hangs.
-// [Process.Kill] and, after its grace, [Process.Stop] end it nevertheless.
-func (p *Process) Suspend() error { return p.Signal(syscall.SIGSTOP) }
+// suspendTimeout bounds how long the threads of a process take to stop: one that writes to a disk goes on until that has answered.
+const suspendTimeout = 10 * time.Second
+
+// Suspend stops the process with SIGSTOP: it keeps its connections and its memory, and does nothing, as on a machine that hangs. On Linux, it
+// returns once all threads have stopped, which may answer requests until then. [Process.Kill] and, after its grace, [Process.Stop] end the
+// process nevertheless.
+func (p *Process) Suspend() error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil || runtime.GOOS != "linux" {
+		return err
+	}
+	timeout, next := time.After(suspendTimeout), time.NewTicker(time.Millisecond)
+	defer next.Stop()
+	for {
+		stopped, err := p.hasStopped()
+		if err != nil {
+			return fmt.Errorf("suspend %s: %w", p.name, err)
+		}
+		if stopped {
+			return nil
+		}
+		select {
+		case <-timeout:
+			return fmt.Errorf("suspend %s: it still runs after %s", p.name, suspendTimeout)
+		case <-next.C:
+		}
+	}
+}
+
+// hasStopped reports whether no thread of the process runs.
+func (p *Process) hasStopped() (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // It has ended meanwhile.
+		}
+		if err != nil {
+			return false, err
+		}
+		// The state is after the name, which is in parentheses: see proc_pid_stat(5).
+		_, state, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
+		if !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // Resume lets a process go on after [Process.Suspend].
 func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
