@@ -3,6 +3,7 @@ package actuate
 import (
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -24,6 +25,8 @@ type obstacle struct {
 	reason plan.Reason
 	// peer is the workload that it waits for, one of them if there are several. Nil: it waits for no other.
 	peer *workload.Workload
+	// below is the end of the lower waves, if it waits for that.
+	below awaited
 	// end is when it has waited long enough. Zero: that depends on others.
 	end time.Time
 	// soon says that the end is a moment of its own in a window that is open, so that others may wait for it.
@@ -64,10 +67,18 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 			return obstacle{reason: plan.CanaryFirst, peer: peer}
 		}
 		if peer := a.waves.stop(w, doing[i].Source); a.waitsFor(w, peer) {
-			return obstacle{reason: plan.LowerWave, peer: peer}
+			return obstacle{reason: plan.LowerWave, peer: peer, below: a.below(w, doing[i].Source)}
 		}
 	}
 	return obstacle{reason: a.limits.stop(w)}
+}
+
+// below returns the end of the waves below a workload. One that failed may go before that: see waitsFor.
+func (a *admission) below(w *workload.Workload, source events.Source) awaited {
+	if a.peers.has(w.Key()) {
+		return awaited{}
+	}
+	return awaited{namespace: w.ID.Namespace, source: source, wave: w.Wave}
 }
 
 // waitsFor reports whether a workload must wait for one that goes before it, nil if there is none. A workload that failed does not wait for one
@@ -95,12 +106,15 @@ func (a *admission) awaitsRepair(key workload.Key) bool {
 }
 
 // begin takes note of a workload that is being rolled.
-func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
-	a.canaries.start(w, doing)
-	a.limits.begin(w)
+func (a *admission) begin(w *workload.Workload, doing []plan.Decision) { a.canaries.start(w, doing) }
+
+// review looks at a workload that has changed, or whose patch or rollout has begun or ended.
+func (a *admission) review(key workload.Key) {
+	a.limits.review(key)
+	a.waves.review(key)
 }
 
-// forget has everything that is known for the time of a dispatch only looked for again.
+// forget has everything looked for again.
 func (a *admission) forget() {
 	a.canaries.forget()
 	a.waves.forget()

@@ -87,15 +87,15 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,
 		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
 	}
+	admission := &admission{
+		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering,
+		waves:  newWaves(s.index, unfinished, returns(gathering, following, timing)),
+		limits: newLimits(o, following, patcher),
+	}
+	following.moved, patcher.moved = admission.review, admission.review
+	gathering.finished, gathering.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
-	}
-	admission := &admission{
-		timing: timing, peers: peers, canaries: canaries,
-		waves:     newWaves(s.index, unfinished),
-		limits:    newLimits(o, following, patcher),
-		reloads:   reloads,
-		gathering: gathering,
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,

@@ -61,7 +61,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.succeeded(ctx, result)
 	case errors.Is(result.err, errTerminating):
 		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
-		c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
+		c.gathering.releaseHeld(r.key(), c.now())
 	case errors.Is(result.err, errNotYet):
 		c.tellAgain(ctx, r, result.err)
 	case errors.Is(result.err, errUntold):
@@ -125,7 +125,7 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	c.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.told)
 	c.teller.reportStart(ctx, outcome, r)
-	c.gathering.releaseHeld(id.Namespace, now)
+	c.gathering.releaseHeld(r.key(), now)
 }
 
 // rollInstead has the pods replaced that could not be told. The next leader tells them, if this one ends.
@@ -148,7 +148,7 @@ func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
 // released ends what a patch was for.
 func (c *completion) released(ctx context.Context, r *roll) {
 	c.concluder.releaseRoll(ctx, r)
-	c.gathering.releaseHeld(r.workload.ID.Namespace, c.now())
+	c.gathering.releaseHeld(r.key(), c.now())
 }
 
 // retry has a failed patch made again later, of what is known by then.
@@ -170,6 +170,8 @@ func (c *completion) decideAgain(ctx context.Context, r *roll) {
 // again holds the changes of a patch for another decision, and returns for how long.
 func (c *completion) again(ctx context.Context, r *roll) time.Duration {
 	delay, given := c.gathering.retry(r.pending, c.now())
+	// Another one may go first now.
+	c.gathering.releaseThose(awaited{workload: r.key()}, c.now())
 	c.concluder.inFlight.replace(ctx, given)
 	return delay
 }

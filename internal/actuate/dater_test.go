@@ -37,8 +37,8 @@ func TestAWorkloadCreatedAfterItsKeyChangedIsNotRolledForAnotherKey(t *testing.T
 		l.gathering.schedule(p, written)
 	}
 	l.dispatcher.dispatch(t.Context())
-	if len(l.gathering.held["shop"]) != 2 || !l.patcher.idle() {
-		t.Fatalf("%d workloads wait for the history, want 2", len(l.gathering.held["shop"]))
+	if l.gathering.countHeld() != 2 || !l.patcher.idle() {
+		t.Fatalf("%d workloads wait for the history, want 2", l.gathering.countHeld())
 	}
 	answer := <-l.dater.answers
 	l.gathering.date(l.dater.waited(answer), answer, written)

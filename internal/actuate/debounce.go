@@ -14,9 +14,12 @@ import (
 type debounce struct {
 	// quiet is how long no further change must have come, and most how long the first one waits for that.
 	quiet, most time.Duration
-	// byKey are all workloads in it. held are those that wait for something other than a time, and resting those that rest: see rests.
-	byKey         map[workload.Key]*pending
-	held, resting heldPending
+	// byKey are all workloads in it, and holds those that wait for something other than a time, or people.
+	byKey map[workload.Key]*pending
+	holds holds
+	// finished reports whether the lower waves of a source are finished, and moved is called with each workload that may not be finished any more.
+	finished func(awaited) bool
+	moved    func(workload.Key)
 	// order are those that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn while
 	// they are looked at for another reason.
 	order dueOrder
@@ -26,8 +29,8 @@ type debounce struct {
 
 func newDebounce(quiet, most time.Duration) *debounce {
 	return &debounce{
-		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), held: make(heldPending), resting: make(heldPending),
-		due: newTurns(), slots: newTurns(),
+		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), holds: newHolds(), due: newTurns(), slots: newTurns(),
+		finished: func(awaited) bool { return true }, moved: func(workload.Key) {},
 	}
 }
 
@@ -51,6 +54,7 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	if p.held == plan.SourceOnHold {
 		d.unhold(p) // The event may say that the source is on hold no more.
 	}
+	d.moved(key)
 	if p.isHeld() || d.due.has(p) {
 		return given
 	}
@@ -107,6 +111,7 @@ func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given 
 	p.forgetBaselines()
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, p.retryAt)
+	d.moved(p.key)
 	return delay, given
 }
 
@@ -172,11 +177,7 @@ func (d *debounce) drop(p *pending) {
 // hold keeps a workload that was popped until it is released.
 func (d *debounce) hold(p *pending, why plan.Reason) {
 	p.held = why
-	if rests(why) {
-		d.resting.add(p)
-	} else {
-		d.held.add(p)
-	}
+	d.holds.add(p)
 	if p.needsSlot() {
 		p.slot = why
 		d.slots.push(p)
@@ -187,9 +188,12 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 
 // unhold has a workload be held no more.
 func (d *debounce) unhold(p *pending) {
+	rested := rests(p.held)
 	p.held = plan.None
-	d.held.remove(p)
-	d.resting.remove(p)
+	d.holds.remove(p)
+	if rested {
+		d.moved(p.key)
+	}
 }
 
 // holdUntil does the same, and releases it at a time.
@@ -212,25 +216,6 @@ func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.T
 		}
 		p.changes[answer.source].written = answer.written
 		if p.held == plan.Unknown {
-			d.release(p, now)
-		}
-	}
-}
-
-// releaseHeld makes the held workloads of a namespace due, after something there has moved that may have held them. Those that wait for a slot have
-// their turn when there is one.
-func (d *debounce) releaseHeld(namespace string, now time.Time) {
-	for _, p := range d.held[namespace] {
-		if !p.needsSlot() {
-			d.release(p, now)
-		}
-	}
-}
-
-// releaseAll makes every held workload due.
-func (d *debounce) releaseAll(now time.Time) {
-	for _, held := range d.held {
-		for _, p := range held {
 			d.release(p, now)
 		}
 	}

@@ -77,7 +77,7 @@ func TestWhatIsHeldComesUpWhenItIsReleased(t *testing.T) {
 		t.Error("a further change of a held workload begins another entry")
 	}
 	q.releaseAll(now.Add(time.Hour))
-	if again := q.pop(now.Add(time.Hour), inAny); again != p || p.isHeld() || len(q.held) != 0 {
+	if again := q.pop(now.Add(time.Hour), inAny); again != p || p.isHeld() || q.countHeld() != 0 {
 		t.Error("it did not come up when it was released")
 	}
 }

@@ -43,7 +43,7 @@ type dispatcher struct {
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot as far as there are any, while patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
-	d.admission.forget()
+	d.admission.canaries.forget()
 	for !d.patcher.full() {
 		p := d.next()
 		if p == nil {
@@ -161,7 +161,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 	p.rest(rests(why.reason) || why.reason == plan.FilesPending, d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
-		// A held workload is decided whenever something moves. Nothing has changed, so there is nothing to report.
+		// A held workload is decided again whenever it is woken. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)
 		return
 	}
@@ -174,13 +174,15 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	switch {
 	case len(v.doing) == 0:
 		d.gathering.drop(p)
-		d.gathering.releaseHeld(p.key.Namespace, d.now())
+		d.gathering.releaseHeld(p.key, d.now())
 	case why.reason != plan.None:
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
 		d.gathering.drop(p)
 		if v.rolls {
 			d.admission.begin(w, v.doing)
+			// They may wait for another one now: it may have been another one that went first.
+			d.gathering.releaseThose(awaited{workload: p.key}, d.now())
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}
@@ -258,19 +260,19 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
 	span.SetStatus(codes.Error, "no patch")
 	d.concluder.releaseAll(ctx, p, plan.Unknown)
-	d.admission.forget()
-	d.gathering.releaseHeld(p.key.Namespace, d.now())
+	d.admission.canaries.forget()
+	d.gathering.releaseNamespace(p.key.Namespace, d.now())
 }
 
 // keep has a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
-	p.behind = workload.Key{}
+	p.behind, p.below = workload.Key{}, why.below
 	if why.peer != nil {
 		p.behind = why.peer.Key()
 	}
 	awaits := why.reason == plan.PeerFailed || d.admission.awaitsRepair(p.behind)
 	if awaits && !p.awaitsRepair {
-		d.gathering.releaseHeld(p.key.Namespace, d.now()) // The one that failed may wait for this one, and need not any more.
+		d.gathering.releaseNamespace(p.key.Namespace, d.now()) // The one that failed may wait for this one, and need not any more.
 	}
 	p.awaitsRepair = awaits
 	if why.end.IsZero() {

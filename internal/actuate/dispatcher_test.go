@@ -51,14 +51,14 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 		l.dispatcher.admission.forget()
 		l.dispatcher.act(t.Context(), p, w)
 	}
-	follow := func(w *workload.Workload) { l.rollouts.following.rollouts[w.Key()] = &rollout{} }
+	follow := func(w *workload.Workload) { l.rollouts.following.follow(w.Key(), &rollout{}) }
 	follow(own)
 	follow(others[0])
 	for range 10 {
 		decide() // its namespace has its share
 		follow(others[1])
 		decide() // no slot is free
-		delete(l.rollouts.following.rollouts, others[1].Key())
+		l.rollouts.following.unfollow(others[1].Key())
 	}
 	var got []string
 	for _, waiting := range l.outbox.waiting {

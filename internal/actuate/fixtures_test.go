@@ -143,6 +143,17 @@ func followingOf(options Options, x *index) *following {
 	return newFollowing(x, kinds, options)
 }
 
+// follow follows a rollout that no outcome is about, and unfollow follows it no more.
+func (f *following) follow(key workload.Key, r *rollout) {
+	f.rollouts[key] = r
+	f.moved(key)
+}
+
+func (f *following) unfollow(key workload.Key) {
+	delete(f.rollouts, key)
+	f.moved(key)
+}
+
 // resumerOf is a resumer with the options of an actuator.
 func resumerOf(options Options, bus *events.Bus) *resumer {
 	return &resumer{bus: bus, origins: events.Origins{Cluster: options.Cluster, StoresFrom: options.StoresFrom}, log: options.Logger}
@@ -178,6 +189,15 @@ func (d *debounce) pend(w *workload.Workload, change events.Change) *pending {
 	}
 	p.changes[change.Source] = pendingChangeOf(change)
 	return p
+}
+
+// countHeld counts the workloads that wait for more than a time or people.
+func (d *debounce) countHeld() int {
+	count := 0
+	for _, held := range d.holds.by {
+		count += len(held)
+	}
+	return count
 }
 
 // decisionsOf are the decisions about all that a workload has pending.

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -51,6 +50,8 @@ type following struct {
 	revertDelays [plan.RevertRetries]time.Duration
 
 	rollouts map[workload.Key]*rollout
+	// moved is called with each workload whose rollout begins or ends.
+	moved func(workload.Key)
 	// reported is the newest revision of each workload that an outcome has, as far as the workload still is there.
 	reported map[workload.Key]string
 }
@@ -59,7 +60,7 @@ func newFollowing(index *index, kinds workload.Kinds, o Options) *following {
 	return &following{
 		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
 		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
-		rollouts: make(map[workload.Key]*rollout), reported: make(map[workload.Key]string),
+		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, reported: make(map[workload.Key]string),
 	}
 }
 
@@ -84,22 +85,13 @@ func (f *following) isAborted(key workload.Key) bool {
 	return w != nil && w.Aborted
 }
 
-// isComplete reports whether the pods of a workload are ready. If its rollout is followed nevertheless, they have to stay so.
-func (f *following) isComplete(key workload.Key) bool {
-	w := f.index.get(key)
-	return w != nil && w.Progress.State == workload.Complete
-}
-
-// replacing lists the rollouts that replace pods, in no order. Those whose pods only have to stay ready do not.
-func (f *following) replacing() iter.Seq[workload.Key] {
-	return func(yield func(workload.Key) bool) {
-		for key := range f.rollouts {
-			w := f.index.get(key)
-			if w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now()) && !yield(key) {
-				return
-			}
-		}
+// replaces reports whether the rollout of a workload is followed and replaces pods. One whose pods only have to stay ready does not.
+func (f *following) replaces(key workload.Key) bool {
+	if !f.follows(key) {
+		return false
 	}
+	w := f.index.get(key)
+	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now())
 }
 
 // unreported reports whether the workload was rolled to a revision that no outcome has.
@@ -122,6 +114,7 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 		}
 	}
 	f.rollouts[key] = r
+	f.moved(key)
 	return r
 }
 
@@ -206,6 +199,7 @@ func (f *following) overdue() []ending {
 func (f *following) end(key workload.Key, verb events.Verb, reason, message string) ending {
 	r, now := f.rollouts[key], f.now()
 	delete(f.rollouts, key)
+	f.moved(key)
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
 	if w := f.index.get(key); w != nil && w.ID.UID == outcome.Workload.UID {

@@ -24,8 +24,8 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	hourAgo := changeOf(func(c *events.Change) { c.Time = l.now().Add(-time.Hour) })
 	l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named("four", nil)), hourAgo), plan.OnHold)
 	l.gathering.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
-	l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}] = &rollout{}
-	l.rollouts.following.rollouts[workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}] = &rollout{}
+	l.rollouts.following.follow(workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}, &rollout{})
+	l.rollouts.following.follow(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}, &rollout{})
 	l.rollouts.peers.add(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"})
 	l.takeSnapshot()
 

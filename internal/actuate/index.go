@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,8 +28,10 @@ type index struct {
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
-	// waves counts the workloads of each namespace with a wave other than 0.
+	// waves counts the workloads of each namespace with a wave other than 0, and links how often a workload has come, gone, or come to depend on
+	// other sources or be of another wave.
 	waves    map[string]int
+	links    uint64
 	unserved unserved
 	served   served
 }
@@ -101,6 +104,21 @@ func (x *index) hasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.waves[namespace] > 0
+}
+
+// countLinks returns a number that changes when dependents may return other workloads, or some of other waves.
+func (x *index) countLinks() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.links
+}
+
+// sameLinks reports whether two states of a workload are of the same wave, and depend on the same sources. Nil: it was not there.
+func sameLinks(a, b *workload.Workload) bool {
+	if a == nil || a.Wave != b.Wave || a.OptIn.Empty() != b.OptIn.Empty() || !slices.Equal(a.Sources(), b.Sources()) {
+		return false
+	}
+	return !slices.ContainsFunc(events.SourceKinds(), func(kind events.Kind) bool { return a.OptIn.HasPatterns(kind) != b.OptIn.HasPatterns(kind) })
 }
 
 // observe takes a state of a workload. Exact means that it is the result of one write, like an event of a watch; what a list shows may be the
@@ -185,6 +203,9 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	w = x.joined(x.settled(w)).After(earlier, exact)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
+	if !sameLinks(earlier, w) {
+		x.links++
+	}
 	x.mu.Unlock()
 	x.changed(w.Key())
 	if len(fresh) > 0 {
@@ -204,6 +225,7 @@ func (x *index) forgetSince(key workload.Key, uid, since string) {
 		return
 	}
 	x.remove(earlier)
+	x.links++
 	x.mu.Unlock()
 	x.changed(key)
 	x.rejoin(earlier, nil, since)

@@ -71,7 +71,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
 	}
 	// It has nothing to wait for when the last source is gone.
 	deliver(500, "stays", events.VerbDeleted)
-	if len(l.inFlight.open) != 0 || len(l.gathering.byKey) != 0 || len(l.gathering.held) != 0 {
+	if len(l.inFlight.open) != 0 || len(l.gathering.byKey) != 0 || l.gathering.countHeld() != 0 {
 		t.Errorf("%d events are in flight and %d workloads wait, want none", len(l.inFlight.open), len(l.gathering.byKey))
 	}
 }

@@ -15,8 +15,8 @@ type limits struct {
 	alone     bool
 	following *following
 	patcher   *patcher
-	// inProgress are the workloads whose rollouts have a slot, and taken counts those of each namespace. They are looked for when somebody asks,
-	// once for each dispatch.
+	// inProgress are the workloads whose rollouts have a slot, and taken counts those of each namespace. Nil: they are not known, and are looked for
+	// when somebody asks.
 	inProgress map[workload.Key]struct{}
 	taken      map[string]int
 }
@@ -28,8 +28,31 @@ func newLimits(o Options, following *following, patcher *patcher) *limits {
 	}
 }
 
-// forget has the rollouts in progress counted again.
+// forget has the rollouts in progress counted again: some wait for a time, which nobody tells.
 func (l *limits) forget() { l.inProgress = nil }
+
+// review looks at a workload that has changed, or whose patch or rollout has begun or ended.
+func (l *limits) review(key workload.Key) {
+	if l.inProgress == nil {
+		return
+	}
+	_, had := l.inProgress[key]
+	switch has := l.hasSlot(key); {
+	case has && !had:
+		l.inProgress[key] = struct{}{}
+		l.taken[key.Namespace]++
+	case had && !has:
+		delete(l.inProgress, key)
+		if l.taken[key.Namespace]--; l.taken[key.Namespace] == 0 {
+			delete(l.taken, key.Namespace)
+		}
+	}
+}
+
+// hasSlot reports whether the rollout of a workload has a slot: it replaces pods, or soon will.
+func (l *limits) hasSlot(key workload.Key) bool {
+	return l.following.replaces(key) || l.patcher.replaces(key)
+}
 
 // stop returns why a workload must wait for a slot, plan.None if it need not.
 func (l *limits) stop(w *workload.Workload) plan.Reason {
@@ -42,9 +65,12 @@ func (l *limits) stop(w *workload.Workload) plan.Reason {
 // needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none, and one that is being rolled has its own: what
 // comes meanwhile may be what its pods need to start.
 func (l *limits) needsSlot(w *workload.Workload) bool {
+	if w.Progress.Pods == 0 || l.maxRollouts == 0 && l.perNamespace == 0 {
+		return false
+	}
 	l.count()
 	_, has := l.inProgress[w.Key()]
-	return w.Progress.Pods > 0 && !has
+	return !has
 }
 
 // hasRoom reports whether a namespace may begin a rollout.
@@ -65,30 +91,16 @@ func (l *limits) full(namespace string) plan.Reason {
 	return plan.None
 }
 
-// count counts the rollouts that have a slot: those that replace pods, or soon will.
+// count looks for the rollouts that have a slot, if they are not known.
 func (l *limits) count() {
 	if l.inProgress != nil {
 		return
 	}
 	l.inProgress, l.taken = make(map[workload.Key]struct{}), make(map[string]int)
-	for key := range l.following.replacing() {
-		l.take(key)
+	for key := range l.following.rollouts {
+		l.review(key)
 	}
-	for key := range l.patcher.rolling() {
-		if !l.following.follows(key) || l.following.isComplete(key) {
-			l.take(key)
-		}
+	for key := range l.patcher.rolls {
+		l.review(key)
 	}
-}
-
-// begin takes a slot for a workload that is being rolled.
-func (l *limits) begin(w *workload.Workload) {
-	if l.needsSlot(w) {
-		l.take(w.Key())
-	}
-}
-
-func (l *limits) take(key workload.Key) {
-	l.inProgress[key] = struct{}{}
-	l.taken[key.Namespace]++
 }

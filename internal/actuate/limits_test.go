@@ -18,8 +18,8 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		others []workload.Progress
 		// patched says that a patch is under way to one more.
 		patched bool
-		// again says that it is one whose last rollout is followed, and whose pods are ready.
-		again bool
+		// again is the state of the last rollout of that one, which is followed. Nil: it has none.
+		again *workload.Progress
 		pods  int32
 		want  plan.Reason
 	}{
@@ -27,8 +27,12 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		{name: "no place is free", limit: 2, others: []workload.Progress{running, running}, pods: 3, want: plan.Limit},
 		{name: "a patch that is under way takes a place", limit: 2, others: []workload.Progress{running}, patched: true, pods: 3, want: plan.Limit},
 		{
-			name: "also to one whose pods have to stay ready", limit: 2, others: []workload.Progress{running}, patched: true, again: true, pods: 3,
-			want: plan.Limit,
+			name: "also to one whose pods have to stay ready", limit: 2, others: []workload.Progress{running}, patched: true, pods: 3,
+			again: &workload.Progress{State: workload.Complete, Pods: 3}, want: plan.Limit,
+		},
+		{
+			name: "also to one whose rollout waits for a person, as several may", limit: 2, others: []workload.Progress{running}, patched: true, pods: 3,
+			again: &workload.Progress{State: workload.Waiting, Pods: 3}, want: plan.Limit,
 		},
 		{name: "a rollout without pods takes none", limit: 1, others: []workload.Progress{{State: workload.Progressing, Pods: 0}}, pods: 3, want: plan.None},
 		{
@@ -51,8 +55,8 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 			}
 			if test.patched {
 				other := workloadOf(t, "auto", wholeDB, named("patched", func(w *workload.Workload) { w.Progress = running }))
-				if test.again {
-					other.Progress.State = workload.Complete
+				if test.again != nil {
+					other.Progress = *test.again
 					x.observe(other, false)
 					b.following.rollouts[other.Key()] = &rollout{}
 				}
@@ -125,7 +129,8 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 			if got := l.stop(w); got != plan.None {
 				t.Errorf("it waits for %q", got)
 			}
-			l.begin(w)
+			b.patcher.rolls[w.Key()] = &roll{workload: w, rolls: true}
+			l.review(w.Key())
 			if len(l.inProgress) != 1 || l.taken["shop"] != 1 {
 				t.Errorf("%d slots are taken, %d in its namespace, want its own", len(l.inProgress), l.taken["shop"])
 			}

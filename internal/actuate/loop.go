@@ -113,6 +113,7 @@ func (l *loop) work(ctx context.Context) {
 		case <-overdue.C:
 			// In this order: the review releases what is held, and only the dispatch after it holds it again.
 			l.takeSnapshot()
+			l.dispatcher.admission.forget()
 			l.owing.advance(ctx, false)
 			l.returned.advance(l.recaller.ask)
 			l.rollouts.reviewOverdue(ctx)
@@ -137,6 +138,7 @@ func (l *loop) work(ctx context.Context) {
 func (l *loop) review(ctx context.Context) {
 	keys, links := l.dirty.take()
 	for key := range keys {
+		l.dispatcher.admission.review(key)
 		l.rollouts.review(ctx, key)
 		l.gathering.wake(key, l.now())
 		l.recorder.review(key)

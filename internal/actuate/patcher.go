@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -29,6 +28,8 @@ type patcher struct {
 	alone   bool
 
 	rolls map[workload.Key]*roll
+	// moved is called with each workload whose patch begins or ends.
+	moved func(workload.Key)
 	// completing counts those that only complete a record. They take no place of others.
 	completing int
 	running    sync.WaitGroup
@@ -55,7 +56,7 @@ func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
 	return &patcher{
 		clients: clients, teller: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
 		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
-		rolls: make(map[workload.Key]*roll), results: make(chan patchResult),
+		rolls: make(map[workload.Key]*roll), moved: func(workload.Key) {}, results: make(chan patchResult),
 	}
 }
 
@@ -116,15 +117,10 @@ func (p *patcher) patching(key workload.Key) *pending {
 	return nil
 }
 
-// rolling lists the workloads with a patch under way that is going to replace pods, in no order.
-func (p *patcher) rolling() iter.Seq[workload.Key] {
-	return func(yield func(workload.Key) bool) {
-		for key, r := range p.rolls {
-			if (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0 && !yield(key) {
-				return
-			}
-		}
-	}
+// replaces reports whether a patch of the workload is under way that is going to replace pods.
+func (p *patcher) replaces(key workload.Key) bool {
+	r := p.rolls[key]
+	return r != nil && (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0
 }
 
 // start sends a patch in the background, after the pods have answered that are asked to reload.
@@ -133,6 +129,7 @@ func (p *patcher) start(ctx context.Context, r *roll) {
 	if r.completes {
 		p.completing++
 	}
+	p.moved(r.key())
 	p.running.Go(func() {
 		told := 0
 		if r.way.inPlace {
@@ -154,6 +151,7 @@ func (p *patcher) finished(r *roll) {
 	if r.completes {
 		p.completing--
 	}
+	p.moved(r.key())
 }
 
 // drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.

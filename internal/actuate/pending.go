@@ -78,8 +78,12 @@ type pending struct {
 	filesSince time.Time
 	// held is why it waits although it is due. None: it does not.
 	held plan.Reason
-	// behind is the workload that it was last found to wait for, zero if none. AwaitsRepair is admission.awaitsRepair of it at that time.
+	// heldFor is where it is among the holds.
+	heldFor awaited
+	// behind is the workload that it was last found to wait for, zero if none, and below the end of lower waves. AwaitsRepair is
+	// admission.awaitsRepair of behind at that time.
 	behind       workload.Key
+	below        awaited
 	awaitsRepair bool
 	// slot is why it waits for a slot, if it is among those that do.
 	slot plan.Reason

@@ -107,14 +107,14 @@ func reasonCases() []reasonCase {
 			reason: plan.Limit, unexplained: true, options: func(o *Options) { o.MaxRollouts = 1 }, workload: pods,
 			arrange: func(l *loop, w *workload.Workload) {
 				peer(l, w, pods)
-				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
+				l.rollouts.following.follow(workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}, &rollout{})
 			},
 		},
 		{
 			reason: plan.NamespaceLimit, unexplained: true, options: func(o *Options) { o.MaxRolloutsPerNamespace = 1 }, workload: pods,
 			arrange: func(l *loop, w *workload.Workload) {
 				peer(l, w, pods)
-				l.rollouts.following.rollouts[workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}] = &rollout{}
+				l.rollouts.following.follow(workload.Key{Kind: "deployment", Namespace: "shop", Name: "peer"}, &rollout{})
 			},
 		},
 		{

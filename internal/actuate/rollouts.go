@@ -156,7 +156,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 			o.teller.report(ctx, o.outcomes.baked(failed.outcome, w))
 		}
 		o.canaries.require(key.Namespace, untested)
-		o.gathering.releaseHeld(key.Namespace, o.now())
+		o.gathering.releaseNamespace(key.Namespace, o.now())
 	}
 	if w != nil {
 		o.problems.report(ctx, w)
@@ -221,5 +221,9 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "seconds", end.took.Round(time.Millisecond).Seconds())
 	o.teller.report(ctx, outcome)
-	o.gathering.releaseHeld(outcome.Workload.Namespace, o.now())
+	if failsPeers(outcome) {
+		o.gathering.releaseNamespace(outcome.Workload.Namespace, o.now())
+		return
+	}
+	o.gathering.releaseHeld(workload.KeyOf(outcome.Workload), o.now())
 }

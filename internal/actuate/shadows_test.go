@@ -153,11 +153,11 @@ func TestAJobWaitsWhileItIsRestored(t *testing.T) {
 	b.shadows.advance(t.Context())
 	b.gathering.schedule(newPending(importKey, written), written)
 	b.dispatcher.dispatch(t.Context())
-	if p := b.gathering.held[importKey.Namespace][importKey]; p == nil || p.held != plan.Busy {
+	if p := b.gathering.byKey[importKey]; p == nil || p.held != plan.Busy {
 		t.Errorf("it is %+v, want it held while it is restored", p)
 	}
 	b.completion.finish(t.Context(), <-b.patcher.results)
-	if len(b.gathering.held) > 0 {
+	if b.gathering.countHeld() > 0 {
 		t.Error("it is still held")
 	}
 }

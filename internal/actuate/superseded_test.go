@@ -34,7 +34,7 @@ func newHeldBed(t *testing.T, options Options) *heldBed {
 	b.held = workloadOf(t, "auto", wholeDB, pods)
 	busy := workloadOf(t, "auto", workload.Reference{Kind: events.KindConfigMap, Name: "app"}, named("busy", pods))
 	b.loop = loopOf(t, options, b.held, busy)
-	b.rollouts.following.rollouts[busy.Key()] = &rollout{}
+	b.rollouts.following.follow(busy.Key(), &rollout{})
 	b.inFlight.done = func(d *events.Delivery, _ context.Context, err error) { b.done[d] = err }
 	return b
 }

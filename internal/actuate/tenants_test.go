@@ -201,23 +201,23 @@ func TestSlotsGoToTheNamespacesInTurn(t *testing.T) {
 	}
 	busy := tenantOf(t, "z", "busy", nil)
 	l := loopOf(t, options, append(workloads, busy)...)
-	l.rollouts.following.rollouts[busy.Key()] = &rollout{}
+	l.rollouts.following.follow(busy.Key(), &rollout{})
 	for i, w := range workloads {
 		p := l.gathering.pend(w, rotated())
 		p.first = written.Add(time.Duration(i) - time.Minute)
 		l.gathering.schedule(p, p.first)
 	}
 	l.dispatcher.dispatch(t.Context())
-	delete(l.rollouts.following.rollouts, busy.Key())
+	l.rollouts.following.unfollow(busy.Key())
 	var order []string
 	for range workloads {
 		// However often those that wait are looked at meanwhile.
 		l.gathering.releaseAll(written)
 		l.dispatcher.dispatch(t.Context())
-		for key := range l.patcher.rolls {
+		for key, r := range l.patcher.rolls {
 			order = append(order, key.Namespace)
 			<-l.patcher.results
-			delete(l.patcher.rolls, key)
+			l.patcher.finished(r)
 		}
 	}
 	if want := []string{"a", "b", "c", "a", "b", "c"}; !slices.Equal(order, want) {
@@ -232,7 +232,7 @@ func TestTheEndOfARolloutWakesNobodyElsewhere(t *testing.T) {
 	d.hold(d.pend(neighbour, rotated()), plan.PeerFailed)
 	slot := tenantOf(t, "shop", "slot", nil)
 	d.hold(d.pend(slot, rotated()), plan.Limit)
-	d.releaseHeld("shop", written)
+	d.releaseHeld(workload.Key{Kind: "deployment", Namespace: "shop", Name: "other"}, written)
 	for w, want := range map[*workload.Workload]plan.Reason{held: plan.PeerFailed, neighbour: plan.None, slot: plan.Limit} {
 		if got := d.byKey[w.Key()].held; got != want {
 			t.Errorf("%s in %s is held for %q, want %q", w.ID, w.ID.Namespace, got, want)

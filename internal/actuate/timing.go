@@ -47,6 +47,12 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
+// stopsUntil reports whether a workload may not be rolled before a time.
+func (t *timing) stopsUntil(key workload.Key) bool {
+	w := t.index.get(key)
+	return w != nil && !t.stop(w).end.IsZero()
+}
+
 // stops reports whether a workload may not be rolled now, nor in a moment.
 func (t *timing) stops(key workload.Key) bool {
 	w := t.index.get(key)

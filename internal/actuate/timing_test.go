@@ -179,19 +179,19 @@ func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 		d.add(w, eventOf(changeOf(nil)), nil, written)
 		p := d.pop(written.Add(time.Second), inAny)
 		d.hold(p, why)
-		d.releaseHeld("shop", written)
+		d.releaseHeld(workload.Key{Kind: "deployment", Namespace: "shop", Name: "other"}, written)
 		d.releaseAll(written)
 		if p.held != why {
 			t.Errorf("%s: others have released it", why)
 		}
 		d.wake(w.Key(), written)
-		if got := d.pop(written, inAny); got != p || d.resting["shop"][w.Key()] != nil {
+		if got := d.pop(written, inAny); got != p || got.isHeld() {
 			t.Errorf("%s: it is not due when it has changed", why)
 		}
 		d.drop(p)
 	}
-	if len(d.held)+len(d.resting) > 0 {
-		t.Errorf("left behind: %v, %v", d.held, d.resting)
+	if d.countHeld() > 0 {
+		t.Errorf("left behind: %v", d.holds.by)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	l := newLoop(a.surroundings, unwritten(a))
 	other := workload.Key{Kind: "deployment", Namespace: "bank", Name: "other"}
 	a.index.observe(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), false)
-	l.rollouts.following.rollouts[other] = &rollout{}
+	l.rollouts.following.follow(other, &rollout{})
 	p := l.gathering.pend(w, changeOf(nil))
 	l.gathering.release(p, now)
 	l.dispatcher.dispatch(t.Context())
@@ -319,7 +319,7 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 		t.Fatalf("it waits for %s, want a slot", p.held)
 	}
 	now = now.Add(time.Hour)
-	delete(l.rollouts.following.rollouts, other)
+	l.rollouts.following.unfollow(other)
 	l.dispatcher.dispatch(t.Context())
 	next := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)
 	if p.held != plan.WindowClosed || p.due.Before(next) || p.due.After(next.Add(3*time.Minute)) {
@@ -335,7 +335,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	w.Progress.Pods = 1
 	other := workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.Progress.Pods = 1 }))
 	l := loopOf(t, options, w, other)
-	l.rollouts.following.rollouts[other.Key()] = &rollout{}
+	l.rollouts.following.follow(other.Key(), &rollout{})
 	p := l.gathering.pend(w, changeOf(nil))
 	p.changes[db].event.delivery.Deliveries = 2
 	l.gathering.release(p, written)

@@ -105,7 +105,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Progress.Pods = 1 })
 	busy := workloadOf(t, "auto", wholeDB, named("busy", func(w *workload.Workload) { w.Progress.Pods = 1 }))
 	l := loopOf(t, options, w, busy)
-	l.rollouts.following.rollouts[busy.Key()] = &rollout{}
+	l.rollouts.following.follow(busy.Key(), &rollout{})
 	change := changeIn('a', "100")
 	change.Source = db
 	p := l.gathering.pend(w, change)

@@ -41,9 +41,17 @@ func (t *turns) pop(may func(namespace string) bool) *pending {
 		if !may(namespace) {
 			continue
 		}
-		p := t.waiting[namespace][0]
-		t.order = append(slices.Delete(t.order, i, i+1), namespace)
-		t.remove(p)
+		list := t.waiting[namespace]
+		p := list[0]
+		list[0] = nil
+		delete(t.queued, p)
+		t.order = slices.Delete(t.order, i, i+1)
+		if len(list) == 1 {
+			delete(t.waiting, namespace)
+			return p
+		}
+		t.waiting[namespace] = list[1:]
+		t.order = append(t.order, namespace)
 		return p
 	}
 	return nil

@@ -72,7 +72,7 @@ func (d *dispatcher) miss(ctx context.Context, p *pending) {
 	}
 	d.gathering.drop(p)
 	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-	d.gathering.releaseHeld(p.key.Namespace, d.now())
+	d.gathering.releaseHeld(p.key, d.now())
 }
 
 // returned asks for what workloads have missed while their kind was not served. Nobody knows what came meanwhile: this leader may have taken it for

@@ -70,7 +70,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
 			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), now: time.Now}
-			v := newWaves(x, unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following)))
+			v := newWaves(x, unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following)), returns(b.gathering, b.following, timing))
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}
@@ -87,4 +87,29 @@ type busyWorkloads struct {
 
 func busyWorkloadsOf(x *index) *busyWorkloads {
 	return &busyWorkloads{newDebounce(time.Second, time.Minute), patcherOf(testOptions(), x), followingOf(testOptions(), x)}
+}
+
+func TestALowerWaveGoesFirstOnceItsWindowOpens(t *testing.T) {
+	now, options := time.Date(2026, 3, 28, 0, 59, 58, 0, time.UTC), testOptions()
+	options.Now, options.Window = func() time.Time { return now }, "0 1 * * * for 1h"
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []*workload.Workload
+	for _, wave := range []string{"0", "1"} {
+		w, _ := a.index.read(deployments, deploymentOf("wave-"+wave, "db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave}))
+		a.index.observe(w, false)
+		read = append(read, w)
+	}
+	l := newLoop(a.surroundings, unwritten(a))
+	l.gathering.pend(read[0], changeOf(nil))
+	waves := l.dispatcher.admission.waves
+	if lower := waves.stop(read[1], db); lower != nil {
+		t.Errorf("it waits for %s, whose window is closed", lower.ID)
+	}
+	now = now.Add(2 * time.Second)
+	if lower := waves.stop(read[1], db); lower == nil {
+		t.Error("it does not wait for the lower wave, whose window is open")
+	}
 }

@@ -1,11 +1,13 @@
 package actuate
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -96,4 +98,77 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 	if got := b.outcomes(); len(got) != 2 {
 		t.Errorf("got %+v, want that one is held and one recorded", got)
 	}
+}
+
+func TestTheEndOfARolloutWakesThoseThatWaitForIt(t *testing.T) {
+	first, other := workload.Key{Kind: "deployment", Namespace: "shop", Name: "first"}, workload.Key{Kind: "deployment", Namespace: "shop", Name: "other"}
+	held := workloadOf(t, "auto", wholeDB, named("held", nil))
+	second := awaited{namespace: "shop", source: db, wave: 2}
+	tests := []struct {
+		name string
+		why  obstacle
+		// end is the workload whose rollout ends, and finished are the waves that are finished by then.
+		end      workload.Key
+		finished int
+		wakes    bool
+	}{
+		{"the one that goes first", obstacle{reason: plan.CanaryFirst, peer: &workload.Workload{ID: idOf(first)}}, first, 0, true},
+		{"not another one", obstacle{reason: plan.CanaryFirst, peer: &workload.Workload{ID: idOf(first)}}, other, 0, false},
+		{"the last of the lower waves", obstacle{reason: plan.LowerWave, below: second}, first, 1, true},
+		{"not one of many in a lower wave", obstacle{reason: plan.LowerWave, below: second}, first, 0, false},
+		{"any, where it failed itself and may go before the lower waves", obstacle{reason: plan.LowerWave}, other, 0, true},
+		{"its own, where its pods start", obstacle{reason: plan.PodsStarting}, held.Key(), 0, true},
+		{"not another one, where its pods start", obstacle{reason: plan.PodsStarting}, other, 0, false},
+		{"none, where it waits for a slot, which it gets in its turn", obstacle{reason: plan.Limit}, first, 0, false},
+		{"none, where it waits for people", obstacle{reason: plan.OnHold}, first, 0, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l := loopOf(t, testOptions(), held)
+			l.gathering.finished = func(of awaited) bool { return of.wave <= test.finished+1 }
+			p := l.gathering.pend(held, changeOf(nil))
+			l.dispatcher.keep(p, test.why)
+			l.gathering.releaseHeld(test.end, written)
+			if woken := !p.isHeld(); woken != test.wakes {
+				t.Errorf("it is woken: %t, want %t", woken, test.wakes)
+			}
+			l.gathering.take(p)
+			if held := len(l.gathering.holds.by) + len(l.gathering.holds.waves); held > 0 {
+				t.Errorf("%d holds are left behind", held)
+			}
+		})
+	}
+}
+
+// The one that goes first may have been another one than that which others were found to wait for.
+func TestTheBeginOfARollWakesThoseThatWaitForIt(t *testing.T) {
+	first, held := tenantOf(t, "shop", "first", nil), tenantOf(t, "shop", "held", nil)
+	l := loopOf(t, testOptions(), first, held)
+	p := l.gathering.pend(held, rotated())
+	l.dispatcher.keep(p, obstacle{reason: plan.CanaryFirst, peer: first})
+	l.gathering.schedule(l.gathering.pend(first, rotated()), written)
+	l.dispatcher.dispatch(t.Context())
+	for range l.patcher.rolls {
+		<-l.patcher.results
+	}
+	if !l.patcher.busy(first.Key()) || !l.patcher.busy(held.Key()) {
+		t.Errorf("the first one is rolled: %t, and the other one: %t", l.patcher.busy(first.Key()), l.patcher.busy(held.Key()))
+	}
+}
+
+func TestAPatchThatFailsWakesThoseThatWaitForIt(t *testing.T) {
+	first, held := tenantOf(t, "shop", "first", nil), tenantOf(t, "shop", "held", nil)
+	l := loopOf(t, testOptions(), first, held)
+	p := l.gathering.pend(held, rotated())
+	l.dispatcher.keep(p, obstacle{reason: plan.CanaryFirst, peer: first})
+	r := rollOf(t, deployments, first, rotated().Source)
+	r.span = trace.SpanFromContext(t.Context())
+	l.completion.retry(t.Context(), r, errors.New("no answer"))
+	if p.isHeld() {
+		t.Errorf("the other one waits for %s", p.held)
+	}
+}
+
+func idOf(key workload.Key) events.Workload {
+	return events.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
 }

@@ -1,0 +1,227 @@
+package actuate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// fanOut is a change of one Secret that many Deployments of a namespace read, with a loop that rolls them. The API server and the controllers are
+// played: each patch is made, and one rollout after the other ends.
+type fanOut struct {
+	*loop
+	testing.TB
+	// spent is the time of the loop's own work.
+	spent time.Duration
+	// begun are the Deployments that are being rolled, ended counts those that were, and order are both.
+	begun, order []string
+	ended        int
+	// most is how many were at the same time, and asked counts how often the dispatcher asked for the time, as it does at each look at a workload.
+	most, asked int
+
+	mu          sync.Mutex
+	deployments map[string]*appsv1.Deployment
+	version     int
+}
+
+// newFanOut makes n Deployments. Annotations returns those of number i.
+func newFanOut(tb testing.TB, options Options, n int, annotations func(i int) map[string]string) *fanOut {
+	tb.Helper()
+	f := &fanOut{TB: tb, version: 1000, deployments: make(map[string]*appsv1.Deployment, n)}
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "deployments", f.patch)
+	options.Client, options.Settle, options.Now = client, 0, time.Now
+	a, err := New(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f.loop = newLoop(a.surroundings, unwritten(a))
+	f.dispatcher.now = func() time.Time {
+		f.asked++
+		return time.Now()
+	}
+	e := eventOf(changeOf(nil))
+	e.delivery.Received, e.open = f.now(), 1
+	for i := range n {
+		d := deploymentOf(fmt.Sprintf("web-%05d", i), "db", annotations(i))
+		d.ResourceVersion = "50"
+		f.deployments[d.Name] = d
+		f.gathering.add(f.observe(d), e, nil, f.now())
+	}
+	f.dirty.take()
+	return f
+}
+
+func (f *fanOut) next() string {
+	f.version++
+	return strconv.Itoa(f.version)
+}
+
+// observe has the index see a Deployment all of whose pods are ready.
+func (f *fanOut) observe(d *appsv1.Deployment) *workload.Workload {
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	w, ok := f.dispatcher.index.read(deployments, d)
+	if !ok {
+		f.Fatal("it is no workload")
+	}
+	f.dispatcher.index.observe(w, true)
+	return w
+}
+
+// patch does what an API server does with a patch of the actuator.
+func (f *fanOut) patch(action k8stesting.Action) (bool, runtime.Object, error) {
+	sent, ok := action.(k8stesting.PatchAction)
+	if !ok {
+		return true, nil, errors.New("it is no patch")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	after, err := patched(f.deployments[sent.GetName()], action)
+	if err != nil {
+		return true, nil, err
+	}
+	d, ok := after.(*appsv1.Deployment)
+	if !ok {
+		return true, nil, errors.New("it is no Deployment")
+	}
+	d.Generation++
+	d.ResourceVersion = f.next()
+	f.deployments[d.Name] = d
+	f.begun, f.order = append(f.begun, d.Name), append(f.order, d.Name)
+	f.most = max(f.most, len(f.begun))
+	return true, d, nil
+}
+
+// run has all be rolled.
+func (f *fanOut) run() {
+	f.step(func() {})
+	for {
+		for !f.patcher.idle() {
+			result := <-f.patcher.results
+			f.step(func() { f.completion.finish(f.Context(), result) })
+		}
+		f.outbox.waiting = nil
+		f.mu.Lock()
+		if len(f.begun) == 0 {
+			f.mu.Unlock()
+			break
+		}
+		d := f.deployments[f.begun[0]].DeepCopy()
+		f.begun = f.begun[1:]
+		d.ResourceVersion = f.next()
+		f.deployments[d.Name] = d
+		f.mu.Unlock()
+		f.ended++
+		f.step(func() {
+			f.observe(d)
+			f.review(f.Context())
+		})
+	}
+	if f.ended != len(f.deployments) {
+		f.Fatalf("%d of %d were rolled", f.ended, len(f.deployments))
+	}
+}
+
+func (f *fanOut) wave(name string) int {
+	return f.dispatcher.index.get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name}).Wave
+}
+
+// step does what the loop does when something has come.
+func (f *fanOut) step(take func()) {
+	began := time.Now()
+	take()
+	f.dispatcher.dispatch(f.Context())
+	f.spent += time.Since(began)
+}
+
+// A change of a Secret that many workloads read has each of them looked at a few times, however many there are.
+func TestWhatAFanOutCostsGrowsWithTheWorkloads(t *testing.T) {
+	for _, shape := range fanOuts() {
+		t.Run(shape.name, func(t *testing.T) {
+			const n, times = 60, 5
+			few, many := newFanOut(t, shape.options(), n, shape.annotations), newFanOut(t, shape.options(), times*n, shape.annotations)
+			few.run()
+			many.run()
+			if most := shape.options().MaxRollouts; most > 0 && many.most > most {
+				t.Errorf("%d are rolled at the same time, want %d at most", many.most, most)
+			}
+			if many.asked > times*few.asked*11/10 {
+				t.Errorf("%d looks for %d workloads, and %d for %d times as many", few.asked, n, many.asked, times)
+			}
+		})
+	}
+}
+
+func TestAFanOutBeginsNoWaveBeforeTheLowerOnesAreFinished(t *testing.T) {
+	for _, shape := range fanOuts() {
+		if shape.waves == 0 {
+			continue
+		}
+		t.Run(shape.name, func(t *testing.T) {
+			f := newFanOut(t, shape.options(), 60, shape.annotations)
+			f.run()
+			wave := 0
+			for _, step := range f.order {
+				of := f.wave(step)
+				if of < wave {
+					t.Fatalf("%s of wave %d is begun after one of wave %d", step, of, wave)
+				}
+				wave = of
+			}
+		})
+	}
+}
+
+// fanOutShape is a kind of a fan-out.
+type fanOutShape struct {
+	name        string
+	maxRollouts int
+	// waves is how many there are, 0 for no annotation.
+	waves int
+}
+
+func fanOuts() []fanOutShape {
+	return []fanOutShape{{"limit", 50, 0}, {"no limit", 0, 0}, {"limit and waves", 50, 10}, {"waves", 0, 10}}
+}
+
+func (s fanOutShape) options() Options {
+	options := testOptions()
+	options.MaxRollouts = s.maxRollouts
+	return options
+}
+
+func (s fanOutShape) annotations(i int) map[string]string {
+	annotations := rollOn("auto")
+	if s.waves > 0 {
+		annotations["keyturn.dev/wave"] = strconv.Itoa(i % s.waves)
+	}
+	return annotations
+}
+
+// BenchmarkFanOut rolls the workloads that read one Secret, of which each has a pod. The time of the loop for one of them does not depend on how
+// many there are.
+func BenchmarkFanOut(b *testing.B) {
+	for _, shape := range fanOuts() {
+		for _, n := range []int{500, 2000, 8000} {
+			b.Run(fmt.Sprintf("%s/%d", shape.name, n), func(b *testing.B) {
+				spent, rolled := time.Duration(0), 0
+				for b.Loop() {
+					f := newFanOut(b, shape.options(), n, shape.annotations)
+					f.run()
+					spent, rolled = spent+f.spent, rolled+f.ended
+				}
+				b.ReportMetric(float64(spent.Microseconds())/float64(rolled), "µs/workload")
+			})
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// awaited is what a held workload waits for, so that the end of a rollout wakes those that may go, and of thousands of others none. The zero value
+// is nothing that anybody else does: see rests.
+type awaited struct {
+	// any says that whatever moves in the namespace may be it.
+	any bool
+	// slot is a slot, wherever that becomes free.
+	slot bool
+	// workload is one workload: another one, or the held one itself.
+	workload  workload.Key
+	namespace string
+	// wave is that of the held workload: all lower ones have to be finished with the source.
+	source events.Source
+	wave   int
+}
+
+// isWave reports whether it is the end of the lower waves.
+func (a awaited) isWave() bool { return a.source != (events.Source{}) }
+
+// holds are the held workloads, by what they wait for.
+type holds struct {
+	by map[awaited]map[workload.Key]*pending
+	// waves are those of each namespace in by that are the ends of waves.
+	waves map[string]map[awaited]struct{}
+}
+
+func newHolds() holds {
+	return holds{by: make(map[awaited]map[workload.Key]*pending), waves: make(map[string]map[awaited]struct{})}
+}
+
+func (h *holds) add(p *pending) {
+	h.remove(p)
+	of := p.awaits()
+	if of == (awaited{}) {
+		return
+	}
+	p.heldFor = of
+	if h.by[of] == nil {
+		h.by[of] = make(map[workload.Key]*pending)
+		if of.isWave() {
+			if h.waves[of.namespace] == nil {
+				h.waves[of.namespace] = make(map[awaited]struct{})
+			}
+			h.waves[of.namespace][of] = struct{}{}
+		}
+	}
+	h.by[of][p.key] = p
+}
+
+func (h *holds) remove(p *pending) {
+	of := p.heldFor
+	p.heldFor = awaited{}
+	if delete(h.by[of], p.key); len(h.by[of]) > 0 {
+		return
+	}
+	delete(h.by, of)
+	if !of.isWave() {
+		return
+	}
+	if delete(h.waves[of.namespace], of); len(h.waves[of.namespace]) == 0 {
+		delete(h.waves, of.namespace)
+	}
+}
+
+// awaits returns what a workload waits for, by why it is held.
+func (p *pending) awaits() awaited {
+	switch {
+	case rests(p.held):
+		return awaited{}
+	case isSlot(p.held):
+		return awaited{slot: true}
+	case isOwn(p.held):
+		return awaited{workload: p.key}
+	case p.held == plan.LowerWave && p.below.isWave():
+		return p.below
+	case (p.held == plan.CanaryFirst || p.held == plan.PeerFailed) && p.behind != (workload.Key{}):
+		return awaited{workload: p.behind}
+	default:
+		return awaited{any: true, namespace: p.key.Namespace}
+	}
+}
+
+// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, or its history.
+func isOwn(why plan.Reason) bool {
+	return why == plan.Busy || why == plan.PodsStarting || why == plan.Unknown
+}
+
+// rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. It waits for nobody
+// else: there may be thousands, for days, and nothing that others do has them looked at. Nobody waits for it but for a moment: see obstacle.soon.
+func rests(why plan.Reason) bool {
+	switch why {
+	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest takes note of whether a workload that is looked at rests, or waits for the delay that somebody has set for its files.
+func (p *pending) rest(rests bool, now time.Time) {
+	if p.rested && !rests {
+		p.woke = now
+	}
+	p.rested = rests
+}
+
+// wake makes a workload due if it rests, or waits for its pods, after it has changed. What was noted of it may be gone.
+func (d *debounce) wake(key workload.Key, now time.Time) {
+	p := d.byKey[key]
+	if p == nil {
+		return
+	}
+	p.noteAt = time.Time{}
+	if rests(p.held) || p.held == plan.PodsStarting {
+		d.release(p, now)
+	}
+}
+
+// releaseHeld makes the workloads due that something which has moved at a workload of their namespace may have held: those that wait for it, those
+// whose lower waves are finished, and those of which nobody knows better. Those that wait for a slot have their turn when there is one.
+func (d *debounce) releaseHeld(key workload.Key, now time.Time) {
+	d.releaseThose(awaited{any: true, namespace: key.Namespace}, now)
+	d.releaseThose(awaited{workload: key}, now)
+	for of := range d.holds.waves[key.Namespace] {
+		if d.finished(of) {
+			d.releaseThose(of, now)
+		}
+	}
+}
+
+// releaseNamespace makes all held workloads of a namespace due, after what may change for each what it waits for. Those that wait for a slot have
+// their turn when there is one.
+func (d *debounce) releaseNamespace(namespace string, now time.Time) {
+	for of, held := range d.holds.by {
+		for _, p := range held {
+			if !of.slot && p.key.Namespace == namespace {
+				d.release(p, now)
+			}
+		}
+	}
+}
+
+// releaseAll makes every held workload due but those that rest.
+func (d *debounce) releaseAll(now time.Time) {
+	for of := range d.holds.by {
+		d.releaseThose(of, now)
+	}
+}
+
+func (d *debounce) releaseThose(of awaited, now time.Time) {
+	for _, p := range d.holds.by[of] {
+		d.release(p, now)
+	}
+}
