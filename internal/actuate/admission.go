@@ -25,8 +25,8 @@ type obstacle struct {
 	reason plan.Reason
 	// peer is the workload that it waits for, one of them if there are several. Nil: it waits for no other.
 	peer *workload.Workload
-	// below is the end of the lower waves, if it waits for that.
-	below awaited
+	// awaits is what it waits for, where reason and peer do not say it.
+	awaits awaited
 	// end is when it has waited long enough. Zero: that depends on others.
 	end time.Time
 	// soon says that the end is a moment of its own in a window that is open, so that others may wait for it.
@@ -67,7 +67,7 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 			return obstacle{reason: plan.CanaryFirst, peer: peer}
 		}
 		if peer := a.waves.stop(w, doing[i].Source); a.waitsFor(w, peer) {
-			return obstacle{reason: plan.LowerWave, peer: peer, below: a.below(w, doing[i].Source)}
+			return obstacle{reason: plan.LowerWave, peer: peer, awaits: a.below(w, doing[i].Source)}
 		}
 	}
 	return obstacle{reason: a.limits.stop(w)}

@@ -89,7 +89,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	admission := &admission{
 		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering,
-		waves:  newWaves(s.index, unfinished, returns(gathering, following, timing)),
+		waves:  newWaves(s.index, unfinished, returns(gathering, following, timing), now),
 		limits: newLimits(o, following, patcher),
 	}
 	following.moved, patcher.moved = admission.review, admission.review

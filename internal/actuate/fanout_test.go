@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -23,23 +24,25 @@ type fanOut struct {
 	testing.TB
 	// spent is the time of the loop's own work.
 	spent time.Duration
-	// begun are the Deployments that are being rolled, ended counts those that were, and order are both.
-	begun, order []string
-	ended        int
-	// most is how many were at the same time, and asked counts how often the dispatcher asked for the time, as it does at each look at a workload.
-	most, asked int
+	// begun are the Deployments that are being rolled, ended counts those that were, and order are both. Resting counts those that are not to be.
+	begun, order   []string
+	ended, resting int
+	// most is how many were at the same time, and looks counts how often the dispatcher asked for the time, as it does at each look at a workload,
+	// or the waves whether one is finished.
+	most, looks int
 
 	mu          sync.Mutex
 	deployments map[string]*appsv1.Deployment
 	version     int
 }
 
-// newFanOut makes n Deployments. Annotations returns those of number i.
-func newFanOut(tb testing.TB, options Options, n int, annotations func(i int) map[string]string) *fanOut {
+// newFanOut makes n Deployments.
+func newFanOut(tb testing.TB, shape fanOutShape, n int) *fanOut {
 	tb.Helper()
 	f := &fanOut{TB: tb, version: 1000, deployments: make(map[string]*appsv1.Deployment, n)}
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "deployments", f.patch)
+	options := shape.options()
 	options.Client, options.Settle, options.Now = client, 0, time.Now
 	a, err := New(options)
 	if err != nil {
@@ -47,13 +50,22 @@ func newFanOut(tb testing.TB, options Options, n int, annotations func(i int) ma
 	}
 	f.loop = newLoop(a.surroundings, unwritten(a))
 	f.dispatcher.now = func() time.Time {
-		f.asked++
+		f.looks++
 		return time.Now()
+	}
+	waves := f.dispatcher.admission.waves
+	unfinished := waves.unfinished
+	waves.unfinished = func(key workload.Key, source events.Source) bool {
+		f.looks++
+		return unfinished(key, source)
 	}
 	e := eventOf(changeOf(nil))
 	e.delivery.Received, e.open = f.now(), 1
 	for i := range n {
-		d := deploymentOf(fmt.Sprintf("web-%05d", i), "db", annotations(i))
+		d := deploymentOf(fmt.Sprintf("web-%05d", i), "db", shape.annotations(i))
+		if shape.rests(i) {
+			f.resting++
+		}
 		d.ResourceVersion = "50"
 		f.deployments[d.Name] = d
 		f.gathering.add(f.observe(d), e, nil, f.now())
@@ -127,8 +139,8 @@ func (f *fanOut) run() {
 			f.review(f.Context())
 		})
 	}
-	if f.ended != len(f.deployments) {
-		f.Fatalf("%d of %d were rolled", f.ended, len(f.deployments))
+	if f.ended != len(f.deployments)-f.resting {
+		f.Fatalf("%d of %d were rolled, and %d rest", f.ended, len(f.deployments), f.resting)
 	}
 }
 
@@ -149,14 +161,14 @@ func TestWhatAFanOutCostsGrowsWithTheWorkloads(t *testing.T) {
 	for _, shape := range fanOuts() {
 		t.Run(shape.name, func(t *testing.T) {
 			const n, times = 60, 5
-			few, many := newFanOut(t, shape.options(), n, shape.annotations), newFanOut(t, shape.options(), times*n, shape.annotations)
+			few, many := newFanOut(t, shape, n), newFanOut(t, shape, times*n)
 			few.run()
 			many.run()
 			if most := shape.options().MaxRollouts; most > 0 && many.most > most {
 				t.Errorf("%d are rolled at the same time, want %d at most", many.most, most)
 			}
-			if many.asked > times*few.asked*11/10 {
-				t.Errorf("%d looks for %d workloads, and %d for %d times as many", few.asked, n, many.asked, times)
+			if many.looks > times*few.looks*11/10 {
+				t.Errorf("%d looks for %d workloads, and %d for %d times as many", few.looks, n, many.looks, times)
 			}
 		})
 	}
@@ -168,7 +180,7 @@ func TestAFanOutBeginsNoWaveBeforeTheLowerOnesAreFinished(t *testing.T) {
 			continue
 		}
 		t.Run(shape.name, func(t *testing.T) {
-			f := newFanOut(t, shape.options(), 60, shape.annotations)
+			f := newFanOut(t, shape, 60)
 			f.run()
 			wave := 0
 			for _, step := range f.order {
@@ -188,11 +200,23 @@ type fanOutShape struct {
 	maxRollouts int
 	// waves is how many there are, 0 for no annotation.
 	waves int
+	// closed says that half of the workloads, in the lowest wave, have a window that is closed.
+	closed bool
 }
 
 func fanOuts() []fanOutShape {
-	return []fanOutShape{{"limit", 50, 0}, {"no limit", 0, 0}, {"limit and waves", 50, 10}, {"waves", 0, 10}}
+	return []fanOutShape{
+		{name: "limit", maxRollouts: 50},
+		{name: "no limit"},
+		{name: "limit and waves", maxRollouts: 50, waves: 10},
+		{name: "waves", waves: 10},
+		{name: "limit, waves, and closed windows", maxRollouts: 50, waves: 10, closed: true},
+		{name: "waves, and closed windows", waves: 10, closed: true},
+	}
 }
+
+// rests reports whether workload number i is not rolled.
+func (s fanOutShape) rests(i int) bool { return s.closed && i%2 == 0 }
 
 func (s fanOutShape) options() Options {
 	options := testOptions()
@@ -205,6 +229,10 @@ func (s fanOutShape) annotations(i int) map[string]string {
 	if s.waves > 0 {
 		annotations["keyturn.dev/wave"] = strconv.Itoa(i % s.waves)
 	}
+	if s.rests(i) {
+		annotations["keyturn.dev/wave"] = "-1"
+		annotations["keyturn.dev/window"] = fmt.Sprintf("0 %d * * * for 1h", time.Now().UTC().Add(12*time.Hour).Hour())
+	}
 	return annotations
 }
 
@@ -216,7 +244,7 @@ func BenchmarkFanOut(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", shape.name, n), func(b *testing.B) {
 				spent, rolled := time.Duration(0), 0
 				for b.Loop() {
-					f := newFanOut(b, shape.options(), n, shape.annotations)
+					f := newFanOut(b, shape, n)
 					f.run()
 					spent, rolled = spent+f.spent, rolled+f.ended
 				}

@@ -80,8 +80,8 @@ func (p *pending) awaits() awaited {
 		return awaited{slot: true}
 	case isOwn(p.held):
 		return awaited{workload: p.key}
-	case p.held == plan.LowerWave && p.below.isWave():
-		return p.below
+	case p.noted != (awaited{}):
+		return p.noted
 	case (p.held == plan.CanaryFirst || p.held == plan.PeerFailed) && p.behind != (workload.Key{}):
 		return awaited{workload: p.behind}
 	default:
@@ -89,9 +89,9 @@ func (p *pending) awaits() awaited {
 	}
 }
 
-// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, or its history.
+// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, its history, or its time.
 func isOwn(why plan.Reason) bool {
-	return why == plan.Busy || why == plan.PodsStarting || why == plan.Unknown
+	return why == plan.Busy || why == plan.PodsStarting || why == plan.Unknown || why == plan.ReloaderFirst
 }
 
 // rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. It waits for nobody
@@ -141,11 +141,21 @@ func (d *debounce) releaseHeld(key workload.Key, now time.Time) {
 // their turn when there is one.
 func (d *debounce) releaseNamespace(namespace string, now time.Time) {
 	for of, held := range d.holds.by {
+		if of.slot {
+			continue
+		}
 		for _, p := range held {
-			if !of.slot && p.key.Namespace == namespace {
+			if p.key.Namespace == namespace {
 				d.release(p, now)
 			}
 		}
+	}
+}
+
+// releaseOne makes a workload due if it is held by something that others do. One that waits for a slot has its turn when there is one.
+func (d *debounce) releaseOne(key workload.Key, now time.Time) {
+	if p := d.byKey[key]; p != nil && p.heldFor != (awaited{}) && !p.heldFor.slot {
+		d.release(p, now)
 	}
 }
 

@@ -1,13 +1,11 @@
 package actuate
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/trace"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -114,11 +112,12 @@ func TestTheEndOfARolloutWakesThoseThatWaitForIt(t *testing.T) {
 	}{
 		{"the one that goes first", obstacle{reason: plan.CanaryFirst, peer: &workload.Workload{ID: idOf(first)}}, first, 0, true},
 		{"not another one", obstacle{reason: plan.CanaryFirst, peer: &workload.Workload{ID: idOf(first)}}, other, 0, false},
-		{"the last of the lower waves", obstacle{reason: plan.LowerWave, below: second}, first, 1, true},
-		{"not one of many in a lower wave", obstacle{reason: plan.LowerWave, below: second}, first, 0, false},
+		{"the last of the lower waves", obstacle{reason: plan.LowerWave, awaits: second}, first, 1, true},
+		{"not one of many in a lower wave", obstacle{reason: plan.LowerWave, awaits: second}, first, 0, false},
 		{"any, where it failed itself and may go before the lower waves", obstacle{reason: plan.LowerWave}, other, 0, true},
 		{"its own, where its pods start", obstacle{reason: plan.PodsStarting}, held.Key(), 0, true},
 		{"not another one, where its pods start", obstacle{reason: plan.PodsStarting}, other, 0, false},
+		{"not another one, where its files are not refreshed yet", obstacle{reason: plan.FilesPending, awaits: awaited{workload: held.Key()}}, other, 0, false},
 		{"none, where it waits for a slot, which it gets in its turn", obstacle{reason: plan.Limit}, first, 0, false},
 		{"none, where it waits for people", obstacle{reason: plan.OnHold}, first, 0, false},
 	}
@@ -156,16 +155,19 @@ func TestTheBeginOfARollWakesThoseThatWaitForIt(t *testing.T) {
 	}
 }
 
-func TestAPatchThatFailsWakesThoseThatWaitForIt(t *testing.T) {
-	first, held := tenantOf(t, "shop", "first", nil), tenantOf(t, "shop", "held", nil)
-	l := loopOf(t, testOptions(), first, held)
-	p := l.gathering.pend(held, rotated())
-	l.dispatcher.keep(p, obstacle{reason: plan.CanaryFirst, peer: first})
-	r := rollOf(t, deployments, first, rotated().Source)
-	r.span = trace.SpanFromContext(t.Context())
-	l.completion.retry(t.Context(), r, errors.New("no answer"))
-	if p.isHeld() {
-		t.Errorf("the other one waits for %s", p.held)
+// One that failed need not wait for who waits for its repair. Whoever has not failed may not go because of that.
+func TestWhoWaitsForARepairWakesTheFailedAlone(t *testing.T) {
+	failed, other, waits := tenantOf(t, "shop", "failed", nil), tenantOf(t, "shop", "other", nil), tenantOf(t, "shop", "waits", nil)
+	l := loopOf(t, testOptions(), failed, other, waits)
+	l.dispatcher.admission.peers.add(failed.Key())
+	held := make(map[string]*pending)
+	for _, w := range []*workload.Workload{failed, other} {
+		held[w.ID.Name] = l.gathering.pend(w, rotated())
+		l.dispatcher.keep(held[w.ID.Name], obstacle{reason: plan.LowerWave, peer: waits})
+	}
+	l.dispatcher.keep(l.gathering.pend(waits, rotated()), obstacle{reason: plan.PeerFailed, peer: failed})
+	if held["failed"].isHeld() || !held["other"].isHeld() {
+		t.Errorf("the one that failed is held: %t, and the other one: %t", held["failed"].isHeld(), held["other"].isHeld())
 	}
 }
 

@@ -28,10 +28,10 @@ type index struct {
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
-	// waves counts the workloads of each namespace with a wave other than 0, and links how often a workload has come, gone, or come to depend on
-	// other sources or be of another wave.
+	// waves counts the workloads of each namespace with a wave other than 0, and links how often one of a namespace has come, gone, or come to
+	// depend on other sources or be of another wave.
 	waves    map[string]int
-	links    uint64
+	links    map[string]uint64
 	unserved unserved
 	served   served
 }
@@ -44,6 +44,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 		waves:     make(map[string]int),
+		links:     make(map[string]uint64),
 		unserved:  make(unserved),
 		served:    make(served),
 	}
@@ -106,11 +107,11 @@ func (x *index) hasWaves(namespace string) bool {
 	return x.waves[namespace] > 0
 }
 
-// countLinks returns a number that changes when dependents may return other workloads, or some of other waves.
-func (x *index) countLinks() uint64 {
+// countLinks returns a number that changes when dependents may return other workloads of a namespace, or some of other waves.
+func (x *index) countLinks(namespace string) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.links
+	return x.links[namespace]
 }
 
 // sameLinks reports whether two states of a workload are of the same wave, and depend on the same sources. Nil: it was not there.
@@ -204,7 +205,7 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
 	if !sameLinks(earlier, w) {
-		x.links++
+		x.links[w.ID.Namespace]++
 	}
 	x.mu.Unlock()
 	x.changed(w.Key())
@@ -225,7 +226,7 @@ func (x *index) forgetSince(key workload.Key, uid, since string) {
 		return
 	}
 	x.remove(earlier)
-	x.links++
+	x.links[key.Namespace]++
 	x.mu.Unlock()
 	x.changed(key)
 	x.rejoin(earlier, nil, since)

@@ -81,8 +81,11 @@ func (w way) obstacle(now time.Time) obstacle {
 func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 	why := p.way.obstacle(d.now())
 	switch {
-	case why.reason != plan.None && p.filesSince.IsZero():
-		p.filesSince = d.now()
+	case why.reason != plan.None:
+		why.awaits = awaited{workload: p.key} // Only a time ends it.
+		if p.filesSince.IsZero() {
+			p.filesSince = d.now()
+		}
 	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
 		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
 	}

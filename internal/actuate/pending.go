@@ -80,10 +80,10 @@ type pending struct {
 	held plan.Reason
 	// heldFor is where it is among the holds.
 	heldFor awaited
-	// behind is the workload that it was last found to wait for, zero if none, and below the end of lower waves. AwaitsRepair is
+	// behind is the workload that it was last found to wait for, zero if none, and noted what else, if the reason does not say it. AwaitsRepair is
 	// admission.awaitsRepair of behind at that time.
 	behind       workload.Key
-	below        awaited
+	noted        awaited
 	awaitsRepair bool
 	// slot is why it waits for a slot, if it is among those that do.
 	slot plan.Reason

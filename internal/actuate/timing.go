@@ -47,10 +47,13 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
-// stopsUntil reports whether a workload may not be rolled before a time.
-func (t *timing) stopsUntil(key workload.Key) bool {
-	w := t.index.get(key)
-	return w != nil && !t.stop(w).end.IsZero()
+// mayGo returns when a workload that stops may stop no more, as far as that is a matter of time. Zero: it is not.
+func (t *timing) mayGo(w *workload.Workload) time.Time {
+	why := t.stop(w)
+	if why.reason == plan.WindowClosed && !why.end.IsZero() {
+		return w.In(t.namespaces.get(w.ID.Namespace)).NextOpening(t.now())
+	}
+	return why.end
 }
 
 // stops reports whether a workload may not be rolled now, nor in a moment.

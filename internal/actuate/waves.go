@@ -1,8 +1,8 @@
 package actuate
 
 import (
-	"cmp"
 	"slices"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -12,14 +12,15 @@ import (
 // waves has the workloads of a lower wave finish first with a change of a source. The waves of a namespace hold no workload of another.
 type waves struct {
 	index *index
-	// unfinished reports whether a workload is not finished with a change of a source: see unfinished. Returns reports whether one that is finished
-	// may not be when time has passed, of which nobody tells.
-	unfinished, returns func(workload.Key, events.Source) bool
+	// unfinished reports whether a workload is not finished with a change of a source: see unfinished. Returns is when one that is finished may not
+	// be any more without anybody saying so, zero if there is no such time.
+	unfinished func(workload.Key, events.Source) bool
+	returns    func(workload.Key, events.Source) time.Time
+	now        func() time.Time
 	// orders have the workloads of a namespace that depend on a source, and in has the orders that a workload is in. They are made when somebody
-	// asks, of what the index had when its links were counted last.
+	// asks.
 	orders map[namespaceSource]*waveOrder
 	in     map[workload.Key][]namespaceSource
-	links  uint64
 }
 
 // namespaceSource is a source as the workloads of one namespace read it.
@@ -28,16 +29,10 @@ type namespaceSource struct {
 	source    events.Source
 }
 
-// waveOrder has the workloads that depend on a source, those of the lowest wave first. All before next are finished with the source until somebody
-// tells. So a change of a source that many workloads read looks at each of them once, and not at all of them whenever one is finished.
-type waveOrder struct {
-	keys  []workload.Key
-	place map[workload.Key]int
-	next  int
-}
-
-func newWaves(index *index, unfinished, returns func(workload.Key, events.Source) bool) *waves {
-	v := &waves{index: index, unfinished: unfinished, returns: returns}
+func newWaves(
+	index *index, unfinished func(workload.Key, events.Source) bool, returns func(workload.Key, events.Source) time.Time, now func() time.Time,
+) *waves {
+	v := &waves{index: index, unfinished: unfinished, returns: returns, now: now}
 	v.forget()
 	return v
 }
@@ -63,11 +58,20 @@ func unfinished(
 	}
 }
 
-// returns returns a function that reports whether a workload may be unfinished again when time has passed: because a window, an interval or the like
-// keeps it from being rolled for a change of a source, or its rollout from going on.
-func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) bool {
-	return func(key workload.Key, source events.Source) bool {
-		return following.has(key, source) || gathering.has(key, source) && timing.stopsUntil(key)
+// returns returns a function that returns when a workload that is finished may be unfinished again: when a window, an interval or the like lets it
+// be rolled for a change of a source, or its rollout goes on. Zero: no time changes that.
+func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) time.Time {
+	return func(key workload.Key, source events.Source) time.Time {
+		w := timing.index.get(key)
+		switch {
+		case w == nil:
+			return time.Time{}
+		case following.has(key, source) && following.now().Before(w.Progress.NotBefore):
+			return w.Progress.NotBefore
+		case gathering.has(key, source):
+			return timing.mayGo(w)
+		}
+		return time.Time{}
 	}
 }
 
@@ -76,13 +80,11 @@ func (v *waves) forget() {
 	v.orders, v.in = make(map[namespaceSource]*waveOrder), make(map[workload.Key][]namespaceSource)
 }
 
-// review looks at a workload that may be unfinished again.
+// review has a workload looked at again, which may be unfinished.
 func (v *waves) review(key workload.Key) {
 	for _, of := range v.in[key] {
 		o := v.orders[of]
-		if at := o.place[key]; at < o.next && v.unfinished(key, of.source) {
-			o.next = at
-		}
+		o.reopen(o.place[key])
 	}
 }
 
@@ -107,40 +109,35 @@ func (v *waves) finished(of awaited) bool {
 // lowest returns the unfinished workload of the lowest wave, nil if there is none.
 func (v *waves) lowest(of namespaceSource) *workload.Workload {
 	o := v.order(of)
-	for at := o.next; at < len(o.keys); at++ {
-		key := o.keys[at]
-		w := v.index.get(key)
-		switch {
-		case w != nil && v.unfinished(key, of.source):
-			return w
-		case o.next == at && (w == nil || !v.returns(key, of.source)):
-			o.next++
+	o.advance(v.now())
+	for {
+		key, ok := o.first()
+		if !ok {
+			return nil
 		}
+		w := v.index.get(key)
+		if w != nil && v.unfinished(key, of.source) {
+			return w
+		}
+		o.pass(v.returns(key, of.source))
 	}
-	return nil
 }
 
 // order returns the workloads of a namespace that depend on a source.
 func (v *waves) order(of namespaceSource) *waveOrder {
-	if links := v.index.countLinks(); links != v.links {
-		v.forget()
-		v.links = links
-	}
-	if o := v.orders[of]; o != nil {
+	links := v.index.countLinks(of.namespace)
+	o := v.orders[of]
+	if o != nil && o.links == links {
 		return o
 	}
-	dependents := v.index.dependents(of.source)
-	slices.SortFunc(dependents, func(a, b *workload.Workload) int {
-		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.ID.Kind, b.ID.Kind), cmp.Compare(a.ID.Name, b.ID.Name))
-	})
-	o := &waveOrder{place: make(map[workload.Key]int)}
-	for _, w := range dependents {
-		if w.ID.Namespace != of.namespace {
-			continue
+	if o != nil {
+		for _, key := range o.keys {
+			v.in[key] = slices.DeleteFunc(v.in[key], func(other namespaceSource) bool { return other == of })
 		}
-		key := w.Key()
-		o.place[key] = len(o.keys)
-		o.keys = append(o.keys, key)
+	}
+	dependents := slices.DeleteFunc(v.index.dependents(of.source), func(w *workload.Workload) bool { return w.ID.Namespace != of.namespace })
+	o = newWaveOrder(dependents, links)
+	for _, key := range o.keys {
 		v.in[key] = append(v.in[key], of)
 	}
 	v.orders[of] = o

@@ -70,7 +70,8 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
 			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), now: time.Now}
-			v := newWaves(x, unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following)), returns(b.gathering, b.following, timing))
+			unfinished := unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following))
+			v := newWaves(x, unfinished, returns(b.gathering, b.following, timing), time.Now)
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}

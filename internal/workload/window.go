@@ -49,6 +49,15 @@ func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	return w.opening.windows.Opening(now, w.Key().share())
 }
 
+// NextOpening returns when its next window opens, for whichever workload goes first then. Zero: none opens for years.
+func (w *Workload) NextOpening(now time.Time) time.Time {
+	if w.opening.invalid != nil {
+		return time.Time{}
+	}
+	at, _ := w.opening.windows.Opening(now, 0)
+	return at
+}
+
 // IsOpen reports whether one of its windows is open. Its own moment may be to come: see Opening.
 func (w *Workload) IsOpen(now time.Time) bool {
 	return w.opening.invalid == nil && w.opening.windows.IsOpen(now)

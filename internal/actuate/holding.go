@@ -1,0 +1,56 @@
+package actuate
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// keep has a workload wait.
+func (d *dispatcher) keep(p *pending, why obstacle) {
+	p.behind, p.noted = workload.Key{}, why.awaits
+	if why.peer != nil {
+		p.behind = why.peer.Key()
+	}
+	awaits := why.reason == plan.PeerFailed || d.admission.awaitsRepair(p.behind)
+	if awaits && !p.awaitsRepair {
+		d.releaseFailed(p.key.Namespace)
+	}
+	p.awaitsRepair = awaits
+	if why.end.IsZero() {
+		d.gathering.hold(p, why.reason)
+		return
+	}
+	if why.reason == plan.Pausing {
+		p.gathered = why.end
+	}
+	d.gathering.holdUntil(p, why.reason, why.end)
+}
+
+// releaseFailed has the workloads of a namespace looked at again that failed, because they may wait for one that waits for their repair.
+func (d *dispatcher) releaseFailed(namespace string) {
+	for key := range d.admission.peers.keys {
+		if key.Namespace == namespace {
+			d.gathering.releaseOne(key, d.now())
+		}
+	}
+}
+
+// hold keeps a workload that must wait, and reports the reason once. The context carries the span of the decision.
+func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload, doing []plan.Decision, why obstacle) {
+	d.keep(p, why)
+	if p.isReported(why.reason) {
+		return
+	}
+	told := rests(why.reason) && p.isTold()
+	p.report(why.reason)
+	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
+	d.metrics.decided(ctx, why.reason)
+	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
+	if !why.reason.Silent() && !told {
+		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+	}
+}
