@@ -59,7 +59,7 @@ func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string)
 }
 
 // limitStores has the servers take streams however little is free on the disk: without a limit that is three quarters of it. The streams reserve
-// gigabytes, and the tests write megabytes.
+// gigabytes, more than half of one for each cluster, and the tests write megabytes.
 func (h *NATSHub) limitStores() error {
 	configs, err := filepath.Glob(filepath.Join(h.Dir, "*", "server.conf"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *NATSHub) limitStores() error {
 		if err != nil {
 			return err
 		}
-		limited := strings.Replace(string(content), "store_dir: $NATS_STORE\n", "store_dir: $NATS_STORE\n  max_file: 64GB\n", 1)
+		limited := strings.Replace(string(content), "store_dir: $NATS_STORE\n", "store_dir: $NATS_STORE\n  max_file: 4TB\n", 1)
 		if err := os.WriteFile(config, []byte(limited), 0o600); err != nil {
 			return err
 		}
