@@ -81,7 +81,7 @@ bench:
 	$(say) 'bench: measuring the programs against a bare watch and patch'
 	@go run ./tests/bench $(BENCH_FLAGS)
 
-#? scale: measure a three-server NATS under the events of 50 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
+#? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
 scale:
 	$(say) 'scale: measuring a three-server NATS under the events of many clusters'
 	@go run ./tests/scale $(SCALE_FLAGS)

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +21,6 @@ const maxTries = 12
 // maxReads is how often the state is asked for.
 const maxReads = 6
 
-// dataKeys is how many data keys a source has.
-const dataKeys = 4
-
 // cluster is the publishing side of one cluster's watcher.
 type cluster struct {
 	name       string
@@ -39,19 +33,36 @@ type cluster struct {
 	retried atomic.Int64
 }
 
-func newCluster(number, sources int) *cluster {
-	return &cluster{name: fmt.Sprintf("cluster-%04d", number), versions: make([]int, sources), sequences: make([]uint64, sources)}
+func newCluster(name string, sources int) *cluster {
+	return &cluster{name: name, versions: make([]int, sources), sequences: make([]uint64, sources)}
+}
+
+// names returns the names of the first clusters.
+func names(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("cluster-%04d", i)
+	}
+	return list
 }
 
 // connect begins as a watcher does: it connects, and verifies the streams.
-func (c *cluster) connect(ctx context.Context, url string) error {
+func (c *cluster) connect(ctx context.Context, h *hub) error {
 	var err error
-	options := events.ConnectOptions{URL: url, Cluster: c.name, Role: "watcher", Name: "scale"}
-	if c.connection, err = events.Connect(ctx, options); err != nil {
+	if c.connection, err = events.Connect(ctx, h.options(c.name, "watcher")); err != nil {
 		return err
 	}
 	c.bus, err = events.Open(ctx, c.connection, c.name, nil)
 	return err
+}
+
+// events returns how many events the cluster has published.
+func (c *cluster) events() int {
+	var n int
+	for _, version := range c.versions {
+		n += version
+	}
+	return n
 }
 
 func (c *cluster) disconnect() {
@@ -88,16 +99,14 @@ func (c *cluster) readState(ctx context.Context) error {
 func (c *cluster) publish(ctx context.Context, sources []int, took func(time.Duration)) error {
 	queue := make(chan int)
 	var wg sync.WaitGroup
-	errs := make([]error, workers)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for worker := range workers {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for range workers {
 		wg.Go(func() {
 			for i := range queue {
 				begun := time.Now()
 				if err := c.next(ctx, i); err != nil {
-					errs[worker] = err
-					cancel()
+					cancel(err)
 					return
 				}
 				took(time.Since(begun))
@@ -114,7 +123,7 @@ feed:
 	}
 	close(queue)
 	wg.Wait()
-	return errors.Join(errs...)
+	return context.Cause(ctx)
 }
 
 // next publishes the next event of a source. One that the hub does not answer in time is published again, as a watcher does.
@@ -133,29 +142,3 @@ func (c *cluster) next(ctx context.Context, i int) error {
 		c.retried.Add(1)
 	}
 }
-
-// change returns a watcher's event about a source: first that it was observed, then that one of its keys has changed.
-func (c *cluster) change(i int) events.Change {
-	version := strconv.Itoa(1_000_000 + i + c.versions[i]*len(c.versions))
-	change := events.Change{
-		Cluster: c.name,
-		Source:  events.Source{Kind: events.KindSecret, Namespace: fmt.Sprintf("team-%02d", i%40), Name: fmt.Sprintf("credentials-%04d", i)},
-		Verb:    events.VerbObserved, UID: fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i), ResourceVersion: version, Time: time.Now(),
-		Fingerprint: fingerprint(), Keys: make(map[string]events.Key, dataKeys), WrittenAt: time.Now(),
-		Trace: events.TraceContext{Parent: fmt.Sprintf("00-%016x%016x-%016x-01", rand.Uint64(), rand.Uint64(), rand.Uint64())},
-	}
-	if i%2 == 1 {
-		change.Source.Kind = events.KindConfigMap
-	}
-	for key := range dataKeys {
-		change.Keys[fmt.Sprintf("key-%d", key)] = events.Key{Fingerprint: fingerprint()}
-	}
-	if c.versions[i] > 1 {
-		change.Verb, change.Changed, change.ChangedAt, change.Previous = events.VerbChanged, []string{"key-0"}, version, fingerprint()
-		change.Keys["key-0"] = events.Key{Fingerprint: fingerprint(), ChangedAt: version}
-	}
-	return change
-}
-
-// fingerprint returns a random fingerprint, as incompressible as a real one.
-func fingerprint() string { return fmt.Sprintf("k0a1b2c3d:%016x%016x", rand.Uint64(), rand.Uint64()) }

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
@@ -21,91 +18,99 @@ import (
 // replicas is the number of servers of the hub, and of replicas of each stream.
 const replicas = 3
 
-// hubConfig is the configuration of deploy/nats/hub without TLS and accounts: all clusters share the streams.
-const hubConfig = `server_name: $NATS_NAME
-listen: $NATS_LISTEN
-http: $NATS_MONITOR
-jetstream: { store_dir: $NATS_STORE, max_file: 64GB }
-cluster: { name: scale, listen: $NATS_ROUTE_LISTEN, routes: $NATS_ROUTES }
-`
+// memoryLimit is how much memory a server may take before it looks for garbage more often. Without a limit it takes twice what it uses, and three of
+// them more than most machines have.
+const memoryLimit = "5GiB"
 
-// hub is the NATS that all clusters share.
+// hub is the NATS of all clusters: three servers.
 type hub struct {
-	servers []*testbed.NATSServer
-	stores  []string
+	*testbed.NATSHub
+	stores []string
+	// shared is true if all clusters share one set of streams in one account. Otherwise each has its own, as render.sh has it.
+	shared bool
+	// operator declares streams in the account of FLEET, and fleet checks what it has. Nil if the streams are shared, for then there is none.
+	operator jetstream.JetStream
+	fleet    *fleet
+
+	connections []*nats.Conn
 }
 
-func startHub(ctx context.Context, dir string) (*hub, error) {
-	h := &hub{}
-	config := filepath.Join(dir, "hub.conf")
-	if err := os.WriteFile(config, []byte(hubConfig), 0o600); err != nil {
+// startHub starts the servers, with the users of the clusters, in a folder. Deployed is the path of deploy/nats.
+func startHub(ctx context.Context, deployed, dir string, names []string, shared bool) (*hub, error) {
+	written, err := testbed.NewNATSHub(deployed, dir)
+	if err != nil {
 		return nil, err
 	}
-	var routes []string
-	for i := range replicas {
-		name := fmt.Sprintf("hub-%d", i)
-		server, err := testbed.NewNATSServer(ctx, testbed.NATSOptions{Name: name, Config: config, Dir: filepath.Join(dir, name), Log: os.Stderr})
-		if err != nil {
-			return nil, err
-		}
-		h.servers, h.stores = append(h.servers, server), append(h.stores, filepath.Join(dir, name, "store"))
-		routes = append(routes, server.RouteURL())
+	h := &hub{NATSHub: written, shared: shared}
+	if shared {
+		err = h.writeShared()
+	} else {
+		err = h.Render(ctx, "", names...)
 	}
-	for _, server := range h.servers {
-		server.SetEnv("NATS_ROUTES=[" + strings.Join(routes, ", ") + "]")
-		if err := server.Launch(); err != nil {
-			h.stop()
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if err := h.declare(bounded); err != nil {
+	if err := h.Prepare(ctx, dir); err != nil {
+		return nil, err
+	}
+	for i, server := range h.Servers {
+		server.SetEnv("GOMEMLIMIT=" + memoryLimit)
+		h.stores = append(h.stores, filepath.Join(dir, fmt.Sprintf("hub-%d", i), "store"))
+	}
+	if err := h.launch(ctx); err != nil {
 		h.stop()
 		return nil, err
 	}
 	return h, nil
 }
 
-func (h *hub) declare(ctx context.Context) error {
-	for _, server := range h.servers {
-		if err := server.Ready(ctx); err != nil {
-			return err
-		}
-	}
-	connection, err := nats.Connect(h.url())
-	if err != nil {
-		return fmt.Errorf("connecting to the hub: %w", err)
-	}
-	defer connection.Close()
-	js, err := jetstream.New(connection)
-	if err != nil {
+// launch starts the servers, and connects to them what is not of a cluster.
+func (h *hub) launch(ctx context.Context) error {
+	if err := testbed.LaunchNATS(ctx, h.Servers...); err != nil {
 		return err
 	}
-	// A request from before the servers have elected a leader is never answered, so that one attempt would take all of the time.
-	var last error
-	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		last = events.Declare(attempt, js, replicas)
-		return last == nil, nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
+	if h.shared {
+		return h.declareShared(ctx)
 	}
-	return nil
+	var err error
+	if h.operator, err = h.jetstream(ctx, "fleet", "operator"); err != nil {
+		return err
+	}
+	reader, err := h.jetstream(ctx, "fleet", "reader")
+	h.fleet = newFleet(reader)
+	return err
 }
 
-func (h *hub) url() string {
-	var urls []string
-	for _, server := range h.servers {
-		urls = append(urls, "nats://"+server.Address())
+// options are those of a connection as one of the users of a cluster.
+func (h *hub) options(cluster, role string) events.ConnectOptions {
+	options := events.ConnectOptions{URL: h.URL(), CAFile: h.Certificates.CA, Name: "scale", Cluster: cluster, Role: role}
+	if !h.shared {
+		options.CredsFile = h.Seed(cluster + "-" + role)
 	}
-	return strings.Join(urls, ",")
+	switch role {
+	case "operator":
+		options.Role = ""
+	case "reader":
+		options.Role = "actuator"
+	}
+	return options
+}
+
+// jetstream connects as a user until the hub is stopped.
+func (h *hub) jetstream(ctx context.Context, cluster, role string) (jetstream.JetStream, error) {
+	connection, err := events.Connect(ctx, h.options(cluster, role))
+	if err != nil {
+		return nil, err
+	}
+	h.connections = append(h.connections, connection)
+	return jetstream.New(connection)
 }
 
 func (h *hub) stop() {
-	for _, server := range h.servers {
+	for _, connection := range h.connections {
+		connection.Close()
+	}
+	for _, server := range h.Servers {
 		server.Stop()
 	}
 }
@@ -118,17 +123,11 @@ type usage struct {
 
 func (h *hub) usage() (usage, error) {
 	var u usage
-	for i, server := range h.servers {
-		memory, err := server.Process().Memory()
-		if err != nil {
-			return u, err
-		}
-		cpu, err := server.Process().CPU()
-		if err != nil {
-			return u, err
-		}
-		disk, err := sizeOf(h.stores[i])
-		if err != nil {
+	for i, server := range h.Servers {
+		memory, errMemory := server.Process().Memory()
+		cpu, errCPU := server.Process().CPU()
+		disk, errDisk := sizeOf(h.stores[i])
+		if err := errors.Join(errMemory, errCPU, errDisk); err != nil {
 			return u, err
 		}
 		u.memory, u.disk, u.cpu = u.memory+memory.RSS/replicas, u.disk+disk/replicas, u.cpu+cpu/replicas

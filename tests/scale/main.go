@@ -1,6 +1,6 @@
 // The scale program drives the publishing side of many watchers against one NATS of three servers, and says what that costs.
 // The clusters are not there: what their watchers would say is made up, and goes through the codec and the bus that the
-// watcher uses. The servers are real, and so is every message.
+// watcher uses. The servers are real, with the accounts, users and streams that deploy/nats/render.sh writes, and so is every message.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, "deploy/nats", os.Args[1:]); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
@@ -37,6 +37,8 @@ type settings struct {
 	sustain time.Duration
 	// changed is the share of the sources that change while half of the clusters are away.
 	changed float64
+	// shared is true if clusters that share one set of streams are measured, too.
+	shared bool
 	// write is the path of the report. Empty: it is only printed.
 	write string
 }
@@ -44,10 +46,11 @@ type settings struct {
 func parse(args []string) (settings, error) {
 	s := settings{}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
-	sizes := flags.String("clusters", "50,200", "how many clusters, separated by commas; the first are kept as more come")
+	sizes := flags.String("clusters", "50,100,200", "how many clusters, separated by commas; the first are kept as more come")
 	flags.IntVar(&s.sources, "sources", 2000, "sources of each cluster")
 	flags.DurationVar(&s.sustain, "sustain", 20*time.Second, "how long changes are published without a pause")
 	flags.Float64Var(&s.changed, "changed", 0.05, "share of the sources that change while half of the clusters are away")
+	flags.BoolVar(&s.shared, "shared", false, "measure clusters that share one set of streams, too, before those that have their own")
 	flags.StringVar(&s.write, "write", "", "`file` that the report is written to as well")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -70,28 +73,39 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-func run(ctx context.Context, args []string) error {
+// run measures. Deployed is the path of deploy/nats.
+func run(ctx context.Context, deployed string, args []string) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "keyturn-scale-")
-	if err != nil {
+	r := &report{settings: s}
+	if s.shared {
+		if r.shared, err = runHub(ctx, deployed, s, true); err != nil {
+			return fmt.Errorf("one set of streams: %w", err)
+		}
+	}
+	if r.own, err = runHub(ctx, deployed, s, false); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	h, err := startHub(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer h.stop()
-	report, err := measure(ctx, h, s)
-	if err != nil {
-		return err
-	}
-	fmt.Print("\n", report.table())
+	fmt.Print("\n", r.tables())
 	if s.write == "" {
 		return nil
 	}
-	return os.WriteFile(s.write, []byte(report.page()), 0o644)
+	return os.WriteFile(s.write, []byte(r.page()), 0o644)
+}
+
+// runHub measures a hub whose clusters share one set of streams, or have their own.
+func runHub(ctx context.Context, deployed string, s settings, shared bool) (*result, error) {
+	dir, err := os.MkdirTemp("", "keyturn-scale-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	h, err := startHub(ctx, deployed, dir, names(slices.Max(s.sizes)), shared)
+	if err != nil {
+		return nil, err
+	}
+	defer h.stop()
+	return measure(ctx, h, s)
 }

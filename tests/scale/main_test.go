@@ -20,10 +20,16 @@ func TestFlags(t *testing.T) {
 		want settings
 		err  string
 	}{
-		{name: "the defaults", want: settings{sizes: []int{50, 200}, sources: 2000, sustain: 20 * time.Second, changed: 0.05}},
 		{
-			name: "all of them", args: []string{"-clusters", "2,3,4", "-sources", "5", "-sustain", "1s", "-changed", "1", "-write", "x.md"},
-			want: settings{sizes: []int{2, 3, 4}, sources: 5, sustain: time.Second, changed: 1, write: "x.md"},
+			name: "the defaults",
+			want: settings{sizes: []int{50, 100, 200}, sources: 2000, sustain: 20 * time.Second, changed: 0.05},
+		},
+		{
+			name: "all of them",
+			args: []string{"-clusters", "2,3,4", "-sources", "5", "-sustain", "1s", "-changed", "1", "-shared", "-write", "x.md"},
+			want: settings{
+				sizes: []int{2, 3, 4}, sources: 5, sustain: time.Second, changed: 1, shared: true, write: "x.md",
+			},
 		},
 		{name: "one cluster has no other half", args: []string{"-clusters", "1"}, err: `-clusters: "1" is not a number of 2 or more`},
 		{name: "clusters do not go", args: []string{"-clusters", "4,2"}, err: "-clusters: want each number larger than the one before"},
@@ -49,32 +55,48 @@ func TestFlags(t *testing.T) {
 
 func TestASmallRunMeasuresEverything(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "scale.md")
-	args := []string{"-clusters", "2,4", "-sources", "20", "-sustain", "200ms", "-changed", "0.5", "-write", page}
-	if err := run(t.Context(), args); err != nil {
+	args := []string{"-clusters", "2,4", "-sources", "20", "-sustain", "200ms", "-changed", "0.5", "-shared", "-write", page}
+	if err := run(t.Context(), "../../deploy/nats", args); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows [][]string
-	for line := range strings.Lines(string(written)) {
+	own, shared, found := strings.Cut(string(written), "## One set of streams")
+	if !found {
+		t.Fatalf("the page does not compare:\n%s", written)
+	}
+	checkRows(t, own, columnsOf(false))
+	checkRows(t, shared, columnsOf(true))
+}
+
+// checkRows checks the rows of a table of a page: one for 2 clusters, and one for 4.
+func checkRows(t *testing.T, page string, columns []column) {
+	t.Helper()
+	var rows []map[string]string
+	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) == len(columns) && strings.TrimSpace(cells[0]) != "clusters" && !strings.Contains(cells[0], "---") {
-			rows = append(rows, cells)
+		if len(cells) != len(columns) || strings.TrimSpace(cells[0]) == "clusters" || strings.Contains(cells[0], "---") {
+			continue
 		}
+		row := make(map[string]string)
+		for i, cell := range cells {
+			row[columns[i].title] = strings.TrimSpace(cell)
+		}
+		rows = append(rows, row)
 	}
 	if len(rows) != 2 {
-		t.Fatalf("the page has %d rows, want one for each number of clusters:\n%s", len(rows), written)
+		t.Fatalf("the page has %d rows, want one for each number of clusters:\n%s", len(rows), page)
 	}
 	for i, want := range []struct{ clusters, sources, missed string }{{"2", "40", " for 10 of 1"}, {"4", "80", " for 20 of 2"}} {
-		cells := rows[i]
-		if strings.TrimSpace(cells[0]) != want.clusters || strings.TrimSpace(cells[1]) != want.sources || !strings.Contains(cells[9], want.missed) {
-			t.Errorf("row %d: got %q, want %+v", i, cells, want)
+		row := rows[i]
+		if row["clusters"] != want.clusters || row["sources"] != want.sources || !strings.HasSuffix(row["catch-up"], want.missed) {
+			t.Errorf("row %d: got %q, want %+v", i, row, want)
 		}
-		for column, cell := range cells {
-			if text := strings.TrimSpace(cell); text == "" || text == "0" && column < 4 {
-				t.Errorf("row %d: %s is %q", i, columns[column], text)
+		for title, cell := range row {
+			if cell == "" || cell == "0" && title != "retries" {
+				t.Errorf("row %d: %s is %q", i, title, cell)
 			}
 		}
 	}

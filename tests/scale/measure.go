@@ -11,33 +11,42 @@ import (
 	"time"
 )
 
+// result is what was measured of one hub.
+type result struct {
+	shared bool
+	rows   []row
+	// clusterBytes is what the streams of a cluster reserve on each server, fleetBytes what FLEET does. Zero if the streams are shared.
+	clusterBytes, fleetBytes int64
+}
+
 // row has the results for one number of clusters.
 type row struct {
 	clusters, sources int
-	// fill is the rate at which new sources were stored on the stream, sustained that of later changes, in events per second.
-	fill, sustained float64
-	// median and late are how long one publication takes while changes are sustained: of a half, and of 99 of 100.
-	median, late time.Duration
-	// cores is how many cores each server has used meanwhile.
-	cores float64
+	// declared is how long it took to declare the streams of one cluster. Zero if they are shared.
+	declared time.Duration
+	// fill is the rate at which new sources were stored on the stream, in events per second.
+	fill float64
+	load
+	// behind is how long FLEET took, at most, to have everything when nobody published any more. Zero if the streams are shared.
+	behind time.Duration
+	// events is how many were published so far, and stored how many of them FLEET has.
+	events, stored int
 	// usage is what each server takes.
 	usage usage
-	// away is the number of disconnected clusters, missed the number of events they then had to publish, and catchUp how long that
-	// took.
-	away, missed int
-	catchUp      time.Duration
+	outage
 	// retried is how many publications, and readings of the state, were made again, for the hub did not answer in time.
 	retried int64
 }
 
 // measure goes through the sizes.
-func measure(ctx context.Context, h *hub, s settings) (*report, error) {
-	r := &report{settings: s}
-	empty, err := h.usage()
-	if err != nil {
-		return nil, err
+func measure(ctx context.Context, h *hub, s settings) (*result, error) {
+	r := &result{shared: h.shared}
+	var err error
+	if !h.shared {
+		if r.clusterBytes, r.fleetBytes, err = h.reserved(names(1)[0]); err != nil {
+			return nil, err
+		}
 	}
-	r.empty = empty
 	var clusters []*cluster
 	defer func() {
 		for _, c := range clusters {
@@ -45,36 +54,15 @@ func measure(ctx context.Context, h *hub, s settings) (*report, error) {
 		}
 	}()
 	for _, size := range s.sizes {
-		begun := time.Now()
-		fmt.Fprintf(os.Stderr, "%s: to %d clusters\n", begun.Format(time.TimeOnly), size)
-		row := row{clusters: size, sources: size * s.sources}
+		progress("to %d clusters", size)
 		var joining []*cluster
-		for number := len(clusters); number < size; number++ {
-			joining = append(joining, newCluster(number, s.sources))
+		for _, name := range names(size)[len(clusters):] {
+			joining = append(joining, newCluster(name, s.sources))
 		}
 		clusters = append(clusters, joining...)
-		if err := each(joining, func(c *cluster) error { return c.connect(ctx, h.url()) }); err != nil {
+		row := row{clusters: size, sources: size * s.sources}
+		if err := row.measure(ctx, h, clusters, joining, s); err != nil {
 			return nil, err
-		}
-		var elapsed time.Duration
-		if elapsed, err = timed(func() error {
-			return each(joining, func(c *cluster) error { return c.publish(ctx, all(s.sources), func(time.Duration) {}) })
-		}); err != nil {
-			return nil, err
-		}
-		row.fill = float64(len(joining)*s.sources) / elapsed.Seconds()
-		fmt.Fprintf(os.Stderr, "%s: %.0f events/s as they came\n", time.Now().Format(time.TimeOnly), row.fill)
-		if err := row.sustain(ctx, h, clusters, s); err != nil {
-			return nil, err
-		}
-		if err := row.outage(ctx, h, clusters, s); err != nil {
-			return nil, err
-		}
-		if row.usage, err = h.usage(); err != nil {
-			return nil, err
-		}
-		for _, c := range clusters {
-			row.retried += c.retried.Swap(0)
 		}
 		r.rows = append(r.rows, row)
 		fmt.Fprint(os.Stderr, r.table())
@@ -82,68 +70,84 @@ func measure(ctx context.Context, h *hub, s settings) (*report, error) {
 	return r, nil
 }
 
-// sustain has every cluster publish changes for a time.
-func (row *row) sustain(ctx context.Context, h *hub, clusters []*cluster, s settings) error {
-	before, err := h.usage()
+// measure goes through one step: some clusters join, all are under load, half of them are away for a while, and FLEET has it all.
+func (row *row) measure(ctx context.Context, h *hub, clusters, joining []*cluster, s settings) error {
+	if err := row.join(ctx, h, joining, s); err != nil {
+		return err
+	}
+	var err error
+	if row.load, err = sustain(ctx, h, clusters, s); err != nil {
+		return err
+	}
+	progress("%.0f events/s sustained", row.sustained)
+	if err := row.await(ctx, h); err != nil {
+		return err
+	}
+	if row.outage, err = comeBack(ctx, h, clusters, s); err != nil {
+		return err
+	}
+	if err := row.await(ctx, h); err != nil {
+		return err
+	}
+	if err := row.verify(ctx, h); err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		row.retried += c.retried.Swap(0)
+		row.events += c.events()
+	}
+	row.usage, err = h.usage()
+	return err
+}
+
+// await waits until FLEET has everything, if there is one.
+func (row *row) await(ctx context.Context, h *hub) error {
+	if h.shared {
+		return nil
+	}
+	begun := time.Now()
+	at, err := h.fleet.collected(ctx)
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex
-	var times []time.Duration
-	took := func(d time.Duration) {
-		mu.Lock()
-		times = append(times, d)
-		mu.Unlock()
-	}
-	deadline := time.Now().Add(s.sustain)
-	elapsed, err := timed(func() error {
-		return each(clusters, func(c *cluster) error {
-			for time.Now().Before(deadline) {
-				// Few at a time, so that all end together.
-				if err := c.publish(ctx, some(s.sources, 2*workers), took); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return err
-	}
-	after, err := h.usage()
-	if err != nil {
-		return err
-	}
-	slices.Sort(times)
-	row.sustained = float64(len(times)) / elapsed.Seconds()
-	row.median, row.late = times[len(times)/2], times[len(times)*99/100]
-	row.cores = (after.cpu - before.cpu).Seconds() / elapsed.Seconds()
+	behind := max(0, at.Sub(begun))
+	progress("FLEET was behind for %s", behind.Round(time.Millisecond))
+	row.behind = max(row.behind, behind)
 	return nil
 }
 
-// outage takes half of the clusters away, has some of their sources change, and brings them back all at once, as watchers
-// that start: each reads the state of its cluster from the stream, and says what differs.
-func (row *row) outage(ctx context.Context, h *hub, clusters []*cluster, s settings) error {
-	away := clusters[:len(clusters)/2]
-	for _, c := range away {
-		c.disconnect()
+// verify compares FLEET, if there is one, with what the clusters have published.
+func (row *row) verify(ctx context.Context, h *hub) error {
+	if h.shared {
+		return nil
 	}
-	changed := max(1, int(float64(s.sources)*s.changed))
-	row.away, row.missed = len(away), len(away)*changed
-	var err error
-	row.catchUp, err = timed(func() error {
-		return each(away, func(c *cluster) error {
-			if err := c.connect(ctx, h.url()); err != nil {
-				return err
-			}
-			if err := c.readState(ctx); err != nil {
-				return err
-			}
-			return c.publish(ctx, some(s.sources, changed), func(time.Duration) {})
-		})
-	})
+	err := h.fleet.verify(ctx)
+	row.stored = h.fleet.stored
+	progress("FLEET has %d events", row.stored)
 	return err
 }
+
+// join has clusters come: their streams are declared, and they publish all of their sources at once.
+func (row *row) join(ctx context.Context, h *hub, joining []*cluster, s settings) error {
+	elapsed, err := timed(func() error { return h.join(ctx, joining) })
+	if err != nil {
+		return err
+	}
+	row.declared = elapsed / time.Duration(len(joining))
+	progress("streams declared in %s", elapsed.Round(time.Millisecond))
+	if err := each(joining, func(c *cluster) error { return c.connect(ctx, h) }); err != nil {
+		return err
+	}
+	elapsed, err = timed(func() error {
+		return each(joining, func(c *cluster) error { return c.publish(ctx, all(s.sources), func(time.Duration) {}) })
+	})
+	row.fill = float64(len(joining)*s.sources) / elapsed.Seconds()
+	progress("%.0f events/s as they came", row.fill)
+	return err
+}
+
+// shown is of how many clusters an error says what is wrong.
+const shown = 3
 
 // each does something for each cluster at once.
 func each(clusters []*cluster, do func(*cluster) error) error {
@@ -157,6 +161,10 @@ func each(clusters []*cluster, do func(*cluster) error) error {
 		})
 	}
 	wg.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if more := len(errs) - shown; more > 0 {
+		errs = append(errs[:shown], fmt.Errorf("and so on, of %d more clusters", more))
+	}
 	return errors.Join(errs...)
 }
 
@@ -164,6 +172,11 @@ func timed(do func() error) (time.Duration, error) {
 	begun := time.Now()
 	err := do()
 	return time.Since(begun), err
+}
+
+// progress tells who waits how far the run is.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
 func all(n int) []int {

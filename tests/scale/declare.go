@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// declarePatience is how long it may take until the hub has taken a stream, which it is asked for again and again.
+const declarePatience = 2 * time.Minute
+
+// ofCluster are the files that render.sh writes for the streams in the account of a cluster, without its name.
+var ofCluster = []string{"-changes", "-history", "-deadletters"}
+
+// join declares what clusters need on the hub, as an operator does: one cluster after the other, and FLEET once at the end.
+func (h *hub) join(ctx context.Context, clusters []*cluster) error {
+	if h.shared {
+		return nil
+	}
+	for _, c := range clusters {
+		if err := h.joinOne(ctx, c.name); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		h.fleet.add(c)
+	}
+	return h.declareFleet(ctx)
+}
+
+func (h *hub) joinOne(ctx context.Context, name string) error {
+	connection, err := events.Connect(ctx, h.options(name, "operator"))
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	operator, err := jetstream.New(connection)
+	if err != nil {
+		return err
+	}
+	for _, suffix := range ofCluster {
+		if err := h.untilDeclared(ctx, operator, name+suffix); err != nil {
+			return err
+		}
+	}
+	return h.untilDeclared(ctx, h.operator, "fleet/"+name)
+}
+
+// untilDeclared declares a stream. A hub that is busy, or elects a leader, answers late, and is asked again.
+func (h *hub) untilDeclared(ctx context.Context, operator jetstream.JetStream, file string) error {
+	return untilAnswered(ctx, func(ctx context.Context) error { return h.Declare(ctx, operator, file) })
+}
+
+func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, declarePatience, true, func(ctx context.Context) (bool, error) {
+		attempt, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		if last = ask(attempt); events.IsSilence(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if wait.Interrupted(err) {
+		return errors.Join(err, last)
+	}
+	return err
+}
+
+// declareFleet makes FLEET as render.sh has it, but for the clusters that are not there yet.
+func (h *hub) declareFleet(ctx context.Context) error {
+	config, err := h.config("fleet")
+	if err != nil {
+		return err
+	}
+	config.Sources = slices.DeleteFunc(config.Sources, func(source *jetstream.StreamSource) bool { return !h.fleet.sources(source.Name) })
+	return untilAnswered(ctx, func(ctx context.Context) error {
+		_, err := h.operator.CreateOrUpdateStream(ctx, config)
+		return err
+	})
+}
+
+// config reads the configuration of a stream that render.sh has written.
+func (h *hub) config(file string) (jetstream.StreamConfig, error) {
+	var config jetstream.StreamConfig
+	content, err := os.ReadFile(filepath.Join(h.Dir, "streams", file+".json"))
+	if err != nil {
+		return config, err
+	}
+	if err := json.Unmarshal(content, &config); err != nil {
+		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+// reserved is how many bytes the streams reserve on each server: those of a cluster, and FLEET.
+func (h *hub) reserved(name string) (cluster, fleet int64, err error) {
+	files := []string{"fleet/" + name, "fleet"}
+	for _, suffix := range ofCluster {
+		files = append(files, name+suffix)
+	}
+	for _, file := range files {
+		config, err := h.config(file)
+		if err != nil {
+			return 0, 0, err
+		}
+		switch {
+		case file == "fleet":
+			fleet = config.MaxBytes
+		case config.MaxBytes > 0:
+			cluster += config.MaxBytes
+		}
+	}
+	return cluster, fleet, nil
+}
