@@ -9,16 +9,29 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// State calls fn for the last event of each subject that matches a filter, in the order of the stream. It covers every
-// subject that exists throughout the call; it may call fn twice for one whose event is superseded meanwhile. A message that
-// is not an event has Stored.Err set. If fn returns an error, State returns it unchanged.
+// State calls fn for the last event of each subject that matches one of the filters, filter by filter, and for each in the order of the stream. It
+// covers every subject that exists throughout the call; it may call fn twice for one whose event is superseded meanwhile. A message that is not an
+// event has Stored.Err set. If fn returns an error, State returns it unchanged.
+//
+// Each filter has a consumer of its own. For several filters the server looks at all subjects of a block for each message, so that a reading of n
+// sources in one consumer costs it O(n²), while it can answer nobody else about the stream.
 func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Stored) error) error {
-	left, err := r.subjects(ctx, filterSubjects)
+	for _, filter := range filterSubjects {
+		if err := r.stateOf(ctx, filter, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stateOf is State for one filter.
+func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) error) error {
+	left, err := r.subjects(ctx, filter)
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	err = r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{
-		FilterSubjects: filterSubjects,
+		FilterSubjects: []string{filter},
 		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
 	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
 		delete(left, msg.Subject())
@@ -63,16 +76,14 @@ func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time
 }
 
 // subjects returns the subjects of the stream that match a filter.
-func (r *Reader) subjects(ctx context.Context, filters []string) (map[string]struct{}, error) {
-	subjects := make(map[string]struct{})
-	for _, filter := range filters {
-		info, err := r.changes.Info(ctx, jetstream.WithSubjectFilter(filter))
-		if err != nil {
-			return nil, fmt.Errorf("reading the subjects of stream %s: %w", r.changes.CachedInfo().Config.Name, err)
-		}
-		for subject := range info.State.Subjects {
-			subjects[subject] = struct{}{}
-		}
+func (r *Reader) subjects(ctx context.Context, filter string) (map[string]struct{}, error) {
+	info, err := r.changes.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, fmt.Errorf("reading the subjects of stream %s: %w", r.changes.CachedInfo().Config.Name, err)
+	}
+	subjects := make(map[string]struct{}, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		subjects[subject] = struct{}{}
 	}
 	return subjects, nil
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -58,6 +61,35 @@ func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
 	}
 	if state := readState(t, b, []string{OutcomeFilter(testCluster)}); len(state) != 1 {
 		t.Errorf("got %d outcomes, want 1", len(state))
+	}
+}
+
+// filtered notes the filters of the consumers of a stream.
+type filtered struct {
+	jetstream.Stream
+	filters [][]string
+}
+
+func (f *filtered) OrderedConsumer(ctx context.Context, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	f.filters = append(f.filters, config.FilterSubjects)
+	return f.Stream.OrderedConsumer(ctx, config)
+}
+
+func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
+	b := startServer(t).bus()
+	app := version("app", "1")
+	app.Source.Kind = KindConfigMap
+	mustPublish(t, b, version("db", "1"), 0)
+	mustPublish(t, b, app, 0)
+	changes := &filtered{Stream: b.changes}
+	b.changes = changes
+	secrets, configMaps := KindFilter(testCluster, KindSecret), KindFilter(testCluster, KindConfigMap)
+	if state := readState(t, b, []string{secrets, KindFilter(testCluster, KindCertificate), configMaps}); len(state) != 2 {
+		t.Errorf("got %v, want both", state)
+	}
+	want := [][]string{{secrets}, {configMaps}}
+	if diff := cmp.Diff(want, changes.filters); diff != "" {
+		t.Errorf("filters (-want +got):\n%s", diff)
 	}
 }
 
