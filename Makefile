@@ -26,7 +26,7 @@ RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-tes
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-secrets demo-trace test unit e2e e2e-oldest bench scale soak fuzz lint fmt generate generate-check build image release publish clean
+.PHONY: help demo demo-secrets demo-trace test unit e2e e2e-oldest bench bench-nightly scale soak fuzz lint fmt generate generate-check build image release publish clean
 
 #? help: list the targets
 help:
@@ -40,7 +40,7 @@ demo-trace: DEMO_SERVERS += jaeger
 #? demo-secrets: show a rotation in Vault, or the OpenBao that BAO_BIN names, reach the pods
 #? demo-trace: show the trace of a change in Jaeger, which stays up until you press Enter
 # As a release is built: without a C compiler, and with the standard library that the servers are built with, too.
-demo demo-secrets demo-trace bench scale soak: export CGO_ENABLED := 0
+demo demo-secrets demo-trace bench bench-nightly scale soak: export CGO_ENABLED := 0
 demo demo-secrets demo-trace:
 	$(say) '$@: building what is not in the cache yet; the first time takes minutes, and docs/concepts.md is worth reading meanwhile'
 	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher
@@ -80,6 +80,11 @@ e2e-oldest: $(GOTESTSUM)
 bench:
 	$(say) 'bench: measuring the programs against a bare watch and patch'
 	@go run ./tests/bench $(BENCH_FLAGS)
+
+#? bench-nightly: measure everything, with 5,000 Deployments that have pods, too, and fail if a target is missed; takes hours
+bench-nightly:
+	$(say) 'bench-nightly: measuring everything, also with pods and in the mode of Reloader'
+	@go run ./tests/bench -strict -reloader -fan-out 5000 $(BENCH_FLAGS)
 
 #? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
 scale:

@@ -22,6 +22,8 @@ const (
 	burst1000 = "burst-1000"
 	traced    = "traced"
 	memory    = "memory"
+	// fanOut takes longer than all others, and is not in a run without -run.
+	fanOut = "fan-out"
 )
 
 // bench is one run.
@@ -32,6 +34,8 @@ type bench struct {
 	observer *observer
 	results  results
 	began    time.Time
+	// kubernetes is the version of the API server.
+	kubernetes string
 }
 
 // say reports progress.
@@ -40,75 +44,105 @@ func (b *bench) say(format string, args ...any) {
 }
 
 func measureAll(ctx context.Context, s settings) (*report, error) {
-	b := &bench{settings: s, began: time.Now(), results: make(results)}
+	b := &bench{settings: s, began: time.Now(), results: make(results), cluster: newCluster(nil, s.scale)}
 	if load := loadAverage(); load > 1 {
 		b.say("this machine is busy (load average %.1f): trust only the ratios, and those with care", load)
 	}
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
-	b.say("starting a control plane")
-	options := testbed.Options{Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true}
-	if s.keep != "" {
-		options.Dir = filepath.Join(s.keep, "controlplane")
-	}
-	var err error
-	if b.cp, err = testbed.Start(ctx, options); err != nil {
-		return nil, err
-	}
-	defer b.cp.Stop()
-	client, err := kubernetes.NewForConfig(b.cp.Config())
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	b.cluster = newCluster(client, s.scale)
-	dir := filepath.Join(b.cp.Dir(), "programs")
-	keyturn, err := newKeyturn(ctx, b.cp, dir)
-	if err != nil {
-		return nil, err
-	}
-	floor, err := newFloor(ctx, b.cp, dir)
-	if err != nil {
-		return nil, err
-	}
-	b.say("creating %d Deployments, and %d Secrets for each contender", b.cluster.deployments, b.cluster.deployments+1)
-	if err := b.cluster.fill(ctx); err != nil {
-		return nil, err
-	}
-	observing, stop := context.WithCancel(ctx)
-	defer stop()
-	if b.observer, err = newObserver(observing, client); err != nil {
-		return nil, err
-	}
-	collector := startCollector()
-	defer collector.Close()
-	contenders := []contender{floor, keyturn}
-	if s.reloader {
-		reloaders, err := newReloaders(ctx, b.cp, keyturn, dir)
-		if err != nil {
+	if s.withoutPods() {
+		if err := b.measureWithoutPods(ctx); err != nil {
 			return nil, err
 		}
-		contenders = append(contenders, reloaders...)
 	}
-	if s.selected.MatchString(traced) {
-		contenders = append(contenders, keyturn.traced(collector.URL))
-	}
-	if err := b.rounds(ctx, contenders); err != nil {
-		return nil, err
-	}
-	if s.selected.MatchString(memory) {
-		if err := b.memories(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
-			return nil, fmt.Errorf("measuring the memory: %w", err)
+	if s.fanOut > 0 {
+		if err := b.measureFanOut(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", fanOut, err)
 		}
-	}
-	if s.selected.MatchString(traced) && collector.received.Load() == 0 {
-		return nil, errors.New("no span was exported, so the cost of tracing was not measured")
 	}
 	facts, err := b.facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &report{results: b.results, cluster: b.cluster, facts: facts, settings: s}, nil
+}
+
+// start starts a control plane, in a folder of that name if it is to be kept, and makes a client of its admin. The caller stops it.
+func (b *bench) start(ctx context.Context, options testbed.Options, kept string) (*testbed.ControlPlane, kubernetes.Interface, error) {
+	b.say("starting a control plane")
+	if b.settings.keep != "" {
+		options.Dir = filepath.Join(b.settings.keep, kept)
+	}
+	cp, err := testbed.Start(ctx, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		cp.Stop()
+		return nil, nil, fmt.Errorf("making a client: %w", err)
+	}
+	server, err := client.Discovery().ServerVersion()
+	if err != nil {
+		cp.Stop()
+		return nil, nil, fmt.Errorf("asking for the version of the API server: %w", err)
+	}
+	b.kubernetes = server.GitVersion
+	return cp, client, nil
+}
+
+// measureWithoutPods measures all but the fan-out, on a control plane whose Deployments have no pods.
+func (b *bench) measureWithoutPods(ctx context.Context) error {
+	var err error
+	options := testbed.Options{Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true}
+	if b.cp, b.cluster.client, err = b.start(ctx, options, "controlplane"); err != nil {
+		return err
+	}
+	defer b.cp.Stop()
+	dir := filepath.Join(b.cp.Dir(), "programs")
+	keyturn, err := newKeyturn(ctx, b.cp, dir)
+	if err != nil {
+		return err
+	}
+	floor, err := newFloor(ctx, b.cp, dir)
+	if err != nil {
+		return err
+	}
+	b.say("creating %d Deployments, and %d Secrets for each contender", b.cluster.deployments, b.cluster.deployments+1)
+	if err := b.cluster.fill(ctx); err != nil {
+		return err
+	}
+	observing, stop := context.WithCancel(ctx)
+	defer stop()
+	if b.observer, err = newObserver(observing, b.cluster.client, patience); err != nil {
+		return err
+	}
+	collector := startCollector()
+	defer collector.Close()
+	contenders := []contender{floor, keyturn}
+	if b.settings.reloader {
+		reloaders, err := newReloaders(ctx, b.cp, keyturn, dir)
+		if err != nil {
+			return err
+		}
+		contenders = append(contenders, reloaders...)
+	}
+	if b.settings.selected.MatchString(traced) {
+		contenders = append(contenders, keyturn.traced(collector.URL))
+	}
+	if err := b.rounds(ctx, contenders); err != nil {
+		return err
+	}
+	if b.settings.selected.MatchString(memory) {
+		if err := b.memories(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
+			return fmt.Errorf("measuring the memory: %w", err)
+		}
+	}
+	if b.settings.selected.MatchString(traced) && collector.received.Load() == 0 {
+		return errors.New("no span was exported, so the cost of tracing was not measured")
+	}
+	return nil
 }
 
 // rounds measures the contenders in turn.

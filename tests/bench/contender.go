@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ kind: ClusterRole
 metadata: {name: floor}
 rules:
 - {apiGroups: [""], resources: [secrets], verbs: [list, watch]}
-- {apiGroups: [apps], resources: [deployments], verbs: [list, patch]}
+- {apiGroups: [apps], resources: [deployments], verbs: [list, watch, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -66,7 +67,9 @@ subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNam
 
 type floor struct {
 	binary, kubeconfig, dir string
-	process                 *process.Process
+	// limit is how many rollouts may be in progress. Zero is without limit.
+	limit   int
+	process *process.Process
 }
 
 func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor, error) {
@@ -97,8 +100,8 @@ func (f *floor) processes() []*process.Process { return []*process.Process{f.pro
 func (f *floor) start(ctx context.Context) error {
 	var err error
 	f.process, err = process.Start(process.Options{
-		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig}, Name: contenderFloor,
-		LogFile: filepath.Join(f.dir, "floor.log"),
+		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig, "-limit", strconv.Itoa(f.limit)},
+		Name: contenderFloor, LogFile: filepath.Join(f.dir, "floor.log"),
 	})
 	if err != nil {
 		return err
@@ -122,8 +125,10 @@ const (
 
 // keyturn is both programs, the actuator with the embedded NATS.
 type keyturn struct {
-	called            string
-	programs          *programs.Programs
+	called   string
+	programs *programs.Programs
+	// actuatorArgs are further arguments of the actuator.
+	actuatorArgs      []string
 	watcher, actuator *programs.Program
 }
 
@@ -169,7 +174,7 @@ func (k *keyturn) processes() []*process.Process {
 
 func (k *keyturn) start(ctx context.Context) error {
 	var err error
-	if k.actuator, err = k.programs.StartActuator(); err != nil {
+	if k.actuator, err = k.programs.StartActuator(k.actuatorArgs...); err != nil {
 		return err
 	}
 	if k.watcher, err = k.programs.StartWatcher(); err != nil {

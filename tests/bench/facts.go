@@ -20,15 +20,11 @@ func (b *bench) facts(ctx context.Context) ([]fact, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the versions of the actuator: %w", err)
 	}
-	server, err := b.cluster.client.Discovery().ServerVersion()
-	if err != nil {
-		return nil, fmt.Errorf("asking for the version of the API server: %w", err)
-	}
 	facts := []fact{
 		{"Date", time.Now().UTC().Format("2006-01-02 15:04 MST")},
 		{"Keyturn", revision(ctx)},
 		{"Go", built.GoVersion},
-		{"Kubernetes", server.GitVersion},
+		{"Kubernetes", b.kubernetes},
 	}
 	for _, dep := range built.Deps {
 		if dep.Path == "github.com/nats-io/nats-server/v2" {

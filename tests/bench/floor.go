@@ -23,7 +23,7 @@ const (
 	floorCommand = "floor"
 	// floorReady is the line that the floor writes when its list is complete.
 	floorReady = "the floor is ready"
-	// floorWorkers is how many patches are under way at most: as many as in the actuator.
+	// floorWorkers is how many patches are under way at most, without -limit: as many as in the actuator.
 	floorWorkers = 16
 	// floorAnnotation, on the pod template, is the Secret's resourceVersion.
 	floorAnnotation = "bench.example.com/secret"
@@ -35,10 +35,12 @@ type patchWork struct {
 }
 
 // runFloor does the minimum: it watches the Secrets, knows in advance which Deployments read each, and sends one merge patch to
-// each. It compares no content, keeps no state, reports nothing, and loses unfinished work when it ends.
+// each. It compares no content, keeps no state, reports nothing, and loses unfinished work when it ends. With a limit it patches the next when a
+// rollout is complete.
 func runFloor(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file`")
+	limit := flags.Int("limit", 0, "how many rollouts may be in progress; 0 means no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func runFloor(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return watchAndPatch(ctx, client, readers)
+	return watchAndPatch(ctx, client, readers, *limit)
 }
 
 // readReaders finds which Deployments read each Secret, by namespace and name.
@@ -82,7 +84,7 @@ func floorTwin(secret string) string {
 	return secretName(contenderFloor, strings.TrimPrefix(secret, secretName(contenderKeyturn, "")))
 }
 
-func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map[string][]string) error {
+func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map[string][]string, limit int) error {
 	work := make(chan patchWork, 100_000)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(list *metav1.ListOptions) {
 		list.LabelSelector = contenderLabel + "=" + contenderFloor
@@ -100,28 +102,46 @@ func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map
 	if err != nil {
 		return fmt.Errorf("watching the secrets: %w", err)
 	}
+	watches, workers := []cache.SharedIndexInformer{informer}, floorWorkers
+	var ends *endings
+	if limit > 0 {
+		ends, workers = newEndings(), limit
+		deployments, err := ends.informer(client)
+		if err != nil {
+			return err
+		}
+		watches = append(watches, deployments)
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
-	for range floorWorkers {
-		running.Go(func() { patchAll(ctx, client, work) })
+	var synced []cache.InformerSynced
+	for _, watch := range watches {
+		running.Go(func() { watch.RunWithContext(ctx) })
+		synced = append(synced, watch.HasSynced)
 	}
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	for range workers {
+		running.Go(func() { patchAll(ctx, client, work, ends) })
+	}
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
 		fmt.Println(floorReady)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func patchAll(ctx context.Context, client kubernetes.Interface, work <-chan patchWork) {
+// patchAll patches what comes, and waits for the end of each rollout unless ends is nil.
+func patchAll(ctx context.Context, client kubernetes.Interface, work <-chan patchWork, ends *endings) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case w := <-work:
 			patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, floorAnnotation, w.version)
-			_, err := client.AppsV1().Deployments(w.namespace).Patch(ctx, w.deployment, types.MergePatchType, patch, metav1.PatchOptions{})
-			if err != nil && ctx.Err() == nil {
+			patched, err := client.AppsV1().Deployments(w.namespace).Patch(ctx, w.deployment, types.MergePatchType, patch, metav1.PatchOptions{})
+			switch {
+			case err == nil && ends != nil:
+				ends.wait(ctx, patched)
+			case err != nil && ctx.Err() == nil:
 				fmt.Fprintln(os.Stderr, "patch:", err)
 			}
 		}

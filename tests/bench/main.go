@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"regexp"
@@ -35,6 +36,8 @@ type settings struct {
 	selected *regexp.Regexp
 	// scale multiplies how many objects there are and how many of them change.
 	scale float64
+	// fanOut is how many Deployments read one Secret and have a pod each. Zero: that is not measured.
+	fanOut int
 	// rounds is how often each of the two is started and measured.
 	rounds int
 	strict bool
@@ -78,8 +81,10 @@ func parse(args []string) (settings, error) {
 		s.selected, err = regexp.Compile(text)
 		return err
 	}
-	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory", selected)
+	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory, fan-out", selected)
 	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
+	flags.IntVar(&s.fanOut, "fan-out", 0, "also measure so many Deployments with a pod each that read one Secret; "+
+		"with a -run that matches fan-out, the default is 2000 at scale 1")
 	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
 	flags.BoolVar(&s.reloader, "reloader", false, "also measure Reloader's mode and the command reloader, in the same rounds")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
@@ -87,17 +92,35 @@ func parse(args []string) (settings, error) {
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
-	switch {
-	case flags.NArg() > 0:
+	if flags.NArg() > 0 {
 		return settings{}, fmt.Errorf("arguments %q are not known, want flags only", flags.Args())
-	case s.scale <= 0 || s.scale > 10:
-		return settings{}, fmt.Errorf("-scale: %g is out of range, want more than 0, and 10 at most", s.scale)
-	case s.rounds < 1:
-		return settings{}, fmt.Errorf("-rounds: %d is too few, want 1 or more", s.rounds)
-	case s.write != "" && (s.scale != 1 || s.selected.String() != ""):
-		return settings{}, errors.New("-write: is for the whole bench, want it without -run and -scale")
+	}
+	if err := s.validate(); err != nil {
+		return settings{}, err
+	}
+	if s.selected.String() != "" && s.selected.MatchString(fanOut) && s.fanOut == 0 {
+		s.fanOut = max(1, int(math.Round(s.scale*allFanOut)))
 	}
 	return s, nil
+}
+
+// maxFanOut is how many pods of the namespace the one node of the control plane has addresses for, and some more while they are replaced.
+const maxFanOut = 20_000
+
+func (s settings) validate() error {
+	switch {
+	case s.scale <= 0 || s.scale > 10:
+		return fmt.Errorf("-scale: %g is out of range, want more than 0, and 10 at most", s.scale)
+	case s.rounds < 1:
+		return fmt.Errorf("-rounds: %d is too few, want 1 or more", s.rounds)
+	case s.write != "" && (s.scale != 1 || s.selected.String() != ""):
+		return errors.New("-write: is for the whole bench, want it without -run and -scale")
+	case s.fanOut < 0 || s.fanOut > maxFanOut:
+		return fmt.Errorf("-fan-out: %d is out of range, want 0 to %d", s.fanOut, maxFanOut)
+	case s.fanOut > 0 && !s.selected.MatchString(fanOut):
+		return errors.New("-fan-out: is not measured with this -run, want one that matches fan-out")
+	}
+	return nil
 }
 
 // measures reports whether a step of a round is measured for a contender. The cost of tracing is the ratio of the rates with and
@@ -108,6 +131,9 @@ func (s settings) measures(step string, c contender) bool {
 	}
 	return s.selected.MatchString(step) || step == burst300 && c.name() == contenderKeyturn && s.selected.MatchString(traced)
 }
+
+// withoutPods reports whether anything but the fan-out is measured.
+func (s settings) withoutPods() bool { return s.roundsNeeded() > 0 || s.selected.MatchString(memory) }
 
 // roundsNeeded is how many rounds there are. None, where nothing that is measured in rounds is selected.
 func (s settings) roundsNeeded() int {

@@ -24,26 +24,30 @@ type observer struct {
 	// unrecorded are the Deployments that Keyturn has not written a record on.
 	unrecorded map[string]bool
 	waits      *await
+	// patience is how long anything expected may take.
+	patience time.Duration
 }
 
-func makeObserver() *observer {
+func makeObserver(patience time.Duration) *observer {
 	return &observer{
 		generations: make(map[string]int64), observed: make(map[string]int64), templates: make(map[string]string), writes: make(map[string]int64),
-		unrecorded: make(map[string]bool),
+		unrecorded: make(map[string]bool), patience: patience,
 	}
 }
 
 // await is a wait for some Deployments to be patched.
 type await struct {
-	before map[string]int64
-	left   map[string]int64
+	// rollouts says that each is waited for until its rollout is complete, too.
+	rollouts bool
+	before   map[string]int64
+	left     map[string]int64
 	// last is when the latest of them was seen.
 	last time.Time
 	done chan struct{}
 }
 
-func newObserver(ctx context.Context, client kubernetes.Interface) (*observer, error) {
-	o := makeObserver()
+func newObserver(ctx context.Context, client kubernetes.Interface, patience time.Duration) (*observer, error) {
+	o := makeObserver(patience)
 	informer := informers.NewSharedInformerFactory(client, 0).Apps().V1().Deployments().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.see(obj, time.Now()) },
@@ -79,7 +83,7 @@ func (o *observer) see(obj any, at time.Time) {
 	if w == nil {
 		return
 	}
-	if before, waited := w.left[key]; waited && o.writes[key] > before {
+	if before, waited := w.left[key]; waited && o.writes[key] > before && (!w.rollouts || rolledOut(deployment)) {
 		delete(w.left, key)
 		w.last = at
 		if len(w.left) == 0 {
@@ -89,10 +93,15 @@ func (o *observer) see(obj any, at time.Time) {
 }
 
 // expect begins to wait for the Deployments to be patched. There is one wait at a time.
-func (o *observer) expect(keys []string) *await {
+func (o *observer) expect(keys []string) *await { return o.begin(keys, false) }
+
+// expectRollouts is [observer.expect] for Deployments that are also to be rolled out.
+func (o *observer) expectRollouts(keys []string) *await { return o.begin(keys, true) }
+
+func (o *observer) begin(keys []string, rollouts bool) *await {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w := &await{before: make(map[string]int64, len(keys)), done: make(chan struct{})}
+	w := &await{rollouts: rollouts, before: make(map[string]int64, len(keys)), done: make(chan struct{})}
 	for _, key := range keys {
 		w.before[key] = o.writes[key]
 	}
@@ -101,9 +110,9 @@ func (o *observer) expect(keys []string) *await {
 	return w
 }
 
-// until returns the time from start until the last Deployment was seen patched.
+// until returns the time from start until the last Deployment was seen patched, and rolled out if that is expected.
 func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	select {
 	case <-w.done:
@@ -111,13 +120,17 @@ func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.D
 	case <-ctx.Done():
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return 0, fmt.Errorf("%d of %d deployments were not patched: %w", len(w.left), len(w.before), ctx.Err())
+		what := "patched"
+		if w.rollouts {
+			what = "patched and rolled out"
+		}
+		return 0, fmt.Errorf("%d of %d deployments were not %s: %w", len(w.left), len(w.before), what, ctx.Err())
 	}
 }
 
 // quiet waits until the controllers are done with every Deployment, and reports one that was patched more than once.
 func (o *observer) quiet(ctx context.Context, w *await) error {
-	if err := poll(ctx, 50*time.Millisecond, o.controllersDone); err != nil {
+	if err := poll(ctx, o.patience, 50*time.Millisecond, o.controllersDone); err != nil {
 		return fmt.Errorf("waiting for the controllers: %w", err)
 	}
 	o.mu.Lock()
@@ -132,7 +145,7 @@ func (o *observer) quiet(ctx context.Context, w *await) error {
 
 // recorded waits until Keyturn has written a record on each Deployment, as it does once and slowly.
 func (o *observer) recorded(ctx context.Context) error {
-	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
+	err := poll(ctx, o.patience, 50*time.Millisecond, func() (bool, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.unrecorded) == 0, nil

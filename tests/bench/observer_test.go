@@ -2,7 +2,9 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,7 +21,7 @@ func seen(name string, generation, observed int64) *appsv1.Deployment {
 }
 
 func newTestObserver() *observer {
-	o := makeObserver()
+	o := makeObserver(patience)
 	start := time.Now()
 	o.see(seen("a", 1, 1), start)
 	o.see(seen("b", 4, 4), start)
@@ -38,6 +40,43 @@ func TestUntilTheLastOneIsPatched(t *testing.T) {
 	if err != nil || took != 3*time.Second {
 		t.Errorf("took %s, %v; want 3s", took, err)
 	}
+}
+
+func TestUntilTheLastOneIsRolledOut(t *testing.T) {
+	o := makeObserver(patience)
+	start := time.Now()
+	o.see(withPod(1, 1, 1, 1, 1), start)
+	w := o.expectRollouts([]string{"bench-0/a"})
+	for i, state := range []*appsv1.Deployment{
+		withPod(1, 1, 1, 1, 1), // not patched yet
+		withPod(2, 1, 1, 1, 1),
+		withPod(2, 2, 1, 2, 1),
+		withPod(2, 2, 1, 1, 1),
+		withPod(2, 2, 1, 1, 1),
+	} {
+		o.see(state, start.Add(time.Duration(i)*time.Second))
+	}
+	took, err := o.until(t.Context(), w, start)
+	if err != nil || took != 3*time.Second {
+		t.Errorf("took %s, %v; want 3s", took, err)
+	}
+}
+
+func TestWhatWasNotRolledOutIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := makeObserver(time.Hour)
+		o.see(withPod(1, 1, 1, 1, 1), time.Now())
+		w := o.expectRollouts([]string{"bench-0/a"})
+		o.see(withPod(2, 2, 1, 2, 1), time.Now())
+		start := time.Now()
+		_, err := o.until(t.Context(), w, start)
+		if err == nil || !strings.Contains(err.Error(), "1 of 1 deployments were not patched and rolled out") {
+			t.Errorf("%v, want that it was not rolled out", err)
+		}
+		if waited := time.Since(start); waited != time.Hour {
+			t.Errorf("it was waited for for %s", waited)
+		}
+	})
 }
 
 func TestQuiet(t *testing.T) {

@@ -83,6 +83,7 @@ type page struct {
 	Deployments, Namespaces, PerNamespace    int
 	Bystanders, Workers, Writers             int
 	Rest, Idle                               time.Duration
+	FanOut, FanOutLimit, FanOutWaves         int
 }
 
 type pageLine struct{ What, Floor, Keyturn, Ratio, Target, Verdict string }
@@ -97,6 +98,7 @@ func (r *report) page() page {
 		Deployments: r.cluster.deployments, Namespaces: allNamespaces, PerNamespace: r.cluster.perSpace,
 		Bystanders: r.cluster.bystanders, Workers: floorWorkers, Writers: writersAtOnce,
 		Rest: rest, Idle: idleTime,
+		FanOut: r.settings.fanOut, FanOutLimit: fanOutLimit, FanOutWaves: fanOutWaves,
 	}
 	for _, l := range r.lines() {
 		p.Lines = append(p.Lines, pageLine{l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict})

@@ -205,7 +205,7 @@ func calm(ctx context.Context, processes []*process.Process) error {
 		return err
 	}
 	first := true
-	err = poll(ctx, look, func() (bool, error) {
+	err = poll(ctx, patience, look, func() (bool, error) {
 		if first {
 			first = false
 			return false, nil

@@ -50,7 +50,7 @@ func (r *report) lines() []line {
 		r.info(idle+ofActuator, "Idle actuator with NATS, CPU time per second", "%.1f ms"),
 	}
 	var measured []line
-	for _, l := range lines {
+	for _, l := range append(lines, r.fanOutLines()...) {
 		if l.keyturn != "" {
 			measured = append(measured, l)
 		}

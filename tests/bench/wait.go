@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// patience is how long anything expected may take.
+// patience is how long anything expected may take, unless thousands of rollouts are.
 const patience = 3 * time.Minute
 
-// poll calls done repeatedly until it reports true, or patience ends.
-func poll(ctx context.Context, every time.Duration, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// poll calls done repeatedly until it reports true, or as long as within.
+func poll(ctx context.Context, within, every time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
