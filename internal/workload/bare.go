@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,15 @@ func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	changed := false
 	if slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok }) {
 		changed = true
-		stripped.Annotations = maps.Clone(template.Annotations)
-		for _, name := range rollAnnotations {
-			delete(stripped.Annotations, name)
+		stripped.Annotations = nil
+		for name, text := range template.Annotations {
+			if slices.Contains(rollAnnotations, name) {
+				continue // most templates have no others
+			}
+			if stripped.Annotations == nil {
+				stripped.Annotations = make(map[string]string)
+			}
+			stripped.Annotations[name] = text
 		}
 	}
 	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }

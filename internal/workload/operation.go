@@ -29,5 +29,5 @@ func begin(path string) []operation {
 
 // pointer returns a name as a JSON pointer has it.
 func pointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

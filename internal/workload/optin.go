@@ -108,11 +108,14 @@ func (o OptIn) matches(source events.Source) bool {
 // HasPatterns reports whether sources of the kind are named by a pattern: the workload may want any of its namespace without a reference
 // to it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
-	return slices.ContainsFunc(o.include, func(r rule) bool {
+	for i := range o.include {
+		r := &o.include[i]
 		if r.name == nil || r.kind != kind || r.namesNothing() {
-			return false
+			continue
 		}
-		_, exact := r.name.(exactly)
-		return !exact
-	})
+		if _, exact := r.name.(exactly); !exact {
+			return true
+		}
+	}
+	return false
 }

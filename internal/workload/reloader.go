@@ -87,11 +87,14 @@ const reloaderBool = `read as "false": allowed are "true" and "false"`
 
 // auto reports whether the text is valid.
 func (p reloaderReader) auto(k reloaderKind, annotation, text string) bool {
+	if text == "" {
+		return true // as in most workloads, and ParseBool makes an error of it
+	}
 	on, err := strconv.ParseBool(text)
 	if on {
 		p.include = append(p.include, rule{reason: byAuto, annotation: annotation, item: text, kind: k.kind})
 	}
-	return err == nil || text == ""
+	return err == nil
 }
 
 func (p reloaderReader) excluded(k reloaderKind, text string) {
