@@ -4,6 +4,7 @@ import (
 	"mime"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -18,8 +19,12 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 		return nil, rejectf(ReasonUnknownVersion, "attribute specversion is not %s", event.CloudEventsVersionV1)
 	}
 	attributes := &event.EventContextV1{}
-	for name, value := range fields {
-		if err := setAttribute(attributes, name, value); err != nil {
+	for name, text := range fields {
+		value, err := parseAttribute(name, text)
+		if err == nil {
+			err = value.set(attributes, name)
+		}
+		if err != nil {
 			return nil, rejectf(ReasonMalformed, "attribute %s: %w", name, err)
 		}
 	}
@@ -29,54 +34,77 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	return attributes, nil
 }
 
-// setAttribute checks one attribute and sets it.
-func setAttribute(attributes *event.EventContextV1, name, value string) error {
+// attributeValue is the value of one attribute: its text, and what that stands for if it is a URI or a time.
+type attributeValue struct {
+	text string
+	uri  url.URL
+	time time.Time
+}
+
+// parseAttribute checks one attribute.
+func parseAttribute(name, text string) (attributeValue, error) {
+	value := attributeValue{text: text}
 	if !isWord(name) {
-		return errName
+		return value, errName
 	}
-	if !isText(value) {
-		return errText
+	if !isText(text) {
+		return value, errText
 	}
 	switch name {
 	case "specversion", "id", "type", "source", "subject", "time", "dataschema", "datacontenttype":
-		if value == "" || value != strings.TrimSpace(value) {
-			return errBlank
+		if text == "" || text != strings.TrimSpace(text) {
+			return value, errBlank
 		}
 	}
 	switch name {
-	case "specversion":
-	case "id":
-		attributes.ID = value
-	case "type":
-		attributes.Type = value
-	case "subject":
-		attributes.Subject = &value
 	case "source", "dataschema":
-		uri, err := url.Parse(value)
-		if err != nil || uri.String() != value {
-			return errCanonical // url.Error quotes the value
+		uri, err := url.Parse(text)
+		if err != nil || uri.String() != text {
+			return value, errCanonical // url.Error quotes the value
 		}
-		if name == "source" {
-			attributes.Source = types.URIRef{URL: *uri}
-			return nil
-		}
-		attributes.DataSchema = &types.URI{URL: *uri}
-		if !attributes.DataSchema.Validate() {
-			return errCanonical
+		value.uri = *uri
+		if name == "dataschema" && !(&types.URI{URL: *uri}).Validate() {
+			return value, errCanonical
 		}
 	case "time":
-		t, err := types.ParseTime(value)
+		t, err := types.ParseTime(text)
 		if year := t.UTC().Year(); err != nil || year < 1 || year > 9999 {
-			return errTime
+			return value, errTime
 		}
-		attributes.Time = &types.Timestamp{Time: t}
+		value.time = t
 	case "datacontenttype":
-		if _, _, err := mime.ParseMediaType(value); err != nil {
-			return errMediaType
+		if text == jsonContentType {
+			break
 		}
-		attributes.DataContentType = &value
+		if _, _, err := mime.ParseMediaType(text); err != nil {
+			return value, errMediaType
+		}
+	}
+	return value, nil
+}
+
+// set sets the attribute of that name.
+func (a attributeValue) set(attributes *event.EventContextV1, name string) error {
+	switch name {
+	case "specversion":
+	case "id":
+		attributes.ID = a.text
+	case "type":
+		attributes.Type = a.text
+	case "subject":
+		subject := a.text // so that not all of a is kept with it
+		attributes.Subject = &subject
+	case "source":
+		attributes.Source = types.URIRef{URL: a.uri}
+	case "dataschema":
+		attributes.DataSchema = &types.URI{URL: a.uri}
+	case "time":
+		attributes.Time = &types.Timestamp{Time: a.time}
+	case "datacontenttype":
+		contentType := a.text
+		attributes.DataContentType = &contentType
 	default:
-		return attributes.SetExtension(name, value)
+		return attributes.SetExtension(name, a.text)
 	}
 	return nil
 }

@@ -30,43 +30,56 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
 		return nil, rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
-	attributes := e.Context.AsV1()
-	fields := map[string]string{
-		"specversion": event.CloudEventsVersionV1,
-		"id":          attributes.ID,
-		"source":      attributes.Source.String(),
-		"type":        attributes.Type,
+	fields, err := fieldsOf(e.Context.AsV1())
+	if err != nil {
+		return nil, err
 	}
-	for name, value := range map[string]*string{"subject": attributes.Subject, "datacontenttype": attributes.DataContentType} {
-		if value != nil {
-			fields[name] = *value
+	header, values := make(nats.Header, len(fields)+addedKeys), make([]string, len(fields))
+	for i, f := range fields {
+		// The check of the decoder: what cannot be read must not be written.
+		if _, err := parseAttribute(f.name, f.text); err != nil {
+			return nil, rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
+		values[i] = percentEncode(f.text)
+		header[attributePrefix+f.name] = values[i : i+1 : i+1]
+	}
+	if err := checkSize(header, e.Data()); err != nil {
+		return nil, err
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+}
+
+// addedKeys is how many keys publishing adds to a header at most: the trace context, and what the stream is to do.
+const addedKeys = 6
+
+// attributeField is an attribute as text.
+type attributeField struct{ name, text string }
+
+// fieldsOf returns the attributes that an event has.
+func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
+	fields := append(make([]attributeField, 0, 8+len(attributes.Extensions)),
+		attributeField{"specversion", event.CloudEventsVersionV1}, attributeField{"id", attributes.ID},
+		attributeField{"source", attributes.Source.String()}, attributeField{"type", attributes.Type})
+	if attributes.Subject != nil {
+		fields = append(fields, attributeField{"subject", *attributes.Subject})
+	}
+	if attributes.DataContentType != nil {
+		fields = append(fields, attributeField{"datacontenttype", *attributes.DataContentType})
 	}
 	if attributes.Time != nil {
-		fields["time"] = attributes.Time.String()
+		fields = append(fields, attributeField{"time", attributes.Time.String()})
 	}
 	if attributes.DataSchema != nil {
-		fields["dataschema"] = attributes.DataSchema.String()
+		fields = append(fields, attributeField{"dataschema", attributes.DataSchema.String()})
 	}
 	for name, value := range attributes.Extensions {
 		text, err := types.Format(value)
 		if err != nil {
 			return nil, rejectf(ReasonMalformed, "extension %s: %w", name, err)
 		}
-		fields[name] = text
+		fields = append(fields, attributeField{name, text})
 	}
-	// The check of the decoder: what cannot be read must not be written.
-	if _, err := attributesFrom(fields); err != nil {
-		return nil, err
-	}
-	header := make(nats.Header, len(fields)+1)
-	for name, value := range fields {
-		header[attributePrefix+name] = []string{percentEncode(value)}
-	}
-	if err := checkSize(header, e.Data()); err != nil {
-		return nil, err
-	}
-	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+	return fields, nil
 }
 
 // FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error

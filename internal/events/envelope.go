@@ -118,11 +118,12 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 	if err != nil {
 		return envelope{}, err
 	}
+	attributes := e.Context.AsV1()
 	v := envelope{
 		component: component, kind: kind, verb: verb, id: e.ID(), selfLink: e.Subject(), time: e.Time(),
-		extensions: make(map[string]string),
+		extensions: make(map[string]string, len(attributes.Extensions)),
 	}
-	for name, value := range e.Extensions() {
+	for name, value := range attributes.Extensions {
 		if text, ok := value.(string); ok {
 			v.extensions[name] = text
 		}

@@ -8,10 +8,17 @@ import (
 // percentEncode encodes an attribute for a message header: it percent-encodes the UTF-8 bytes of space, '"', '%' and
 // everything outside U+0021..U+007E. This includes CR and LF, so no value can add a header.
 func percentEncode(text string) string {
+	plain := 0
+	for plain < len(text) && isPlain(text[plain]) {
+		plain++
+	}
+	if plain == len(text) {
+		return text
+	}
 	var b strings.Builder
 	b.Grow(len(text))
 	for _, c := range []byte(text) {
-		if c > ' ' && c <= '~' && c != '"' && c != '%' {
+		if isPlain(c) {
 			b.WriteByte(c)
 		} else {
 			writeEscaped(&b, c)
@@ -19,6 +26,9 @@ func percentEncode(text string) string {
 	}
 	return b.String()
 }
+
+// isPlain reports whether a byte stands for itself.
+func isPlain(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
 
 func writeEscaped(b *strings.Builder, c byte) {
 	const digits = "0123456789ABCDEF"
