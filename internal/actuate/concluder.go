@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -23,7 +21,7 @@ type concluder struct {
 // conclude reports a decision that needs no patch, about an event that no pending change holds for it. The context is the event's.
 func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
 	c.metrics.decided(ctx, decision.Reason)
-	e.span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+	addDecision(e.span, decision)
 	c.report(ctx, e, w, decision, e.delivery.Deliveries > 1)
 }
 
@@ -48,7 +46,7 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	for source, change := range p.changes {
 		decision := plan.Decision{Source: source, Reason: reason}
 		c.metrics.decided(ctx, reason)
-		change.event.span.AddEvent(reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+		addDecision(change.event.span, decision)
 		c.release(ctx, p.seen, change, decision)
 	}
 }

@@ -168,7 +168,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	span := startPlan(ctx, d.tracer, p, w)
 	defer span.End()
 	for _, decision := range slices.Concat(v.leaving, v.doing) {
-		span.AddEvent(decision.Reason.String(), trace.WithAttributes(decisionAttributes(decision)...))
+		addDecision(span, decision)
 	}
 	d.leave(ctx, p, w, v.leaving)
 	switch {

@@ -104,8 +104,10 @@ func (f *following) unreported(w *workload.Workload) bool {
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	f.reported[key] = started.Revision
-	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind,
-		trace.WithTimestamp(started.StartedAt), trace.WithAttributes(rolloutAttributes(started)...))
+	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
+	if span.IsRecording() {
+		span.SetAttributes(rolloutAttributes(started)...)
+	}
 	r := &rollout{started: started, span: span, moved: f.now()}
 	if w := f.index.get(key); w != nil {
 		r.observe(w, r.moved)
@@ -205,7 +207,9 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 	if w := f.index.get(key); w != nil && w.ID.UID == outcome.Workload.UID {
 		outcome.ResourceVersion = w.Version
 	}
-	r.span.SetAttributes(outcomeAttributes(outcome)...)
+	if r.span.IsRecording() {
+		r.span.SetAttributes(outcomeAttributes(outcome)...)
+	}
 	if verb == events.VerbFailed {
 		r.span.SetStatus(codes.Error, reason)
 		r.span.SetAttributes(semconv.ErrorTypeKey.String(reason))

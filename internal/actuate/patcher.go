@@ -165,9 +165,12 @@ func (p *patcher) drain() <-chan patchResult {
 
 // send sends a patch and waits for the answer.
 func (p *patcher) send(ctx context.Context, r *roll) patchResult {
-	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(workloadAttributes(r.workload.ID)...), trace.WithAttributes(requestAttributes(r.attempts)...))
+	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(workloadAttributes(r.workload.ID)...)
+		span.SetAttributes(requestAttributes(r.attempts)...)
+	}
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	id := r.workload.ID

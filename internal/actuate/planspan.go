@@ -26,7 +26,10 @@ func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload
 			links = append(links, trace.Link{SpanContext: c.event.span.SpanContext()})
 		}
 	}
-	_, span := tracer.Start(ctx, "plan", trace.WithLinks(links...), trace.WithAttributes(workloadAttributes(w.ID)...))
+	_, span := tracer.Start(ctx, "plan", trace.WithLinks(links...))
+	if span.IsRecording() {
+		span.SetAttributes(workloadAttributes(w.ID)...)
+	}
 	for _, c := range p.changes {
 		if c.event != newest {
 			c.event.span.AddLink(trace.Link{SpanContext: span.SpanContext()})

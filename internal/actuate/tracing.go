@@ -73,10 +73,14 @@ func outcomeAttributes(outcome events.Outcome) []attribute.KeyValue {
 // reasonKey is the attribute of a reason.
 const reasonKey = attribute.Key("keyturn.reason")
 
-func decisionAttributes(decision plan.Decision) []attribute.KeyValue {
-	return []attribute.KeyValue{
+// addDecision adds a decision to a span as an event.
+func addDecision(span trace.Span, decision plan.Decision) {
+	if !span.IsRecording() {
+		return // Nobody traces, or not this change: the attributes need not be made.
+	}
+	span.AddEvent(decision.Reason.String(), trace.WithAttributes(
 		attribute.String("keyturn.source", decision.Source.String()),
 		reasonKey.String(decision.Reason.String()),
 		attribute.StringSlice("keyturn.keys", decision.Keys),
-	}
+	))
 }

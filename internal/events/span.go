@@ -53,21 +53,22 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 		return trace.SpanFromContext(ctx)
 	}
 	created := d.Change.Trace.Context(ctx)
-	attributes := d.Change.SpanAttributes()
-	if d.Replay != 0 {
-		attributes = append(attributes, attribute.Int64("keyturn.replay", int64(d.Replay)))
-	}
 	_, span := tracer.Start(created, "process "+SubjectTemplate(d.Change.Source.Kind),
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithLinks(LinkToParent(created)...),
-		trace.WithAttributes(attributes...),
-		trace.WithAttributes(
-			semconv.MessagingOperationTypeProcess,
-			semconv.MessagingOperationName("process"),
-			semconv.MessagingConsumerGroupName(consumer),
-			attribute.Int64("messaging.nats.sequence", int64(d.Seq)),
-			attribute.Int64("keyturn.delivery", int64(d.Deliveries)),
-		))
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(LinkToParent(created)...))
+	if !span.IsRecording() {
+		return span // Nobody traces, or not this change: the attributes need not be made.
+	}
+	span.SetAttributes(d.Change.SpanAttributes()...)
+	span.SetAttributes(
+		semconv.MessagingOperationTypeProcess,
+		semconv.MessagingOperationName("process"),
+		semconv.MessagingConsumerGroupName(consumer),
+		attribute.Int64("messaging.nats.sequence", int64(d.Seq)),
+		attribute.Int64("keyturn.delivery", int64(d.Deliveries)),
+	)
+	if d.Replay != 0 {
+		span.SetAttributes(attribute.Int64("keyturn.replay", int64(d.Replay)))
+	}
 	return span
 }
 

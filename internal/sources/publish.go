@@ -38,9 +38,11 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 		tracer = noop.Tracer{}
 	}
 	ctx = change.Trace.Context(ctx)
-	ctx, detect := tracer.Start(ctx, "detect "+string(change.Source.Kind), trace.WithTimestamp(noticed),
-		trace.WithAttributes(change.ObjectAttributes()...))
+	ctx, detect := tracer.Start(ctx, "detect "+string(change.Source.Kind), trace.WithTimestamp(noticed))
 	defer detect.End()
+	if detect.IsRecording() {
+		detect.SetAttributes(change.ObjectAttributes()...)
+	}
 
 	ctx, span := startPublish(ctx, tracer, change)
 	defer span.End()
@@ -70,7 +72,10 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 
 // startPublish starts the span that the event carries.
 func startPublish(ctx context.Context, tracer trace.Tracer, change events.Change) (context.Context, trace.Span) {
-	return tracer.Start(ctx, "publish "+events.SubjectTemplate(change.Source.Kind), trace.WithSpanKind(trace.SpanKindProducer),
-		trace.WithAttributes(change.SpanAttributes()...),
-		trace.WithAttributes(semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("publish")))
+	ctx, span := tracer.Start(ctx, "publish "+events.SubjectTemplate(change.Source.Kind), trace.WithSpanKind(trace.SpanKindProducer))
+	if span.IsRecording() {
+		span.SetAttributes(change.SpanAttributes()...)
+		span.SetAttributes(semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("publish"))
+	}
+	return ctx, span
 }
