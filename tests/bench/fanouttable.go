@@ -12,7 +12,7 @@ func (r *report) fanOutLines() []line {
 	atOnce := fmt.Sprintf("at most %d at a time", fanOutLimit)
 	inWaves := fmt.Sprintf("in %d waves", fanOutWaves)
 	what := fmt.Sprintf("One Secret of %d Deployments with a pod each, %s: written to last rollout complete", r.settings.fanOut, atOnce)
-	const cpu = "CPU time of the actuator for each of these Deployments, "
+	const cpu = "CPU time for each of these Deployments of the process that patches, "
 	return []line{
 		r.atMost(limited.name(), what, "%.1f s", fanOutAtMost),
 		r.info(limitedWaves.name(), "The same, "+inWaves, "%.1f s"),
