@@ -39,19 +39,21 @@ type keyFingerprint struct {
 // length precedes each part, so that two contents cannot collide when their parts are joined.
 func newFingerprints(keyID string, secret []byte, source events.Source, names []string, data map[string][]byte) fingerprints {
 	f := fingerprints{keyID: keyID, keys: make([]keyFingerprint, 0, len(names))}
-	mac := hmac.New(sha256.New, secret)
+	mac, identity := hmac.New(sha256.New, secret), identityOf("key", source)
+	var text []byte // all but the values, which are not copied
 	for _, name := range names {
 		mac.Reset()
-		writeIdentity(mac, "key", source)
-		writePart(mac, []byte(name))
-		writePart(mac, data[name])
+		text = appendPart(append(text[:0], identity...), name)
+		text = appendLength(text, len(data[name]))
+		mac.Write(text)
+		mac.Write(data[name])
 		f.keys = append(f.keys, keyFingerprint{name: name, sum: truncated(mac)})
 	}
 	mac.Reset()
-	writeIdentity(mac, "all", source)
-	for _, k := range f.keys {
-		writePart(mac, []byte(k.name))
-		mac.Write(k.sum[:])
+	mac.Write(identityOf("all", source))
+	for i := range f.keys {
+		text = appendPart(text[:0], f.keys[i].name)
+		mac.Write(append(text, f.keys[i].sum[:]...))
 	}
 	f.all = truncated(mac)
 	if !listable(f.keys) {
@@ -60,17 +62,21 @@ func newFingerprints(keyID string, secret []byte, source events.Source, names []
 	return f
 }
 
-func writeIdentity(mac hash.Hash, domain string, source events.Source) {
+// identityOf returns what the hashed texts of an object begin with.
+func identityOf(domain string, source events.Source) []byte {
+	var text []byte
 	for _, part := range []string{"keyturn/v1", domain, string(source.Kind), source.Namespace, source.Name} {
-		writePart(mac, []byte(part))
+		text = appendPart(text, part)
 	}
+	return text
 }
 
-func writePart(mac hash.Hash, part []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-	mac.Write(length[:])
-	mac.Write(part)
+func appendPart(text []byte, part string) []byte {
+	return append(appendLength(text, len(part)), part...)
+}
+
+func appendLength(text []byte, length int) []byte {
+	return binary.BigEndian.AppendUint64(text, uint64(length))
 }
 
 func truncated(mac hash.Hash) sum {
@@ -79,16 +85,22 @@ func truncated(mac hash.Hash) sum {
 }
 
 // text returns the form used in events and annotations: k<key id>:<hex>.
-func (s sum) text(keyID string) string { return "k" + keyID + ":" + hex.EncodeToString(s[:]) }
+func (s sum) text(keyID string) string {
+	var digits [2 * sumSize]byte
+	hex.Encode(digits[:], s[:])
+	return "k" + keyID + ":" + string(digits[:])
+}
 
 // parseSum is the inverse of text.
 func parseSum(text string) (keyID string, s sum, err error) {
 	id, digits, _ := strings.Cut(strings.TrimPrefix(text, "k"), ":")
-	raw, err := hex.DecodeString(digits)
-	if err != nil || len(raw) != sumSize || sum(raw).text(id) != text {
+	if len(digits) == 2*sumSize {
+		_, err = hex.Decode(s[:], []byte(digits))
+	}
+	if err != nil || s.text(id) != text {
 		return "", sum{}, fmt.Errorf("fingerprint %q is not k<key id>:<%d hex digits>", text, 2*sumSize)
 	}
-	return id, sum(raw), nil
+	return id, s, nil
 }
 
 // under returns the fingerprints that were made with the key of the id.

@@ -32,8 +32,8 @@ var generatedKeys = []string{
 // certificateName returns the name of the Certificate that a Secret is written for, or an empty string.
 func certificateName(secret *corev1.Secret) string {
 	name := secret.Annotations[certmanagerv1.CertificateNameKey]
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return ""
+	if name == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "" // That it is empty is asked first: validation makes a text of what is wrong, and most Secrets are of no Certificate.
 	}
 	return name
 }
