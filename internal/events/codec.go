@@ -41,12 +41,34 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 			return nil, rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
 		values[i] = percentEncode(f.text)
-		header[attributePrefix+f.name] = values[i : i+1 : i+1]
+		header[attributeKey(f.name)] = values[i : i+1 : i+1]
 	}
 	if err := checkSize(header, e.Data()); err != nil {
 		return nil, err
 	}
 	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+}
+
+// attributeKey returns the key of an attribute in a header.
+func attributeKey(name string) string {
+	if key, ok := attributeKeys[name]; ok {
+		return key
+	}
+	return attributePrefix + name
+}
+
+// attributeKeys are the keys of the attributes that our own events have, which need not be made for each event.
+var attributeKeys = keysOf(
+	"specversion", "id", "source", "type", "subject", "datacontenttype", "time", extCluster, extKind, extNamespace, extName,
+	extResourceVersion, extFingerprint, extPartitionKey, extCausationID, extWorkloadKind, traceparentKey, tracestateKey,
+)
+
+func keysOf(names ...string) map[string]string {
+	keys := make(map[string]string, len(names))
+	for _, name := range names {
+		keys[name] = attributePrefix + name
+	}
+	return keys
 }
 
 // addedKeys is how many keys publishing adds to a header at most: the trace context, and what the stream is to do.
