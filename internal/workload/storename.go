@@ -23,6 +23,9 @@ func Spellings(source events.Source) []string {
 
 // RefersTo reports whether a reference, or the name in an annotation, means the source.
 func RefersTo(kind events.Kind, name string, source events.Source) bool {
+	if kind != events.KindOpenBao {
+		return kind == source.Kind && name == source.Name
+	}
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
