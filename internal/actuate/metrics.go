@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -34,6 +33,7 @@ type metrics struct {
 	process  metric.Float64Histogram
 	sent     metric.Int64Counter
 
+	labels metricLabels
 	gauges gauges
 	// reloader is nil without --reloader-metrics.
 	reloader *reloaderMetrics
@@ -112,7 +112,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
-	m := &metrics{}
+	m := &metrics{labels: newMetricLabels()}
 	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
 		return nil, err
 	}
@@ -131,35 +131,14 @@ func messagingLabels() []string {
 	return []string{"messaging.system", "messaging.operation.name", "messaging.destination.template"}
 }
 
-// messaging returns their values. There is one template for each kind.
-func messaging(operation string, kind events.Kind) []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("messaging.system", "nats"),
-		attribute.String("messaging.operation.name", operation),
-		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
-	}
-}
-
-// errorType adds why an operation failed, if it did.
-func errorType(attributes []attribute.KeyValue, err error) []attribute.KeyValue {
-	if err == nil {
-		return attributes
-	}
-	kind := "_OTHER" // the conventions' word for an error without a name
-	if reject, ok := errors.AsType[*events.RejectError](err); ok {
-		kind = reject.Reason
-	}
-	return append(attributes, attribute.String("error.type", kind))
-}
-
 func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
-	m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
+	m.decisions.Add(ctx, 1, m.labels.reason.Of(reason.String()))
 	m.reloader.decided(ctx, reason)
 }
 
 // received counts a delivered event.
 func (m *metrics) received(ctx context.Context, delivery *events.Delivery, dependents []*workload.Workload, now time.Time) {
-	m.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", delivery.Change.Source.Kind)...))
+	m.consumed.Add(ctx, 1, m.labels.message.Of(messageLabel{operation: "receive", kind: delivery.Change.Source.Kind}))
 	m.reloader.received(ctx, delivery, dependents, now)
 }
 
@@ -172,18 +151,18 @@ func (m *metrics) finished(ctx context.Context, change events.Change, took time.
 	if reject, ok := errors.AsType[*events.RejectError](err); ok {
 		m.reject(ctx, reject.Reason)
 	}
-	m.process.Record(ctx, took.Seconds(), metric.WithAttributes(errorType(messaging("process", change.Source.Kind), err)...))
+	m.process.Record(ctx, took.Seconds(), m.labels.message.Of(messageLabel{"process", change.Source.Kind, errorType(err)}))
 	m.reloader.finished(ctx, change, took, err)
 }
 
 // published counts an attempt to publish an outcome.
 func (m *metrics) published(ctx context.Context, err error) {
-	m.sent.Add(ctx, 1, metric.WithAttributes(errorType(messaging("publish", events.KindRollout), err)...))
+	m.sent.Add(ctx, 1, m.labels.message.Of(messageLabel{"publish", events.KindRollout, errorType(err)}))
 }
 
 // patched counts a patch that succeeded, and whether it rolls.
 func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
-	m.patches.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
+	m.patches.Add(ctx, 1, m.labels.patch.Of(patchLabel{id.Kind, rolls}))
 	if rolls {
 		m.reloader.reloaded(ctx, id)
 	}
@@ -192,13 +171,13 @@ func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 // rolledFor measures the time from a change to the patch that rolls for it. Its context is that of the event, so that an exemplar leads
 // back to the change.
 func (m *metrics) rolledFor(ctx context.Context, id events.Workload, took time.Duration) {
-	m.changePatch.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", id.Kind)))
+	m.changePatch.Record(ctx, took.Seconds(), m.labels.kind.Of(id.Kind))
 	m.reloader.rolledFor(ctx, id, took)
 }
 
 // patchFailed counts a patch that failed.
 func (m *metrics) patchFailed(ctx context.Context, kind string) {
-	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
+	m.patchErrors.Add(ctx, 1, m.labels.kind.Of(kind))
 }
 
 // retried counts the failed patch of a workload that is going to be retried.
@@ -215,32 +194,29 @@ func (m *metrics) failed(ctx context.Context, id events.Workload) {
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
 func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome, took time.Duration) {
-	m.rollouts.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind),
-		attribute.String("outcome", string(outcome.Verb)), attribute.String("reason", outcome.Reason)))
-	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(
-		attribute.String("kind", kind), attribute.String("outcome", string(outcome.Verb))))
+	m.rollouts.Add(ctx, 1, m.labels.end.Of(endLabel{kind, outcome.Verb, outcome.Reason}))
+	m.rolloutTime.Record(ctx, took.Seconds(), m.labels.end.Of(endLabel{kind: kind, verb: outcome.Verb}))
 }
 
 // told counts a workload whose pods have answered the request to reload, instead of being replaced.
 func (m *metrics) told(ctx context.Context, kind string, outcome events.Outcome) {
-	m.rollouts.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind),
-		attribute.String("outcome", string(outcome.Verb)), attribute.String("reason", outcome.Reason)))
+	m.rollouts.Add(ctx, 1, m.labels.end.Of(endLabel{kind, outcome.Verb, outcome.Reason}))
 }
 
 // ready measures the time from a change until the pods of a workload had it.
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
-	m.changeReady.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
+	m.changeReady.Record(ctx, took.Seconds(), m.labels.kind.Of(kind))
 }
 
 func (m *metrics) reject(ctx context.Context, reason string) {
-	m.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
+	m.rejected.Add(ctx, 1, m.labels.reason.Of(reason))
 }
 
 // syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.
 func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
 
 func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {
-	label := metric.WithAttributes(attribute.String("reason", reason))
+	label := m.labels.reason.Of(reason)
 	m.syncs.Add(ctx, 1, label)
 	m.syncTime.Record(ctx, took.Seconds(), label)
 }

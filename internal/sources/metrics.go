@@ -22,6 +22,9 @@ type metrics struct {
 	sources metric.Int64ObservableGauge
 	failing metric.Int64ObservableGauge
 	waiting metric.Int64ObservableGauge
+
+	byVerb    *instrument.Labels[kindVerb]
+	byFailure *instrument.Labels[kindFailure]
 }
 
 // instruments is the one definition of the metrics.
@@ -68,7 +71,7 @@ func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 // newMetrics registers the metrics. The numbers of queued and known sources are observed on each collection.
 func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger) (*metrics, error) {
-	m := &metrics{}
+	m := &metrics{byVerb: instrument.NewLabels(kindVerb.labels), byFailure: instrument.NewLabels(kindFailure.labels)}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
@@ -92,28 +95,50 @@ func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *le
 
 // published counts a published event.
 func (m *metrics) published(ctx context.Context, change events.Change) {
-	m.changes.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("kind", string(change.Source.Kind)), attribute.String("verb", string(change.Verb))))
+	m.changes.Add(ctx, 1, m.byVerb.Of(kindVerb{change.Source.Kind, change.Verb}))
 }
 
 // tried counts a request to publish an event.
 func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
-	attributes := []attribute.KeyValue{
-		attribute.String("messaging.system", "nats"),
-		attribute.String("messaging.operation.name", "publish"),
-		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
-	}
+	failure := ""
 	reject, rejected := errors.AsType[*events.RejectError](err)
 	switch {
 	case err == nil:
 	case errors.Is(err, events.ErrConflict):
-		attributes = append(attributes, attribute.String("error.type", "conflict"))
+		failure = "conflict"
 	case rejected:
-		attributes = append(attributes, attribute.String("error.type", reject.Reason))
+		failure = reject.Reason
 	default:
-		attributes = append(attributes, attribute.String("error.type", "_OTHER")) // The convention's fallback value.
+		failure = "_OTHER" // The convention's fallback value.
 	}
-	m.sent.Add(ctx, 1, metric.WithAttributes(attributes...))
+	m.sent.Add(ctx, 1, m.byFailure.Of(kindFailure{kind, failure}))
+}
+
+// kindVerb is what the label of an event is made of, and kindFailure that of a request to publish one, without a failure if it succeeded.
+type kindVerb struct {
+	kind events.Kind
+	verb events.Verb
+}
+
+type kindFailure struct {
+	kind    events.Kind
+	failure string
+}
+
+func (k kindVerb) labels() []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("kind", string(k.kind)), attribute.String("verb", string(k.verb))}
+}
+
+func (k kindFailure) labels() []attribute.KeyValue {
+	labels := []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"),
+		attribute.String("messaging.operation.name", "publish"),
+		attribute.String("messaging.destination.template", events.SubjectTemplate(k.kind)),
+	}
+	if k.failure != "" {
+		labels = append(labels, attribute.String("error.type", k.failure))
+	}
+	return labels
 }
 
 func (m *metrics) publishError(ctx context.Context) { m.errors.Add(ctx, 1) }

@@ -17,7 +17,7 @@ import (
 // CountRequests measures client-go's requests to the API server with the provider's instruments, and also under the names rest_client_* if
 // that is wanted. Like Bridge it sets a global of the process: call it before the first client is made.
 func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
-	r := &requests{}
+	r := newRequests()
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
 		return err
 	}
@@ -39,7 +39,21 @@ func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
 type requests struct {
 	count    metric.Int64Counter
 	duration metric.Float64Histogram
+	byCode   *instrument.Labels[methodCode]
 }
+
+// methodCode is what the labels of a request are made of, without a code where that is none of them.
+type methodCode struct{ method, code string }
+
+func (m methodCode) labels() []attribute.KeyValue {
+	labels := []attribute.KeyValue{attribute.String("method", m.method)}
+	if m.code != "" {
+		labels = append(labels, attribute.String("code", m.code))
+	}
+	return labels
+}
+
+func newRequests() *requests { return &requests{byCode: instrument.NewLabels(methodCode.labels)} }
 
 func (r *requests) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
@@ -56,13 +70,12 @@ func (r *requests) instruments() []instrument.Instrument {
 
 // Increment implements metrics.ResultMetric.
 func (r *requests) Increment(ctx context.Context, code, method, _ string) {
-	r.count.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("method", method), attribute.String("code", strings.Trim(code, "<>"))))
+	r.count.Add(ctx, 1, r.byCode.Of(methodCode{method, strings.Trim(code, "<>")}))
 }
 
 // Observe implements metrics.LatencyMetric.
 func (r *requests) Observe(ctx context.Context, method string, _ url.URL, latency time.Duration) {
-	r.duration.Record(ctx, latency.Seconds(), metric.WithAttributes(attribute.String("method", method)))
+	r.duration.Record(ctx, latency.Seconds(), r.byCode.Of(methodCode{method: method}))
 }
 
 // Instruments returns the instruments of all programs.

@@ -37,7 +37,7 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
-	r := &restClient{requests: &requests{}}
+	r := &restClient{requests: newRequests()}
 	if err := instrument.Make(tel.MeterProvider.Meter(scope), slices.Concat(r.requests.instruments(), r.instruments())); err != nil {
 		t.Fatal(err)
 	}
