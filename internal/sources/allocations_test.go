@@ -1,0 +1,120 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// allocationsOfAChange is how many allocations a change of a Secret with two keys costs the watcher: from the object that the API server sends until
+// the event is encoded. Those of the API server's client and the stream are not among them. The number is that with the race detector,
+// which adds a few.
+const allocationsOfAChange = 137
+
+func TestAChangeCostsTheWatcherNoMoreAllocationsThanBefore(t *testing.T) {
+	const times = 100
+	r := newSecretTurns(t, times+2)
+	r.turn() // It is only observed.
+	if got := testing.AllocsPerRun(times, r.turn); got > allocationsOfAChange*1.1 {
+		t.Errorf("a change costs %.0f allocations, a tenth more than %d", got, allocationsOfAChange)
+	}
+	if want := uint64(times + 2); r.published != want || r.verb != events.VerbChanged {
+		t.Errorf("%d events, the last one %s, want %d and changed", r.published, r.verb, want)
+	}
+}
+
+// BenchmarkSecretTurns measures a hundred changes.
+func BenchmarkSecretTurns(b *testing.B) {
+	const turns = 100
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		r := newSecretTurns(b, turns)
+		b.StartTimer()
+		for range turns {
+			r.turn()
+		}
+	}
+}
+
+// secretTurns is a Secret that changes again and again, and what the watcher does with it.
+type secretTurns struct {
+	testing.TB
+	secrets    []*corev1.Secret
+	reduce     cache.TransformFunc
+	cached     cache.Indexer
+	pending    *pendingSources
+	reconciler *reconciler
+	published  uint64
+	verb       events.Verb
+}
+
+func newSecretTurns(tb testing.TB, turns int) *secretTurns {
+	tb.Helper()
+	r := &secretTurns{
+		TB: tb, reduce: secretSource.transform(keyringOf(1), annotations.Default()), pending: newPendingSources(time.Now),
+		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+	}
+	for i := range turns {
+		secret := secretOf("shop", "db", "u", fmt.Sprint(100+i), fmt.Sprint(i))
+		at := metav1.NewTime(epoch.Add(time.Duration(i) * time.Minute))
+		secret.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Time: &at}}
+		r.secrets = append(r.secrets, secret)
+	}
+	tb.Cleanup(r.pending.shutDown)
+	known := newLedger(nil)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	kind := secretSource
+	eyes := view{cached: objectCache{kind.kind: {r.cached}}, now: time.Now, isRecent: func(*object) bool { return false }}
+	r.reconciler = &reconciler{
+		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), settled: func() bool { return true },
+		assessors: map[events.Kind]assessor{kind.kind: assessObjects(kind, scope{selected: &namespaceFilter{}}, eyes)},
+		publisher: &publisher{bus: r, ledger: known, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
+	}
+	return r
+}
+
+// turn takes the next state of the Secret to the stream.
+func (r *secretTurns) turn() {
+	seen, err := r.reduce(r.secrets[r.published])
+	if err == nil {
+		err = r.cached.Update(seen)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.pending.add(testSource, false)
+	source, entry, _ := r.pending.take()
+	if err := r.reconciler.reconcile(r.Context(), source, &entry); err != nil {
+		r.Fatal(err)
+	}
+	r.pending.done(source)
+}
+
+// PublishChange encodes the change as the bus does.
+func (r *secretTurns) PublishChange(_ context.Context, change events.Change, expected uint64) (uint64, error) {
+	if expected != r.published {
+		r.Errorf("published as the successor of %d, want %d", expected, r.published)
+	}
+	e, err := change.Event()
+	if err == nil {
+		_, err = events.ToMsg(e, events.Subject(change.Cluster, change.Source))
+	}
+	r.published, r.verb = r.published+1, change.Verb
+	return r.published, err
+}
