@@ -82,7 +82,7 @@ func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 	why := p.way.obstacle(d.now())
 	switch {
 	case why.reason != plan.None:
-		why.awaits = awaited{workload: p.key} // Only a time ends it.
+		why.awaits = awaited{workload: p.key} // What others do does not end it.
 		if p.filesSince.IsZero() {
 			p.filesSince = d.now()
 		}

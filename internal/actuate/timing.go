@@ -50,7 +50,10 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 // mayGo returns when a workload that stops may stop no more, as far as that is a matter of time. Zero: it is not.
 func (t *timing) mayGo(w *workload.Workload) time.Time {
 	why := t.stop(w)
-	if why.reason == plan.WindowClosed && !why.end.IsZero() {
+	switch {
+	case why.soon:
+		return time.Time{}
+	case why.reason == plan.WindowClosed && !why.end.IsZero():
 		return w.In(t.namespaces.get(w.ID.Namespace)).NextOpening(t.now())
 	}
 	return why.end

@@ -63,15 +63,20 @@ func unfinished(
 func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) time.Time {
 	return func(key workload.Key, source events.Source) time.Time {
 		w := timing.index.get(key)
-		switch {
-		case w == nil:
+		if w == nil {
 			return time.Time{}
-		case following.has(key, source) && following.now().Before(w.Progress.NotBefore):
-			return w.Progress.NotBefore
-		case gathering.has(key, source):
-			return timing.mayGo(w)
 		}
-		return time.Time{}
+		var at time.Time
+		if following.has(key, source) && following.now().Before(w.Progress.NotBefore) {
+			at = w.Progress.NotBefore
+		}
+		if !gathering.has(key, source) {
+			return at
+		}
+		if goes := timing.mayGo(w); at.IsZero() || !goes.IsZero() && goes.Before(at) {
+			at = goes
+		}
+		return at
 	}
 }
 
@@ -115,11 +120,12 @@ func (v *waves) lowest(of namespaceSource) *workload.Workload {
 		if !ok {
 			return nil
 		}
-		w := v.index.get(key)
-		if w != nil && v.unfinished(key, of.source) {
+		// In this order: a time that comes between the two makes it unfinished.
+		until := v.returns(key, of.source)
+		if w := v.index.get(key); w != nil && v.unfinished(key, of.source) {
 			return w
 		}
-		o.pass(v.returns(key, of.source))
+		o.pass(until)
 	}
 }
 
