@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,18 +63,32 @@ func unpacked(ctx context.Context, dir string) (Browser, error) {
 	}
 	path := found[len(found)-1]
 	root := strings.TrimSuffix(path, filepath.Join("/usr", "lib", "chromium", chromiumPackage))
-	libraries, err := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu*"))
-	if err != nil {
-		return Browser{}, err
-	}
-	more, err := filepath.Glob(filepath.Join(root, "lib", "*-linux-gnu*"))
+	libraries, err := libraryFolders(root)
 	b := Browser{Path: path, Env: []string{
-		"LD_LIBRARY_PATH=" + strings.Join(append(libraries, more...), ":"), "FONTCONFIG_FILE=" + filepath.Join(root, "fonts.conf"),
+		"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), "FONTCONFIG_FILE=" + filepath.Join(root, "fonts.conf"),
 	}}
 	version := exec.CommandContext(ctx, path, "--version")
 	version.Env = append(os.Environ(), b.Env...)
 	_, failed := process.Capture(version)
 	return b, errors.Join(err, failed)
+}
+
+// libraryFolders returns the folders of the libraries of unpacked packages: those where the linker looks, and those that a library names for its own,
+// such as pulseaudio, by the path that it would have if it were installed.
+func libraryFolders(root string) ([]string, error) {
+	var folders []string
+	for _, pattern := range []string{"usr/lib/*-linux-gnu*/*.so*", "lib/*-linux-gnu*/*.so*", "usr/lib/*-linux-gnu*/*/*.so*"} {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if folder := filepath.Dir(file); !slices.Contains(folders, folder) {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	return folders, nil
 }
 
 // The packages: Chromium without windows, and a font, without which a page has no text.

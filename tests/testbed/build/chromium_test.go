@@ -1,9 +1,29 @@
 package build
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
+
+func TestTheLibrariesOfALibraryAreFound(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{"usr/lib/x86_64-linux-gnu/libpulse.so.0", "usr/lib/x86_64-linux-gnu/pulseaudio/libpulsecommon-16.1.so", "usr/lib/x86_64-linux-gnu/doc/text"} {
+		path := filepath.Join(root, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(root, "usr", "lib", "x86_64-linux-gnu")
+	found, err := libraryFolders(root)
+	if want := []string{own, filepath.Join(own, "pulseaudio")}; err != nil || !slices.Equal(found, want) {
+		t.Errorf("got %q, %v; want %q", found, err, want)
+	}
+}
 
 func TestThePackagesOfChromiumAreThoseThatAptNames(t *testing.T) {
 	names, version := wantedPackages(`Reading package lists...
