@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -77,7 +74,7 @@ func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 
 // declareFleet makes FLEET as render.sh has it, but for the clusters that are not there yet.
 func (h *hub) declareFleet(ctx context.Context) error {
-	config, err := h.config("fleet")
+	config, err := h.StreamConfig("fleet")
 	if err != nil {
 		return err
 	}
@@ -88,19 +85,6 @@ func (h *hub) declareFleet(ctx context.Context) error {
 	})
 }
 
-// config reads the configuration of a stream that render.sh has written.
-func (h *hub) config(file string) (jetstream.StreamConfig, error) {
-	var config jetstream.StreamConfig
-	content, err := os.ReadFile(filepath.Join(h.Dir, "streams", file+".json"))
-	if err != nil {
-		return config, err
-	}
-	if err := json.Unmarshal(content, &config); err != nil {
-		return config, fmt.Errorf("%s: %w", file, err)
-	}
-	return config, nil
-}
-
 // reserved is how many bytes the streams reserve on each server: those of a cluster, and FLEET.
 func (h *hub) reserved(name string) (cluster, fleet int64, err error) {
 	files := []string{"fleet/" + name, "fleet"}
@@ -108,7 +92,7 @@ func (h *hub) reserved(name string) (cluster, fleet int64, err error) {
 		files = append(files, name+suffix)
 	}
 	for _, file := range files {
-		config, err := h.config(file)
+		config, err := h.StreamConfig(file)
 		if err != nil {
 			return 0, 0, err
 		}

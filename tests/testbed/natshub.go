@@ -133,19 +133,28 @@ func (h *NATSHub) Seed(user string) string { return filepath.Join(h.Dir, "keys",
 // edit do. It is for the operator of their account.
 func (h *NATSHub) Declare(ctx context.Context, operator jetstream.JetStream, files ...string) error {
 	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(h.Dir, "streams", file+".json"))
+		config, err := h.StreamConfig(file)
 		if err != nil {
 			return err
-		}
-		var config jetstream.StreamConfig
-		if err := json.Unmarshal(content, &config); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
 		}
 		if err := declareStream(ctx, operator, config); err != nil {
 			return fmt.Errorf("declaring %s: %w", file, err)
 		}
 	}
 	return nil
+}
+
+// StreamConfig reads the configuration of a stream from one of the files that Declare takes.
+func (h *NATSHub) StreamConfig(file string) (jetstream.StreamConfig, error) {
+	var config jetstream.StreamConfig
+	content, err := os.ReadFile(filepath.Join(h.Dir, "streams", file+".json"))
+	if err != nil {
+		return config, err
+	}
+	if err := json.Unmarshal(content, &config); err != nil {
+		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
 }
 
 // FleetStreams are the files of FLEET and of the streams that it collects, in the order in which Declare takes them.
