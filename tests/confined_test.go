@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -109,20 +108,20 @@ func (c *confined) enforce(strategy string, replace ...string) (remove func()) {
 	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
 		c.Fatal(err)
 	}
+	actuator, protected := c.system+"-actuator", c.system+"-protected"
 	return func() {
-		policies := kubernetes.NewForConfigOrDie(plane.Config()).AdmissionregistrationV1()
-		ctx := context.WithoutCancel(c.Context())
-		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
-			c.Error(err)
-		}
-		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, c.system+"-actuator", metav1.DeleteOptions{}); err != nil {
-			c.Error(err)
-		}
+		c.removePolicies([]string{actuator, protected}, []string{actuator, protected, protected + "-by-label"})
 	}
 }
 
 // patch sends operations of a JSON patch as the actuator, in a dry run. TEMPLATE stands for the path of the pod template.
 func (c *confined) patch(namespace string, to target, operations string) error {
+	c.Helper()
+	return c.send(namespace, to, operations, metav1.DryRunAll)
+}
+
+// send is patch that is made unless dry says that it is not.
+func (c *confined) send(namespace string, to target, operations string, dry ...string) error {
 	c.Helper()
 	body := "[" + strings.ReplaceAll(operations, "TEMPLATE", to.template) + "]"
 	content, err := yaml.YAMLToJSON([]byte(body))
@@ -130,7 +129,7 @@ func (c *confined) patch(namespace string, to target, operations string) error {
 		c.Fatalf("%s: %v", body, err)
 	}
 	_, err = c.actuator.Resource(to.resource).Namespace(namespace).Patch(c.Context(), to.name, types.JSONPatchType, content,
-		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "keyturn"})
+		metav1.PatchOptions{DryRun: dry, FieldManager: "keyturn"})
 	return err
 }
 
@@ -151,7 +150,8 @@ func (c *confined) remove(namespace string, to target) error {
 	return c.actuator.Resource(to.resource).Namespace(namespace).Delete(c.Context(), to.name, options)
 }
 
-// refused reports whether an error is a refusal of the policy.
+// refused reports whether an error is a refusal of a policy of the actuator.
 func (c *confined) refused(err error) bool {
-	return err != nil && strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s-actuator'", c.system))
+	return err != nil && (strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s-actuator'", c.system)) ||
+		strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s-protected'", c.system)))
 }

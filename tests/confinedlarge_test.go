@@ -52,6 +52,7 @@ func TestTheActuatorsTokenRollsALargeWorkload(t *testing.T) {
 			t.Parallel()
 			c := newConfined(t)
 			c.enlarge()
+			c.rollOnce(deployment)
 			c.confine(strategy)
 			wrote := func(what, operations string) {
 				if err := c.patch(c.namespace, deployment, operations); err != nil {
@@ -63,6 +64,7 @@ func TestTheActuatorsTokenRollsALargeWorkload(t *testing.T) {
 					wrote(patch.name, patch.operations)
 				}
 			})
+			wrote("rolls once more", again)
 			if strategy == "env-vars" {
 				wrote("writes a variable of Reloader", fmt.Sprintf(`{op: replace, path: TEMPLATE/spec/containers/7/env/70/value, value: "%040x"}`, 1<<40))
 			}

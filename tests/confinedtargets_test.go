@@ -26,7 +26,7 @@ var confinedPrometheuses = confinedObject("monitoring.coreos.com/v1", "Prometheu
 // confineTarget applies a recipe for the accounts, and waits until its policy is in force: a patch of an object is refused then.
 func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 	t.Helper()
-	var names []string
+	var policies, bindings []string
 	for _, object := range recipeObjects(t, recipe) {
 		isPolicy := strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
 		if !isPolicy && !strings.HasSuffix(object.GetName(), "-target-"+recipe) {
@@ -37,11 +37,14 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 			t.Fatal(err)
 		}
 		c.apply(c.own(string(content)))
-		if object.GetKind() == "ValidatingAdmissionPolicyBinding" {
-			names = append(names, c.own(object.GetName()))
+		switch object.GetKind() {
+		case "ValidatingAdmissionPolicy":
+			policies = append(policies, c.own(object.GetName()))
+		case "ValidatingAdmissionPolicyBinding":
+			bindings = append(bindings, c.own(object.GetName()))
 		}
 	}
-	t.Cleanup(func() { c.removePolicies(names...) })
+	t.Cleanup(func() { c.removePolicies(policies, bindings) })
 	if err := programs.AwaitPolicy(t.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +54,9 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 }
 
 // removePolicies removes policies and their bindings.
-func (c *confined) removePolicies(names ...string) {
+func (c *confined) removePolicies(policies, bindings []string) {
 	c.Helper()
-	for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies"} {
+	for resource, names := range map[string][]string{"validatingadmissionpolicybindings": bindings, "validatingadmissionpolicies": policies} {
 		client := c.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource})
 		for _, name := range names {
 			if err := client.Delete(context.WithoutCancel(c.Context()), name, metav1.DeleteOptions{}); err != nil {

@@ -7,12 +7,14 @@ import (
 	"testing"
 )
 
-// ownNamespace is how the policy names the namespace of the account.
-const ownNamespace = "request.userInfo.username.split(':')[2]"
+// named is the selector of namespaces by their names, as fmt has it.
+func named(namespaces string) string {
+	return "map[key:kubernetes.io/metadata.name operator:In values:[" + namespaces + "]]"
+}
 
 func TestTheChartHasCopiesOfPoliciesAlertsAndTheDashboard(t *testing.T) {
 	for file, of := range map[string]string{
-		"admission.yaml": "admission/actuator.yaml", "admission-keys.yaml": "admission/keys.yaml",
+		"admission.yaml": "admission/actuator.yaml", "admission-keys.yaml": "admission/keys.yaml", "admission-protected.yaml": "admission/protected.yaml",
 		"admission-projector.yaml": "components/projector/admission.yaml", "projection.yaml": "projections/example/policy.yaml",
 		"alerts.yaml": "monitoring/alerts.yaml", "keyturn.json": "monitoring/keyturn.json",
 	} {
@@ -41,28 +43,33 @@ func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
 	tests := []struct{ name, values, protected, reloader, pausedAt, account string }{
 		{
 			"by default Reloader's annotations are nobody's", "{}",
-			"[" + ownNamespace + ", 'kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+			named("keyturn-system kube-system"), "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
 		},
 		{
 			"other namespaces can be protected", "{admissionPolicy: {protectedNamespaces: [bank, keyturn-system]}}",
-			"[" + ownNamespace + ", 'bank']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+			named("keyturn-system bank"), "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
 		},
 		{
 			"in a namespace that is served only Keyturn itself is protected", "{namespaces: [keyturn-system, shop]}",
-			"['kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+			named("kube-system"), "''", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+		},
+		{
+			"no namespace is protected by its name", "{namespaces: [keyturn-system], admissionPolicy: {protectedNamespaces: []}}",
+			"map[key:kubernetes.io/metadata.name operator:DoesNotExist]", "''", "'deployment.reloader.stakater.com/paused-at'",
+			own + "keyturn-actuator",
 		},
 		{
 			"another account is confined", "{actuator: {serviceAccount: {name: roller}}}",
-			"[" + ownNamespace + ", 'kube-system']", "''", "'deployment.reloader.stakater.com/paused-at'", own + "roller",
+			named("keyturn-system kube-system"), "''", "'deployment.reloader.stakater.com/paused-at'", own + "roller",
 		},
 		{
 			"in Reloader's mode its variables are allowed, and its own namespace is served", "{reloader: {watchGlobally: false}}",
-			"['kube-system']", "'env-vars'", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
+			named("kube-system"), "'env-vars'", "'deployment.reloader.stakater.com/paused-at'", own + "keyturn-actuator",
 		},
 		{
 			"Reloader's annotations go by their names",
 			"{reloader: {reloadStrategy: annotations, custom_annotations: {pauseTime: example.org/paused}}}",
-			"[" + ownNamespace + ", 'kube-system']", "'annotations'", "'example.org/paused'", own + "keyturn-actuator",
+			named("keyturn-system kube-system"), "'annotations'", "'example.org/paused'", own + "keyturn-actuator",
 		},
 	}
 	for _, test := range tests {
@@ -75,13 +82,25 @@ func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
 				variable := object(variable.(map[string]any))
 				variables[fmt.Sprint(variable.at("name"))] = variable.at("expression")
 			}
-			for name, want := range map[string]string{"protected": test.protected, "reloader": test.reloader, "pausedAt": test.pausedAt} {
+			for name, want := range map[string]string{"reloader": test.reloader, "pausedAt": test.pausedAt} {
 				if got := variables[name]; got != want {
 					t.Errorf("%s: got %v, want %s", name, got, want)
 				}
 			}
-			if got := fmt.Sprint(policy.at("spec", "matchConditions")); !strings.Contains(got, "'"+test.account+"'") {
-				t.Errorf("account: got %s, want %s", got, test.account)
+			conditions := fmt.Sprint(policy.at("spec", "matchConditions"))
+			for _, want := range []string{"'" + test.account + "'", "endsWith('" + strings.TrimPrefix(test.account, "system:serviceaccount:keyturn-system") + "')"} {
+				if !strings.Contains(conditions, want) {
+					t.Errorf("account: got %s, want %s", conditions, want)
+				}
+			}
+			objects := rendered(t, test.values)
+			if got := fmt.Sprint(objects["ValidatingAdmissionPolicy <nil>/keyturn-system-protected"].at("spec", "matchConditions")); !strings.Contains(got, "'"+test.account+"'") {
+				t.Errorf("account of the policy of protected namespaces: got %s, want %s", got, test.account)
+			}
+			binding := objects["ValidatingAdmissionPolicyBinding <nil>/keyturn-system-protected"]
+			expressions, _ := binding.at("spec", "matchResources", "namespaceSelector", "matchExpressions").([]any)
+			if len(expressions) != 1 || fmt.Sprint(expressions[0]) != test.protected {
+				t.Errorf("protected: got %v, want %s", expressions, test.protected)
 			}
 		})
 	}
@@ -101,7 +120,7 @@ func TestTheNamespaceOfTheReleaseReplacesNoValueOfThePolicy(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"[" + ownNamespace + ", 'kube-system', 'keyturn-system']", "'system:serviceaccount:platform:keyturn-system-actuator'"} {
+	for _, want := range []string{`["platform","kube-system","keyturn-system"]`, "'system:serviceaccount:platform:keyturn-system-actuator'"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %s in\n%s", want, out)
 		}

@@ -68,13 +68,13 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				}
 				all := objects(t, string(out))
 				rest := string(out)
-				for _, name := range []string{"actuator", "keys"} {
+				for name, of := range map[string]string{"actuator": "actuator", "protected": "actuator", "keys": "keys"} {
 					policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-"+name]
 					if policy == nil { // Of a kustomize that does not know that it is in no namespace. The API server does.
 						policy = all["ValidatingAdmissionPolicy tools/keyturn-system-"+name]
 					}
 					account := fmt.Sprint(policy.at("spec", "matchConditions"))
-					confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-"+name+"'")
+					confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-"+of+"'")
 					if want := component != "without-admission-policy"; confined != want {
 						t.Errorf("the policy is for %s, want that of the overlay: %v", account, want)
 					}

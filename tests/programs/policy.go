@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// ReadPolicy returns the admission policy of a folder of deploy, and its binding, for an actuator with a strategy of Reloader, empty for one
-// without --reloader.
+// ReadPolicy returns the admission policies of the actuator in a folder of deploy, and their bindings, for an actuator with a strategy of Reloader,
+// empty for one without --reloader. That which AwaitPolicy waits for is the last.
 func ReadPolicy(deploy, strategy string) (string, error) {
 	path := filepath.Join(deploy, "admission", "actuator.yaml")
 	content, err := os.ReadFile(path)
@@ -29,7 +29,11 @@ func ReadPolicy(deploy, strategy string) (string, error) {
 	if strings.Count(string(content), variable) != 1 {
 		return "", fmt.Errorf("%s: has no variable reloader, want it once", path)
 	}
-	return strings.Replace(string(content), variable, strings.Replace(variable, "''", "'"+strategy+"'", 1), 1), nil
+	protected, err := os.ReadFile(filepath.Join(deploy, "admission", "protected.yaml"))
+	if err != nil {
+		return "", fmt.Errorf("reading the admission policy: %w", err)
+	}
+	return string(protected) + "---\n" + strings.Replace(string(content), variable, strings.Replace(variable, "''", "'"+strategy+"'", 1), 1), nil
 }
 
 // confine applies the admission policy beside the manifest with the rights, and waits until the API server enforces it.

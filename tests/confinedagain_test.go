@@ -1,0 +1,68 @@
+package tests
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// knownAgain are the kinds of which the policy knows one more roll by its condition, without its validations.
+var knownAgain = []target{deployment, statefulSet, daemonSet}
+
+// again is a roll of what was rolled before: it has other values for what the first has written.
+var again = strings.ReplaceAll(recordOf+","+strings.ReplaceAll(marksOf, "AT", "TEMPLATE/metadata"), "value: x", "value: z")
+
+// rollOnce rolls an object as the actuator.
+func (c *confined) rollOnce(to target) {
+	c.Helper()
+	if err := c.send(c.namespace, to, strings.ReplaceAll(again, "value: z", "value: x")); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// In this policy everything is refused that its conditions do not know, so that they alone are tested.
+func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	before := map[target][]metav1.ManagedFieldsEntry{}
+	for _, to := range knownAgain {
+		c.owned(to)
+		c.rollOnce(to)
+		before[to] = c.get(to).GetManagedFields()
+	}
+	c.rollOnce(cronJob)
+	c.confine("", "  validations:\n", "  validations:\n    - expression: \"false\"\n")
+
+	refused := func(to target, name, operations string) {
+		t.Helper()
+		if err := c.patch(c.namespace, to, operations); !c.refused(err) {
+			t.Errorf("a patch that %s of %s: got %v, want that it is not known", name, to.resource.Resource, err)
+		}
+	}
+	for _, to := range knownAgain {
+		if err := c.patch(c.namespace, to, again); err != nil {
+			t.Errorf("one more roll of %s: got %v, want that it is known", to.resource.Resource, err)
+		}
+		long := strings.Repeat("x", 2001)
+		refused(to, "writes too much into a mark", strings.Replace(again, "keyturn.dev~1cause, value: z", "keyturn.dev~1cause, value: "+long, 1))
+		refused(to, "writes too much into the record", strings.Replace(again, "keyturn.dev~1rolled, value: z", "keyturn.dev~1rolled, value: "+
+			strings.Repeat(long, 4), 1))
+		refused(to, "removes the record", `{op: remove, path: /metadata/annotations/keyturn.dev~1rolled}`)
+		refused(to, "writes what it never wrote", again+`, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: z}`)
+		for _, forged := range reownings {
+			operations := strings.TrimPrefix(reown(forged.change(before[to])), recordOf+", ")
+			refused(to, forged.name, operations)
+			refused(to, forged.name+" in a roll", again+","+operations)
+		}
+	}
+	refused(cronJob, "rolls once more", again)
+	refused(deployment, "counts the templates of a DaemonSet", `{op: add, path: /metadata/annotations/deprecated.daemonset.template.generation, value: '9'}`)
+	forgeries(func(to target, patch forged) {
+		if slices.Contains(knownAgain, to) {
+			refused(to, patch.name, patch.operations)
+			refused(to, patch.name+" in a roll", again+","+patch.operations)
+		}
+	})
+}
