@@ -120,7 +120,11 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 	}
 	collector := startCollector()
 	defer collector.Close()
-	contenders := []contender{floor, keyturn}
+	confined, err := floor.confinedAs(ctx, b.cp)
+	if err != nil {
+		return err
+	}
+	contenders := []contender{floor, confined, keyturn}
 	if b.settings.reloader {
 		reloaders, err := newReloaders(ctx, b.cp, keyturn, dir)
 		if err != nil {

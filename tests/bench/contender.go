@@ -18,6 +18,8 @@ import (
 const (
 	contenderFloor   = "floor"
 	contenderKeyturn = "keyturn"
+	// contenderConfined is the floor under the admission policy of the actuator.
+	contenderConfined = "confined floor"
 	// contenderTraced is Keyturn with every span exported.
 	contenderTraced = "traced keyturn"
 	// contenderMode is Keyturn in Reloader's mode, and contenderCommand is the command reloader.
@@ -66,7 +68,9 @@ subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNam
 `
 
 type floor struct {
-	binary, kubeconfig, dir string
+	called, binary, kubeconfig, dir string
+	// confined is the kubeconfig of the actuator, with whose account it patches. Empty: with its own.
+	confined string
 	// limit is how many rollouts may be in progress. Zero is without limit.
 	limit   int
 	process *process.Process
@@ -84,10 +88,19 @@ func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return &floor{binary: binary, kubeconfig: kubeconfig, dir: dir}, nil
+	return &floor{called: contenderFloor, binary: binary, kubeconfig: kubeconfig, dir: dir}, nil
 }
 
-func (f *floor) name() string { return contenderFloor }
+// confinedAs returns a floor that patches with the account of an actuator.
+func (f *floor) confinedAs(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
+	kubeconfig, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, "keyturn-actuator")
+	if err != nil {
+		return nil, err
+	}
+	return &floor{called: contenderConfined, binary: f.binary, kubeconfig: f.kubeconfig, dir: f.dir, confined: kubeconfig}, nil
+}
+
+func (f *floor) name() string { return f.called }
 
 func (f *floor) owner() string { return contenderFloor }
 
@@ -100,7 +113,7 @@ func (f *floor) processes() []*process.Process { return []*process.Process{f.pro
 func (f *floor) start(ctx context.Context) error {
 	var err error
 	f.process, err = process.Start(process.Options{
-		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig, "-limit", strconv.Itoa(f.limit)},
+		Path: f.binary, Args: []string{floorCommand, "-kubeconfig", f.kubeconfig, "-confined", f.confined, "-limit", strconv.Itoa(f.limit)},
 		Name: contenderFloor, LogFile: filepath.Join(f.dir, "floor.log"),
 	})
 	if err != nil {

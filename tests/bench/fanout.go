@@ -137,7 +137,7 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	if err := f.startCalm(ctx, c); err != nil {
 		return err
 	}
-	before, err := usage(patching(c))
+	before, err := used(patching(c))
 	if err != nil {
 		return err
 	}
@@ -153,11 +153,11 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	if err := calm(ctx, c.processes()); err != nil {
 		return err
 	}
-	after, err := usage(patching(c))
+	after, err := used(patching(c))
 	if err != nil {
 		return err
 	}
-	each := milliseconds(after-before) / float64(len(f.keys))
+	each := milliseconds(sum(after)-sum(before)) / float64(len(f.keys))
 	for _, of := range w.comparedWith(c.owner()) {
 		f.results.add(of.name(), c, took.Seconds())
 		f.results.add(of.name()+cpuOfPatching, c, each)

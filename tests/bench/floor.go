@@ -25,9 +25,20 @@ const (
 	floorReady = "the floor is ready"
 	// floorWorkers is how many patches are under way at most, without -limit: as many as in the actuator.
 	floorWorkers = 16
-	// floorAnnotation, on the pod template, is the Secret's resourceVersion.
-	floorAnnotation = "bench.example.com/secret"
+	// floorAnnotation, on the pod template, is the Secret's resourceVersion. Under the actuator's admission policy it is one that Keyturn writes,
+	// and does not read.
+	floorAnnotation         = "bench.example.com/secret"
+	confinedFloorAnnotation = "keyturn.dev/cause"
+	// confinedManager is the field manager that the policy knows.
+	confinedManager = "keyturn"
 )
+
+// floorPatches are how the floor patches.
+type floorPatches struct {
+	client     kubernetes.Interface
+	annotation string
+	options    metav1.PatchOptions
+}
 
 // patchWork is a Deployment and its patch.
 type patchWork struct {
@@ -41,24 +52,40 @@ func runFloor(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file`")
 	limit := flags.Int("limit", 0, "how many rollouts may be in progress; 0 means no limit")
+	confined := flags.String("confined", "", "kubeconfig `file` of the actuator, to patch with its account; empty patches with that of -kubeconfig")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	client, err := floorClient(*kubeconfig)
 	if err != nil {
 		return fmt.Errorf("-kubeconfig: %w", err)
 	}
-	// As in the programs: no limit of its own, and protobuf.
-	config.QPS, config.ContentType = -1, runtime.ContentTypeProtobuf
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("-kubeconfig: %w", err)
+	patches := floorPatches{client: client, annotation: floorAnnotation}
+	if *confined != "" {
+		if patches.client, err = floorClient(*confined); err != nil {
+			return fmt.Errorf("-confined: %w", err)
+		}
+		patches.annotation, patches.options.FieldManager = confinedFloorAnnotation, confinedManager
 	}
 	readers, err := readReaders(ctx, client)
 	if err != nil {
 		return err
 	}
-	return watchAndPatch(ctx, client, readers, *limit)
+	return watchAndPatch(ctx, client, patches, readers, *limit)
+}
+
+// floorClient makes a client as the programs do: with no limit of its own, and protobuf.
+func floorClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS, config.ContentType = -1, runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client, nil
 }
 
 // readReaders finds which Deployments read each Secret, by namespace and name.
@@ -84,7 +111,9 @@ func floorTwin(secret string) string {
 	return secretName(contenderFloor, strings.TrimPrefix(secret, secretName(contenderKeyturn, "")))
 }
 
-func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map[string][]string, limit int) error {
+func watchAndPatch(
+	ctx context.Context, client kubernetes.Interface, patches floorPatches, readers map[string][]string, limit int,
+) error {
 	work := make(chan patchWork, 100_000)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(list *metav1.ListOptions) {
 		list.LabelSelector = contenderLabel + "=" + contenderFloor
@@ -120,7 +149,7 @@ func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map
 		synced = append(synced, watch.HasSynced)
 	}
 	for range workers {
-		running.Go(func() { patchAll(ctx, client, work, ends) })
+		running.Go(func() { patches.all(ctx, work, ends) })
 	}
 	if cache.WaitForCacheSync(ctx.Done(), synced...) {
 		fmt.Println(floorReady)
@@ -129,15 +158,15 @@ func watchAndPatch(ctx context.Context, client kubernetes.Interface, readers map
 	return nil
 }
 
-// patchAll patches what comes, and waits for the end of each rollout unless ends is nil.
-func patchAll(ctx context.Context, client kubernetes.Interface, work <-chan patchWork, ends *endings) {
+// all patches what comes, and waits for the end of each rollout unless ends is nil.
+func (p floorPatches) all(ctx context.Context, work <-chan patchWork, ends *endings) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case w := <-work:
-			patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, floorAnnotation, w.version)
-			patched, err := client.AppsV1().Deployments(w.namespace).Patch(ctx, w.deployment, types.MergePatchType, patch, metav1.PatchOptions{})
+			patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, p.annotation, w.version)
+			patched, err := p.client.AppsV1().Deployments(w.namespace).Patch(ctx, w.deployment, types.MergePatchType, patch, p.options)
 			switch {
 			case err == nil && ends != nil:
 				ends.wait(ctx, patched)

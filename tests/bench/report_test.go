@@ -143,3 +143,23 @@ func TestReportHasALineForEachMeasurement(t *testing.T) {
 		t.Error("the page has a hole")
 	}
 }
+
+func TestAFigureHasTheRangeOfItsSamples(t *testing.T) {
+	for _, tt := range []struct {
+		name, format string
+		samples      []float64
+		want         string
+	}{
+		{"none", "%.1f ms", nil, ""},
+		{"one", "%.1f ms", []float64{2}, "2.0 ms"},
+		{"several that are alike", "%.3f", []float64{1, 1.0001}, "1.000"},
+		{"several", "%.1f ms", []float64{2, 1, 4}, "2.0 ms (1.0 to 4.0)"},
+		{"several rates", "%.0f/s", []float64{100, 90, 120}, "100/s (90 to 120)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := figure(tt.format, tt.samples); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

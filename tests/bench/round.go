@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 const (
@@ -140,7 +138,7 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 	for i := range keys {
 		keys[i] = b.key(i)
 	}
-	before, err := usage(c.processes())
+	spent, err := b.startClock(c)
 	if err != nil {
 		return 0, err
 	}
@@ -156,67 +154,16 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 	if err != nil {
 		return 0, err
 	}
-	after, err := usage(c.processes())
-	if err != nil {
+	if err := spent.add(b.results, name+untilPatched, n); err != nil {
 		return 0, err
 	}
 	rate := float64(n) / took.Seconds()
 	b.results.add(name, c, rate)
-	b.results.add(name+untilPatched, c, milliseconds(after-before)/float64(n))
 	b.say("  %s changes at once: %.0f in a second", strconv.Itoa(n), rate)
 	if err := b.observer.quiet(ctx, w); err != nil {
 		return 0, err
 	}
-	if after, err = usage(c.processes()); err != nil {
-		return 0, err
-	}
-	b.results.add(name+untilQuiet, c, milliseconds(after-before)/float64(n))
-	return n, nil
+	return n, spent.add(b.results, name+untilQuiet, n)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// usage returns the processor time that processes have used so far.
-func usage(processes []*process.Process) (total time.Duration, err error) {
-	times, err := used(processes)
-	for _, t := range times {
-		total += t
-	}
-	return total, err
-}
-
-// used returns the processor time that each of the processes has used so far.
-func used(processes []*process.Process) ([]time.Duration, error) {
-	times := make([]time.Duration, len(processes))
-	for i, p := range processes {
-		var err error
-		if times[i], err = p.CPU(); err != nil {
-			return nil, err
-		}
-	}
-	return times, nil
-}
-
-// calm waits until processes are idle, because their start is not measured.
-func calm(ctx context.Context, processes []*process.Process) error {
-	const look, next = 500 * time.Millisecond, 20 * time.Millisecond
-	last, err := usage(processes)
-	if err != nil {
-		return err
-	}
-	first := true
-	err = poll(ctx, patience, look, func() (bool, error) {
-		if first {
-			first = false
-			return false, nil
-		}
-		now, err := usage(processes)
-		quiet := now-last <= next
-		last = now
-		return quiet, err
-	})
-	if err != nil {
-		return fmt.Errorf("waiting until nothing is left to do: %w", err)
-	}
-	return nil
-}

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // line is one line of the report: a figure of both, or of Keyturn alone.
 type line struct {
@@ -35,8 +39,18 @@ func (r *report) lines() []line {
 		r.atMost(shared, fmt.Sprintf("One Secret of %d Deployments: written to last template patched", r.cluster.perSpace), "%.0f ms", 2),
 		r.below(requests, "API requests per rolled workload", "%.3f", 1, "at most 1"),
 		r.info(kubeEvents, "Kubernetes Events per rolled workload, during the measurement", "%.2f"),
+		r.underThePolicy(latency, "One change, where the floor is under the actuator's admission policy, too", "%.1f ms"),
+		r.underThePolicy(burst300, r.changes(300)+", the same", "%.0f/s"),
+		r.underThePolicy(burst1000, r.changes(1000)+", the same", "%.0f/s"),
+		r.underThePolicy(shared, fmt.Sprintf("One Secret of %d Deployments, the same", r.cluster.perSpace), "%.0f ms"),
 		r.info(burst1000+untilPatched, "CPU time per change, of 1,000, until all are patched", "%.1f ms"),
-		r.info(burst1000+untilQuiet, "The same, until the controllers have finished and all outcomes are published", "%.1f ms"),
+		r.info(burst1000+untilPatched+ofWatcher, "Of which the watcher", "%.2f ms"),
+		r.info(burst1000+untilPatched+ofActuator, "Of which the actuator with NATS", "%.2f ms"),
+		r.info(burst1000+untilPatched+ofServers, "Of the control plane, in the same time", "%.1f ms"),
+		r.info(burst1000+untilQuiet, "CPU time per change, until the controllers have finished and all outcomes are published", "%.1f ms"),
+		r.info(burst1000+untilQuiet+ofWatcher, "Of which the watcher", "%.2f ms"),
+		r.info(burst1000+untilQuiet+ofActuator, "Of which the actuator with NATS", "%.2f ms"),
+		r.info(burst1000+untilQuiet+ofServers, "Of the control plane, in the same time", "%.1f ms"),
 		r.below(resident, r.among("Resident memory of both programs"), "%.0f MB", 120, "below 120 MB"),
 		r.below(peak, r.among("Peak memory of both while they list and publish one event for each"), "%.0f MB", 200, "below 200 MB"),
 		r.info(residentFirst, r.among("Resident memory after that, before a restart"), "%.0f MB"),
@@ -66,15 +80,23 @@ func (r *report) among(what string) string {
 	return fmt.Sprintf("%s, among %d Secrets of %d kB", what, r.cluster.bystanders, bystanderSize/1000)
 }
 
-// info is a line without a target: the medians.
+// figure is the median of samples, and their range if they differ. Of none it is empty.
+func figure(format string, samples []float64) string {
+	if len(samples) == 0 {
+		return ""
+	}
+	middle, least, most := fmt.Sprintf(format, median(samples)), fmt.Sprintf(format, slices.Min(samples)), fmt.Sprintf(format, slices.Max(samples))
+	if least == most {
+		return middle
+	}
+	bare := func(text string) string { return strings.TrimRight(text, " /msMB") }
+	return middle + " (" + bare(least) + " to " + bare(most) + ")"
+}
+
+// info is a line without a target: the medians and ranges.
 func (r *report) info(name, what, format string) line {
 	l := line{what: what}
-	if values := r.results.of(name, contenderFloor); len(values) > 0 {
-		l.floor = fmt.Sprintf(format, median(values))
-	}
-	if values := r.results.of(name, contenderKeyturn); len(values) > 0 {
-		l.keyturn = fmt.Sprintf(format, median(values))
-	}
+	l.floor, l.keyturn = figure(format, r.results.of(name, contenderFloor)), figure(format, r.results.of(name, contenderKeyturn))
 	if l.floor != "" && l.keyturn != "" && r.ratio(name) > 0 {
 		l.ratio = fmt.Sprintf("%.2f", r.ratio(name))
 	}
@@ -129,6 +151,18 @@ func (r *report) cost(least float64) line {
 		what:    fmt.Sprintf("%s, every span exported; %.0f/s without traces", r.changes(300), median(without)),
 		keyturn: fmt.Sprintf("%.0f/s", median(with)), ratio: fmt.Sprintf("%.2f", ratio),
 		target: fmt.Sprintf("at least %g×", least), verdict: verdict(ratio >= least),
+	}
+}
+
+// underThePolicy is a line that has the confined floor in place of the floor.
+func (r *report) underThePolicy(name, what, format string) line {
+	floor, keyturn := r.results.of(name, contenderConfined), r.results.of(name, contenderKeyturn)
+	if len(floor) == 0 || len(keyturn) == 0 {
+		return line{}
+	}
+	return line{
+		what: what, floor: figure(format, floor), keyturn: figure(format, keyturn),
+		ratio: fmt.Sprintf("%.2f", median(keyturn)/median(floor)),
 	}
 }
 
