@@ -81,10 +81,10 @@ bench:
 	$(say) 'bench: measuring the programs against a bare watch and patch'
 	@go run ./tests/bench $(BENCH_FLAGS)
 
-#? bench-nightly: measure everything, with 5,000 Deployments that have pods, too, and fail if a target is missed; takes hours
+#? bench-nightly: measure everything, also a large cluster and 5,000 Deployments that have pods, and fail if a target is missed; takes hours
 bench-nightly:
-	$(say) 'bench-nightly: measuring everything, also with pods and in the mode of Reloader'
-	@go run ./tests/bench -strict -reloader -fan-out 5000 $(BENCH_FLAGS)
+	$(say) 'bench-nightly: measuring everything, also a large cluster, with pods and in the mode of Reloader'
+	@go run ./tests/bench -strict -reloader -large -fan-out 5000 $(BENCH_FLAGS)
 
 #? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
 scale:

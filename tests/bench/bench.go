@@ -24,6 +24,8 @@ const (
 	memory    = "memory"
 	// fanOut takes longer than all others, and is not in a run without -run.
 	fanOut = "fan-out"
+	// large is as fanOut.
+	large = "large"
 )
 
 // bench is one run.
@@ -59,6 +61,11 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	if s.fanOut > 0 {
 		if err := b.measureFanOut(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", fanOut, err)
+		}
+	}
+	if s.large {
+		if err := b.measureLarge(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", large, err)
 		}
 	}
 	facts, err := b.facts(ctx)

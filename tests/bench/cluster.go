@@ -33,14 +33,15 @@ type cluster struct {
 	client      kubernetes.Interface
 	deployments int
 	perSpace    int
-	bystanders  int
+	// bystanders are Secrets that no workload reads, of so many bytes.
+	bystanders, bystanderSize int
 }
 
 func newCluster(client kubernetes.Interface, scale float64) *cluster {
 	perSpace := max(1, int(math.Round(scale*allDeployments/allNamespaces)))
 	return &cluster{
 		client: client, perSpace: perSpace, deployments: perSpace * allNamespaces,
-		bystanders: max(1, int(math.Round(scale*allBystanders))),
+		bystanders: max(1, int(math.Round(scale*allBystanders))), bystanderSize: bystanderSize,
 	}
 }
 
@@ -117,7 +118,7 @@ func (c *cluster) change(ctx context.Context, namespace, contender, what string)
 // addBystanders makes many large Secrets that no workload reads.
 func (c *cluster) addBystanders(ctx context.Context) error {
 	return inParallel(ctx, c.bystanders, func(ctx context.Context, i int) error {
-		value := make([]byte, bystanderSize)
+		value := make([]byte, c.bystanderSize)
 		if _, err := rand.Read(value); err != nil {
 			return fmt.Errorf("making a value: %w", err)
 		}

@@ -38,6 +38,8 @@ type settings struct {
 	scale float64
 	// fanOut is how many Deployments read one Secret and have a pod each. Zero: that is not measured.
 	fanOut int
+	// large also measures a large cluster.
+	large bool
 	// rounds is how often each of the two is started and measured.
 	rounds int
 	strict bool
@@ -81,10 +83,12 @@ func parse(args []string) (settings, error) {
 		s.selected, err = regexp.Compile(text)
 		return err
 	}
-	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory, fan-out", selected)
+	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory, fan-out, large", selected)
 	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
 	flags.IntVar(&s.fanOut, "fan-out", 0, "also measure so many Deployments with a pod each that read one Secret; "+
 		"with a -run that matches fan-out, the default is 2000 at scale 1")
+	flags.BoolVar(&s.large, "large", false, "also measure a large cluster: 10,000 workloads and 50,000 Secrets at scale 1; "+
+		"so does a -run that matches large")
 	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
 	flags.BoolVar(&s.reloader, "reloader", false, "also measure Reloader's mode and the command reloader, in the same rounds")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
@@ -101,6 +105,7 @@ func parse(args []string) (settings, error) {
 	if s.selected.String() != "" && s.selected.MatchString(fanOut) && s.fanOut == 0 {
 		s.fanOut = max(1, int(math.Round(s.scale*allFanOut)))
 	}
+	s.large = s.large || s.selected.String() != "" && s.selected.MatchString(large)
 	return s, nil
 }
 
@@ -117,6 +122,8 @@ func (s settings) validate() error {
 		return errors.New("-write: is for the whole bench, want it without -run and -scale")
 	case s.fanOut < 0 || s.fanOut > maxFanOut:
 		return fmt.Errorf("-fan-out: %d is out of range, want 0 to %d", s.fanOut, maxFanOut)
+	case s.large && !s.selected.MatchString(large):
+		return errors.New("-large: is not measured with this -run, want one that matches large")
 	case s.fanOut > 0 && !s.selected.MatchString(fanOut):
 		return errors.New("-fan-out: is not measured with this -run, want one that matches fan-out")
 	}

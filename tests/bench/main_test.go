@@ -27,6 +27,8 @@ func TestParse(t *testing.T) {
 		{name: "a fan-out that is not selected", args: []string{"-run", "latency", "-fan-out", "20"}},
 		{name: "a fan-out of less than nothing", args: []string{"-fan-out", "-1"}},
 		{name: "a fan-out of more than there is room for", args: []string{"-fan-out", "20001"}},
+		{name: "a large cluster alone", args: []string{"-run", "large"}, ok: true},
+		{name: "a large cluster that is not selected", args: []string{"-run", "latency", "-large"}},
 		{name: "an argument", args: []string{"latency"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,6 +75,7 @@ func TestRoundsNeeded(t *testing.T) {
 		{name: "for one measurement of the rounds", run: "burst-300", want: 5},
 		{name: "not for the memory", run: "^memory$", want: 0},
 		{name: "not for the fan-out", run: "fan-out", want: 0},
+		{name: "not for a large cluster", run: "large", want: 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := parse([]string{"-run", tt.run})

@@ -84,6 +84,7 @@ type page struct {
 	Bystanders, Workers, Writers             int
 	Rest, Idle                               time.Duration
 	FanOut, FanOutLimit, FanOutWaves         int
+	Large                                    bool
 }
 
 type pageLine struct{ What, Floor, Keyturn, Ratio, Target, Verdict string }
@@ -99,6 +100,7 @@ func (r *report) page() page {
 		Bystanders: r.cluster.bystanders, Workers: floorWorkers, Writers: writersAtOnce,
 		Rest: rest, Idle: idleTime,
 		FanOut: r.settings.fanOut, FanOutLimit: fanOutLimit, FanOutWaves: fanOutWaves,
+		Large: r.settings.large,
 	}
 	for _, l := range r.lines() {
 		p.Lines = append(p.Lines, pageLine{l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict})

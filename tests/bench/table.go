@@ -64,7 +64,7 @@ func (r *report) lines() []line {
 		r.info(idle+ofActuator, "Idle actuator with NATS, CPU time per second", "%.1f ms"),
 	}
 	var measured []line
-	for _, l := range append(lines, r.fanOutLines()...) {
+	for _, l := range slices.Concat(lines, r.fanOutLines(), r.largeLines()) {
 		if l.keyturn != "" {
 			measured = append(measured, l)
 		}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/process"
+)
+
+// What a large cluster has at scale 1. Each workload reads a Secret of its own, and nobody reads the others.
+const (
+	largeWorkloads  = 10_000
+	largeSources    = 50_000
+	largeSourceSize = 2_000
+)
+
+// What is measured of one, as results know it. Durations are in seconds, sizes in MB.
+const (
+	largeFirst   = "large: first start"
+	largeAgain   = "large: start"
+	largePeak    = "large: peak"
+	largeRest    = "large: resident"
+	largeLatency = "large: latency"
+)
+
+// largeBelow is how much memory both programs may have together at rest, in MB.
+const largeBelow = 250
+
+// measureLarge measures the start of both programs in a large cluster, their memory, and one change in it.
+func (b *bench) measureLarge(ctx context.Context) error {
+	// Nobody reads of the requests that make it.
+	cp, client, err := b.start(ctx, testbed.Options{
+		Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true, APIServerArgs: []string{"--audit-log-path="},
+	}, "controlplane-large")
+	if err != nil {
+		return err
+	}
+	defer cp.Stop()
+	l := &bench{settings: b.settings, began: b.began, results: b.results, cp: cp, cluster: newLargeCluster(b.settings.scale)}
+	l.cluster.client = client
+	dir := filepath.Join(cp.Dir(), "programs")
+	k, err := newKeyturn(ctx, cp, dir)
+	if err != nil {
+		return err
+	}
+	floor, err := newFloor(ctx, cp, dir)
+	if err != nil {
+		return err
+	}
+	l.say("creating %d Deployments and %d Secrets", l.cluster.deployments, l.cluster.deployments+l.cluster.bystanders)
+	if err := l.cluster.fill(ctx); err != nil {
+		return err
+	}
+	if err := l.cluster.addBystanders(ctx); err != nil {
+		return err
+	}
+	observing, stop := context.WithCancel(ctx)
+	defer stop()
+	// Keyturn writes the first records at 20 a second.
+	within := patience + time.Duration(l.cluster.deployments)*100*time.Millisecond
+	if l.observer, err = newObserver(observing, client, within); err != nil {
+		return err
+	}
+	if err := l.inLarge(ctx, floor); err != nil {
+		return fmt.Errorf("the floor: %w", err)
+	}
+	if err := l.inLarge(ctx, k); err != nil {
+		return fmt.Errorf("keyturn: %w", err)
+	}
+	return nil
+}
+
+func newLargeCluster(scale float64) *cluster {
+	perSpace := max(1, int(math.Round(scale*largeWorkloads/allNamespaces)))
+	workloads := perSpace * allNamespaces
+	return &cluster{
+		perSpace: perSpace, deployments: workloads,
+		bystanders: max(1, int(math.Round(scale*largeSources))-workloads), bystanderSize: largeSourceSize,
+	}
+}
+
+// inLarge starts a contender twice: with nothing from before, and again. The first is over when both programs are ready and Keyturn has
+// written the first record of each workload; the second, when they are ready.
+func (b *bench) inLarge(ctx context.Context, c contender) error {
+	defer c.stop()
+	b.say("starting %s in it", c.name())
+	started := time.Now()
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	b.results.add(largeFirst, c, time.Since(started).Seconds())
+	b.say("  ready after %.1f s", time.Since(started).Seconds())
+	if c.owner() == contenderKeyturn {
+		if err := b.observer.recorded(ctx); err != nil {
+			return err
+		}
+		if err := b.addMemory(c, largePeak, func(m process.Memory) int64 { return m.Peak }); err != nil {
+			return err
+		}
+	}
+	c.stop()
+	b.say("starting %s again", c.name())
+	started = time.Now()
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	b.results.add(largeAgain, c, time.Since(started).Seconds())
+	b.say("  ready after %.1f s", time.Since(started).Seconds())
+	if err := calm(ctx, c.processes()); err != nil {
+		return err
+	}
+	if c.owner() == contenderKeyturn {
+		if err := sleep(ctx, rest); err != nil {
+			return err
+		}
+		if err := b.addMemory(c, largeRest, func(m process.Memory) int64 { return m.RSS }); err != nil {
+			return err
+		}
+	}
+	for i := range warmUps + samplesInRound {
+		took, err := b.one(ctx, c, i*7)
+		if err != nil {
+			return err
+		}
+		if i >= warmUps {
+			b.results.add(largeLatency, c, milliseconds(took))
+		}
+	}
+	b.say("  one change: %.1f ms at the median", median(b.results.of(largeLatency, c.name())))
+	return nil
+}
+
+// largeLines are the lines of a large cluster.
+func (r *report) largeLines() []line {
+	c := newLargeCluster(r.settings.scale)
+	in := func(what string) string {
+		return fmt.Sprintf("%s, among %d workloads and %d Secrets", what, c.deployments, c.deployments+c.bystanders)
+	}
+	return []line{
+		r.info(largeFirst, in("First start, with an empty stream, until both programs are ready"), "%.1f s"),
+		r.info(largeAgain, in("Start after that"), "%.1f s"),
+		r.info(largePeak, in("Peak memory of both"), "%.0f MB"),
+		r.below(largeRest, in("Resident memory of both"), "%.0f MB", largeBelow, fmt.Sprintf("below %d MB", largeBelow)),
+		r.info(largeRest+ofWatcher, "Of which the watcher", "%.0f MB"),
+		r.info(largeRest+ofActuator, "Of which the actuator with NATS", "%.0f MB"),
+		r.info(largeLatency, in("One change"), "%.1f ms"),
+	}
+}
