@@ -110,7 +110,7 @@ func (c *confined) enforce(strategy string, replace ...string) (remove func()) {
 	}
 	actuator, protected := c.system+"-actuator", c.system+"-protected"
 	return func() {
-		c.removePolicies([]string{actuator, protected}, []string{actuator, protected, protected + "-by-label"})
+		c.removePolicies([]string{actuator, protected}, []string{actuator, protected, protected + "-own", protected + "-by-label"})
 	}
 }
 

@@ -33,6 +33,15 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 		before[to] = c.get(to).GetManagedFields()
 	}
 	c.rollOnce(cronJob)
+	// The bound on all annotations together holds, too, where one of them has most of it and does not change.
+	full := target{statefulSet.resource, "full", statefulSet.template}
+	c.apply(strings.ReplaceAll(confinedObject("apps/v1", "StatefulSet", full.name,
+		"replicas: 0, serviceName: queue, "+confinedSelector+confinedTemplate("Always")), "NAMESPACE", c.namespace))
+	c.rollOnce(full)
+	most := strings.Replace(again, "keyturn.dev~1rolled, value: z", "keyturn.dev~1rolled, value: "+strings.Repeat("x", 190_000), 1)
+	if err := c.send(c.namespace, full, most); err != nil {
+		t.Fatal(err)
+	}
 	c.confine("", "  validations:\n", "  validations:\n    - expression: \"false\"\n")
 
 	refused := func(to target, name, operations string) {
@@ -48,7 +57,7 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 		long := strings.Repeat("x", 2001)
 		refused(to, "writes too much into a mark", strings.Replace(again, "keyturn.dev~1cause, value: z", "keyturn.dev~1cause, value: "+long, 1))
 		refused(to, "writes too much into the record", strings.Replace(again, "keyturn.dev~1rolled, value: z", "keyturn.dev~1rolled, value: "+
-			strings.Repeat(long, 4), 1))
+			strings.Repeat(long, 10), 1))
 		refused(to, "removes the record", `{op: remove, path: /metadata/annotations/keyturn.dev~1rolled}`)
 		refused(to, "writes what it never wrote", again+`, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: z}`)
 		for _, forged := range reownings {
@@ -58,6 +67,7 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 		}
 	}
 	refused(cronJob, "rolls once more", again)
+	refused(full, "fills the annotations", strings.Replace(again, "{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: z}, ", "", 1))
 	refused(deployment, "counts the templates of a DaemonSet", `{op: add, path: /metadata/annotations/deprecated.daemonset.template.generation, value: '9'}`)
 	forgeries(func(to target, patch forged) {
 		if slices.Contains(knownAgain, to) {
