@@ -2,5 +2,5 @@
 // workload and cluster by cluster.
 //
 // The page has no script, and its Content-Security-Policy permits nothing but its own style sheet. Its table says in words what the lanes show, for
-// screen readers and for paper. Nothing in an event is trusted: html/template escapes every text of it, and its size is bounded here.
+// screen readers and for paper. Nothing in an event is trusted: markup escapes every text of it, and its size is bounded here.
 package timeline

@@ -1,0 +1,50 @@
+package timeline
+
+import (
+	"html"
+	"io"
+	"strings"
+)
+
+// raw is HTML as it is written in this package. Only constants and embedded files are converted to it, never a text of an event.
+type raw string
+
+// slot is where a text goes in a raw: inside an element, or inside the quotes of an attribute that is neither a script, a style nor a link.
+const slot = "{}"
+
+// markup writes HTML. Its first error stays, and ends the writing.
+//
+// It does not use html/template, which calls methods by name: the linker would then keep every exported method of every type, including the
+// Kubernetes API, and the actuator would grow by half, on disk and in memory.
+type markup struct {
+	out io.Writer
+	err error
+}
+
+// write writes HTML with an escaped text in each of its slots, of which there are as many as texts.
+func (m *markup) write(code raw, texts ...string) {
+	rest := string(code)
+	for _, text := range texts {
+		before, after, _ := strings.Cut(rest, slot)
+		m.copy(before)
+		m.copy(escape(text))
+		rest = after
+	}
+	m.copy(rest)
+}
+
+// writeIf writes HTML unless the one text for its slot is empty.
+func (m *markup) writeIf(text string, code raw) {
+	if text != "" {
+		m.write(code, text)
+	}
+}
+
+func (m *markup) copy(text string) {
+	if m.err == nil {
+		_, m.err = io.WriteString(m.out, text)
+	}
+}
+
+// escape returns a text as HTML. HTML knows no NUL, not even escaped.
+func escape(text string) string { return html.EscapeString(strings.ReplaceAll(text, "\x00", "\ufffd")) }
