@@ -69,6 +69,7 @@ func Run(ctx context.Context, p Program) (err error) {
 			return err
 		}
 	}
+	p.begin()
 	return runAll(ctx, parts)
 }
 
@@ -99,6 +100,14 @@ func (p *Program) ownProcess(r *Runtime) error {
 	}
 	r.OnStop("memory", keepSmall(p.SmallHeap))
 	return telemetry.CountRequests(r.observed.MeterProvider, p.RestClientMetrics)
+}
+
+// begin returns what only the start needed to the system, unless the program shares its process. The first lists, which come next, take more memory
+// than anything later, and the code of the start, a third of all, would be in memory beside them.
+func (p *Program) begin() {
+	if p.SmallHeap > 0 {
+		giveBack()
+	}
 }
 
 // prepare makes the work of a part, in a runtime of its own that shares all but the connection to NATS.
