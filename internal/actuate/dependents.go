@@ -12,7 +12,7 @@ func (x *index) isRead(source events.Source) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, name := range workload.Spellings(source) {
-		if len(x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]) > 0 {
+		if x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)].len() > 0 {
 			return true
 		}
 	}
@@ -28,15 +28,15 @@ func (x *index) isRead(source events.Source) bool {
 func (x *index) dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var named []map[workload.Key]struct{}
+	var named []keySet
 	count := 0
 	for _, name := range workload.Spellings(source) {
 		set := x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]
-		named, count = append(named, set), count+len(set)
+		named, count = append(named, set), count+set.len()
 	}
 	list := make([]*workload.Workload, 0, count)
 	for i, set := range named {
-		for key := range set {
+		for key := range set.all() {
 			if !isIn(key, named[:i]) {
 				list = append(list, x.workloads[key])
 			}
@@ -50,9 +50,6 @@ func (x *index) dependents(source events.Source) []*workload.Workload {
 	return list
 }
 
-func isIn(key workload.Key, sets []map[workload.Key]struct{}) bool {
-	return slices.ContainsFunc(sets, func(set map[workload.Key]struct{}) bool {
-		_, ok := set[key]
-		return ok
-	})
+func isIn(key workload.Key, sets []keySet) bool {
+	return slices.ContainsFunc(sets, func(set keySet) bool { return set.has(key) })
 }

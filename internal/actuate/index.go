@@ -22,7 +22,7 @@ type index struct {
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
-	bySource  map[events.Source]map[workload.Key]struct{}
+	bySource  map[events.Source]keySet
 	// runners are the workloads that run the pods of another's template, or whose controller is another, by the key of that one, which need not
 	// be there.
 	runners map[workload.Key]map[workload.Key]struct{}
@@ -40,7 +40,7 @@ func newIndex(reading workload.Reading, changed func(workload.Key), linked func(
 	return &index{
 		reading: reading, changed: changed, linked: linked,
 		workloads: make(map[workload.Key]*workload.Workload),
-		bySource:  make(map[events.Source]map[workload.Key]struct{}),
+		bySource:  make(map[events.Source]keySet),
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
 		waves:     make(map[string]int),
@@ -248,10 +248,7 @@ func (x *index) add(w *workload.Workload) {
 		return
 	}
 	for _, source := range w.Sources() {
-		if x.bySource[source] == nil {
-			x.bySource[source] = make(map[workload.Key]struct{})
-		}
-		x.bySource[source][key] = struct{}{}
+		x.bySource[source] = x.bySource[source].with(key)
 	}
 	for _, kind := range events.SourceKinds() {
 		if !w.OptIn.HasPatterns(kind) {
@@ -281,8 +278,9 @@ func (x *index) remove(w *workload.Workload) {
 		}
 	}
 	for _, source := range w.Sources() {
-		delete(x.bySource[source], key)
-		if len(x.bySource[source]) == 0 {
+		if left := x.bySource[source].without(key); left.len() > 0 {
+			x.bySource[source] = left
+		} else {
 			delete(x.bySource, source)
 		}
 	}

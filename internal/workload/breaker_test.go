@@ -73,11 +73,11 @@ func TestARollIsCountedUntilTheHourOfTheFirstIsOver(t *testing.T) {
 			send("1", Write{RolledAt: began})
 			send("2", Write{Rolls: true, RolledAt: began})
 			send("3", Write{Rolls: true, RolledAt: began.Add(time.Minute)})
-			if got := f.read().stored.record[annotationRolls]; got != "2 since 2026-03-14T15:09:26Z" {
+			if got := f.read().stored.text(annotationRolls); got != "2 since 2026-03-14T15:09:26Z" {
 				t.Errorf("after two rolls it says %q", got)
 			}
 			send("4", Write{Rolls: true, RolledAt: began.Add(time.Hour + time.Second)})
-			if got := f.read().stored.record[annotationRolls]; got != "1 since 2026-03-14T16:09:27Z" {
+			if got := f.read().stored.text(annotationRolls); got != "1 since 2026-03-14T16:09:27Z" {
 				t.Errorf("after one in the next hour it says %q", got)
 			}
 		})

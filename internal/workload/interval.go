@@ -69,7 +69,7 @@ func (w *Workload) asBefore(before *Workload) []operation {
 	}
 	var operations []operation
 	for _, name := range []string{annotationRolledNow, annotationRolledAt, annotationRolls} {
-		if text := before.stored.record[name]; text != w.stored.record[name] {
+		if text := before.stored.text(name); text != w.stored.text(name) {
 			operations = append(operations, w.stored.write(name, text)...)
 		}
 	}

@@ -55,7 +55,7 @@ func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 
 // NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
 func (w *Workload) NeedsStarts() bool {
-	return w.starts && !w.OptIn.Empty() && w.stored.record[annotationRolled] == ""
+	return w.starts && !w.OptIn.Empty() && w.stored.text(annotationRolled) == ""
 }
 
 // KeepingStarts returns the workload with what Jobs of it say that they were started for. It is false if no Jobs of it are started, or if that is
@@ -84,7 +84,7 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 }
 
 func (w *Workload) with(k kept) *Workload {
-	k.instead, k.own = w.stored.record[annotationRolled], w.Revision
+	k.instead, k.own = w.stored.text(annotationRolled), w.Revision
 	if w.kept != nil {
 		k.own = w.kept.own
 	}
@@ -102,7 +102,7 @@ func (w *Workload) with(k kept) *Workload {
 
 // recallKept adds what an earlier state keeps.
 func (w *Workload) recallKept(earlier *Workload) {
-	if k := earlier.kept; k != nil && w.kept == nil && k.instead == w.stored.record[annotationRolled] {
+	if k := earlier.kept; k != nil && w.kept == nil && k.instead == w.stored.text(annotationRolled) {
 		*w = *w.with(*k)
 	}
 }

@@ -66,7 +66,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	}
 	operations = append(operations, w.stored.write(annotationRolled, record)...)
 	operations = append(operations, w.stored.write(annotationReverted, reverted)...)
-	if pausedAt := w.pausedAt(write); pausedAt != w.stored.record[w.pausedAtKey] {
+	if pausedAt := w.pausedAt(write); pausedAt != w.stored.text(w.pausedAtKey) {
 		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
 	}
 	operations = append(operations, w.mayRoll(write)...)

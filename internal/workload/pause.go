@@ -61,7 +61,7 @@ func (w *Workload) pausedAt(write Write) string {
 	case write.EndsPause:
 		return ""
 	case write.PausedAt.IsZero():
-		return w.stored.record[w.pausedAtKey]
+		return w.stored.text(w.pausedAtKey)
 	}
 	// Rounded up, so that nobody who reads it ends the pause too early.
 	return write.PausedAt.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)

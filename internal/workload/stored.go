@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -8,7 +10,7 @@ import (
 // stored is what a patch has to know of a workload as the API server keeps it.
 type stored struct {
 	// record has the annotations that are written on the workload itself, or must be unchanged, those that it has.
-	record map[string]string
+	record []annotation
 	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. MetaTraced and traced say
 	// that they have AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
@@ -16,6 +18,9 @@ type stored struct {
 	containers *containers
 	byVariable bool
 }
+
+// annotation is one of few: a map of them would take a third of a kilobyte for each workload.
+type annotation struct{ name, text string }
 
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
 	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0, byVariable: reading.Variables}
@@ -34,17 +39,31 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading
 
 // keep notes an annotation that is written on the workload itself.
 func (s *stored) keep(name, text string) {
-	if s.record == nil {
-		s.record = make(map[string]string)
+	if i := s.index(name); i >= 0 {
+		s.record[i].text = text
+		return
 	}
-	s.record[name] = text
+	s.record = append(s.record, annotation{name, text})
+}
+
+// index returns where an annotation is in the record, or -1.
+func (s stored) index(name string) int {
+	return slices.IndexFunc(s.record, func(a annotation) bool { return a.name == name })
+}
+
+// text returns an annotation of the record, empty if there is none.
+func (s stored) text(name string) string {
+	if i := s.index(name); i >= 0 {
+		return s.record[i].text
+	}
+	return ""
 }
 
 // unchanged returns what tests that an annotation is as it was read.
 func (s stored) unchanged(name string) operation {
 	path := "/metadata/annotations/" + pointer(name)
-	if before, ok := s.record[name]; ok {
-		return test(path, before)
+	if i := s.index(name); i >= 0 {
+		return test(path, s.record[i].text)
 	}
 	return test(path, nil)
 }
@@ -52,7 +71,7 @@ func (s stored) unchanged(name string) operation {
 // write returns what sets one of the annotations of the record, if it is still as it was read. An empty text removes it.
 func (s stored) write(name, text string) []operation {
 	path, tested := "/metadata/annotations/"+pointer(name), s.unchanged(name)
-	switch _, ok := s.record[name]; {
+	switch ok := s.index(name) >= 0; {
 	case ok && text == "":
 		return []operation{tested, remove(path)}
 	case !ok && text == "":
