@@ -19,6 +19,9 @@ const (
 	trimEvery = 15 * time.Second
 	// trimBusy is how many bytes a busy program allocates between two checks, at least.
 	trimBusy = 8 << 20
+	// trimLongest is how many checks there are at most from one return of memory to the next, while as much as trimWorth bytes was allocated.
+	trimLongest = 32
+	trimWorth   = 4 << 20
 )
 
 // keepSmall keeps the memory of the process near to what it needs, until stop is called. The programs are idle nearly always, and Go's
@@ -69,7 +72,8 @@ func afterCollection(ctx context.Context, f func()) {
 }
 
 // trimmer returns memory to the system when the program has become quiet: at once, and again after twice the time each time, because
-// buffers are released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.)
+// buffers are released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) After 8 minutes it does
+// so every 8 minutes in which something was allocated: each check of who has claimed the name of the cluster has NATS read a block of 4 MB.
 type trimmer struct {
 	// allocated returns how many bytes have been allocated so far, including freed ones.
 	allocated func() uint64
@@ -79,7 +83,7 @@ type trimmer struct {
 func (t trimmer) run(ctx context.Context) {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
-	var last uint64
+	var last, trimmed uint64
 	for quiet := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -92,10 +96,20 @@ func (t trimmer) run(ctx context.Context) {
 			quiet = 0
 		}
 		last = now
-		if quiet > 0 && quiet&(quiet-1) == 0 { // 1, 2, 4, 8...
+		if isTrim(quiet, now-trimmed) {
 			t.giveBack()
+			trimmed = now
 		}
 	}
+}
+
+// isTrim reports whether memory is returned after so many quiet checks: 1, 2, 4, 8, 16 and 32, and then every 32 if so many bytes were allocated
+// since the last time that it is worth it.
+func isTrim(quiet int, allocated uint64) bool {
+	if quiet > trimLongest {
+		return quiet%trimLongest == 0 && allocated >= trimWorth
+	}
+	return quiet > 0 && quiet&(quiet-1) == 0
 }
 
 // Totals of the heap, by their names in runtime/metrics.

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,8 @@ func TestTrimmer(t *testing.T) {
 		{name: "a busy program is left alone", allocates: []uint64{much, much, much}, want: 0},
 		{name: "a program that has become quiet is trimmed", allocates: []uint64{much, little}, want: 1},
 		{name: "and again after twice the time each time", allocates: []uint64{much, 0, 0, 0, 0, 0, 0, 0, 0, 0}, want: 4},
+		{name: "after a long time every 32 times", allocates: append([]uint64{much}, slices.Repeat([]uint64{little}, 3*trimLongest)...), want: 8},
+		{name: "but not if nothing was allocated", allocates: append([]uint64{much}, make([]uint64, 3*trimLongest)...), want: 6},
 		{name: "each burst is trimmed after it", allocates: []uint64{much, 0, much, much, little}, want: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
