@@ -1,7 +1,9 @@
 package actuate
 
 import (
+	"strings"
 	"time"
+	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -32,15 +34,31 @@ func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change
 		delete(b, change.Source)
 		return nil
 	}
+	change = detached(change)
 	void := change.Ignore || change.Verb == events.VerbDeleted
 	if void {
 		change.Keys, change.Changed = nil, nil // Nothing is compared with it, and there may be one for each name that ever was.
 	}
-	b[change.Source] = baseline{change: change, at: positionOf(delivery), void: void}
+	at := positionOf(delivery)
+	at.uid, at.version = change.UID, change.ResourceVersion
+	b[change.Source] = baseline{change: change, at: at, void: void}
 	if !ok || before.void || void || before.change.ID() == change.ID() {
 		return nil
 	}
 	return &before.change
+}
+
+// detached returns the change with attributes of its own. Those of an event that was read are parts of one string, the whole header: to keep one of
+// them is to keep a kilobyte for each source. What many sources share is interned.
+func detached(change events.Change) events.Change {
+	for _, shared := range []*string{(*string)(&change.Source.Kind), (*string)(&change.Verb), &change.Source.Namespace, &change.Cluster} {
+		*shared = unique.Make(*shared).Value()
+	}
+	for _, own := range []*string{&change.Source.Name, &change.UID, &change.ResourceVersion, &change.Fingerprint} {
+		*own = strings.Clone(*own)
+	}
+	change.Trace = events.TraceContext{} // Nothing is compared with it.
+	return change
 }
 
 // isDecided reports whether the last event of a source, as read from the stream, is decided for a workload without pending changes: it was taken,

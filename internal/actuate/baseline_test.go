@@ -4,6 +4,9 @@ import (
 	"strconv"
 	"testing"
 	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -12,6 +15,30 @@ import (
 // storedAt is an event that the stream stored as the one of a sequence.
 func storedAt(seq uint64, change events.Change) *events.Delivery {
 	return &events.Delivery{Change: change, Seq: seq, StoredAt: written.Add(time.Duration(seq) * time.Second)}
+}
+
+func TestTheBaselineKeepsNoHeader(t *testing.T) {
+	header := "shop db u 100 " + fp("b")
+	change := changeOf(func(c *events.Change) {
+		c.Source.Namespace, c.Source.Name, c.UID, c.ResourceVersion, c.Fingerprint = header[:4], header[5:7], header[8:9], header[10:13], header[14:]
+	})
+	known := make(baselines)
+	known.next(storedAt(1, change), true)
+	first, last := uintptr(unsafe.Pointer(unsafe.StringData(header))), uintptr(len(header))
+	for source, kept := range known {
+		for name, text := range map[string]string{
+			"namespace": source.Namespace, "name": source.Name, "the event's name": kept.change.Source.Name, "uid": kept.change.UID,
+			"version": kept.change.ResourceVersion, "fingerprint": kept.change.Fingerprint, "the position's uid": kept.at.uid,
+			"the position's version": kept.at.version,
+		} {
+			if at := uintptr(unsafe.Pointer(unsafe.StringData(text))) - first; at < last {
+				t.Errorf("%s is a part of the header", name)
+			}
+		}
+	}
+	if diff := cmp.Diff(change, known[change.Source].change); diff != "" {
+		t.Errorf("the event before (-want +got):\n%s", diff)
+	}
 }
 
 func TestTheBaselineIsTheEventBefore(t *testing.T) {
