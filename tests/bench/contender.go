@@ -155,7 +155,8 @@ func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*key
 		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
 		// The floor's Secrets are not for the watcher: they change while it is not running.
 		WatcherArgs:  []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
-		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0"},
+		// The floor waits for no rollout either. With a limit, that of the fan-out comes later in the arguments, and holds.
+		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0", "--max-rollouts", "0"},
 	})
 	if err != nil {
 		return nil, err
