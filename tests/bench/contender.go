@@ -154,7 +154,7 @@ func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*key
 		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", ReloaderPolicy: "annotations",
 		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
 		// The floor's Secrets are not for the watcher: they change while it is not running.
-		WatcherArgs:  []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
+		WatcherArgs: []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
 		// The floor waits for no rollout either. With a limit, that of the fan-out comes later in the arguments, and holds.
 		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0", "--max-rollouts", "0"},
 	})
