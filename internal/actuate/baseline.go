@@ -3,7 +3,6 @@ package actuate
 import (
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -49,12 +48,11 @@ func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change
 }
 
 // detached returns the change with attributes of its own. Those of an event that was read are parts of one string, the whole header: to keep one of
-// them is to keep a kilobyte for each source. What many sources share is interned.
+// them is to keep a kilobyte for each source. Its kind and its verb are the texts of the tables of events.
 func detached(change events.Change) events.Change {
-	for _, shared := range []*string{(*string)(&change.Source.Kind), (*string)(&change.Verb), &change.Source.Namespace, &change.Cluster} {
-		*shared = unique.Make(*shared).Value()
-	}
-	for _, own := range []*string{&change.Source.Name, &change.UID, &change.ResourceVersion, &change.Fingerprint} {
+	for _, own := range []*string{
+		&change.Cluster, &change.Source.Namespace, &change.Source.Name, &change.UID, &change.ResourceVersion, &change.Fingerprint,
+	} {
 		*own = strings.Clone(*own)
 	}
 	change.Trace = events.TraceContext{} // Nothing is compared with it.
@@ -75,7 +73,7 @@ func (b baselines) isDecided(change events.Change, acked bool) bool {
 func (b baselines) forget(source events.Source) {
 	if last, ok := b[source]; ok {
 		last.void = true
-		b[source] = last
+		b[last.change.Source] = last // Not under the name that it is called with, which a map would keep, with its header.
 	}
 }
 
