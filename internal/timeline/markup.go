@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"html"
 	"io"
 	"strings"
@@ -21,8 +22,12 @@ type markup struct {
 	err error
 }
 
-// write writes HTML with an escaped text in each of its slots, of which there are as many as texts.
+// write writes HTML with an escaped text in each of its slots. As many texts as slots are needed: another number is an error, because a text that has
+// no slot could be outside the quotes of an attribute.
 func (m *markup) write(code raw, texts ...string) {
+	if slots := strings.Count(string(code), slot); slots != len(texts) && m.err == nil {
+		m.err = fmt.Errorf("%d texts for %d slots of %q", len(texts), slots, code)
+	}
 	rest := string(code)
 	for _, text := range texts {
 		before, after, _ := strings.Cut(rest, slot)

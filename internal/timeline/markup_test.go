@@ -31,6 +31,25 @@ func TestMarkupEscapesWhatGoesIntoASlot(t *testing.T) {
 	}
 }
 
+func TestMarkupNeedsAsManyTextsAsSlots(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		code  raw
+		texts []string
+	}{
+		{"a text too many", `<b id="{}"`, []string{"a", "onclick=b"}},
+		{"a text too few", "<b>{}</b>", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			m := markup{out: &out}
+			if m.write(tt.code, tt.texts...); m.err == nil || out.Len() > 0 {
+				t.Errorf("wrote %q and got error %v, want nothing and an error", out.String(), m.err)
+			}
+		})
+	}
+}
+
 // brokenWriter fails from the first write on.
 type brokenWriter struct{ writes int }
 

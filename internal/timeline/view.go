@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// page is what the template writes.
+// page is what writePage writes.
 type page struct {
 	StyleHash string
 	// Made is when, and Clusters are those of the rotations.
