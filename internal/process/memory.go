@@ -21,7 +21,7 @@ const (
 	trimBusy = 8 << 20
 	// trimLongest is how many checks there are at most from one return of memory to the next, while as much as trimWorth bytes was allocated.
 	trimLongest = 32
-	trimWorth   = 4 << 20
+	trimWorth   = 8 << 20
 )
 
 // keepSmall keeps the memory of the process near to what it needs, until stop is called. The programs are idle nearly always, and Go's
@@ -73,7 +73,7 @@ func afterCollection(ctx context.Context, f func()) {
 
 // trimmer returns memory to the system when the program has become quiet: at once, and again after twice the time each time, because
 // buffers are released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) After 8 minutes it does
-// so every 8 minutes in which something was allocated: each check of who has claimed the name of the cluster has NATS read a block of 4 MB.
+// so every 8 minutes, if enough was allocated: each check of who has claimed the name of the cluster has NATS read a block of 4 MB.
 type trimmer struct {
 	// allocated returns how many bytes have been allocated so far, including freed ones.
 	allocated func() uint64
