@@ -53,12 +53,15 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 	})
 }
 
-// removePolicies removes policies and their bindings.
+// removePolicies removes policies, and their bindings first.
 func (c *confined) removePolicies(policies, bindings []string) {
 	c.Helper()
-	for resource, names := range map[string][]string{"validatingadmissionpolicybindings": bindings, "validatingadmissionpolicies": policies} {
-		client := c.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource})
-		for _, name := range names {
+	for _, of := range []struct {
+		resource string
+		names    []string
+	}{{"validatingadmissionpolicybindings", bindings}, {"validatingadmissionpolicies", policies}} {
+		client := c.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: of.resource})
+		for _, name := range of.names {
 			if err := client.Delete(context.WithoutCancel(c.Context()), name, metav1.DeleteOptions{}); err != nil {
 				c.Error(err)
 			}

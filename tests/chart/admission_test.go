@@ -91,7 +91,8 @@ func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			policy := rendered(t, test.values)["ValidatingAdmissionPolicy <nil>/keyturn-system-actuator"]
+			objects := rendered(t, test.values)
+			policy := objects["ValidatingAdmissionPolicy <nil>/keyturn-system-actuator"]
 			variables := map[string]any{}
 			list, _ := policy.at("spec", "variables").([]any)
 			for _, variable := range list {
@@ -109,7 +110,6 @@ func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
 					t.Errorf("account: got %s, want %s", conditions, want)
 				}
 			}
-			objects := rendered(t, test.values)
 			if got := fmt.Sprint(objects["ValidatingAdmissionPolicy <nil>/keyturn-system-protected"].at("spec", "matchConditions")); !strings.Contains(got, "'"+test.account+"'") {
 				t.Errorf("account of the policy of protected namespaces: got %s, want %s", got, test.account)
 			}
