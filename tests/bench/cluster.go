@@ -38,10 +38,15 @@ type cluster struct {
 }
 
 func newCluster(client kubernetes.Interface, scale float64) *cluster {
-	perSpace := max(1, int(math.Round(scale*allDeployments/allNamespaces)))
+	return clusterOf(client, scale, allDeployments, allBystanders, bystanderSize)
+}
+
+// clusterOf returns a cluster that has so much at scale 1.
+func clusterOf(client kubernetes.Interface, scale, deployments, bystanders float64, bystanderSize int) *cluster {
+	perSpace := max(1, int(math.Round(scale*deployments/allNamespaces)))
 	return &cluster{
 		client: client, perSpace: perSpace, deployments: perSpace * allNamespaces,
-		bystanders: max(1, int(math.Round(scale*allBystanders))), bystanderSize: bystanderSize,
+		bystanders: max(1, int(math.Round(scale*bystanders))), bystanderSize: bystanderSize,
 	}
 }
 

@@ -97,7 +97,9 @@ func (f *floor) confinedAs(ctx context.Context, cp *testbed.ControlPlane) (*floo
 	if err != nil {
 		return nil, err
 	}
-	return &floor{called: contenderConfined, binary: f.binary, kubeconfig: f.kubeconfig, dir: f.dir, confined: kubeconfig}, nil
+	confined := *f
+	confined.called, confined.confined = contenderConfined, kubeconfig
+	return &confined, nil
 }
 
 func (f *floor) name() string { return f.called }

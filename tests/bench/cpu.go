@@ -29,7 +29,7 @@ func (b *bench) startClock(c contender) (*processorClock, error) {
 	return clock, err
 }
 
-// add adds the time for each of n changes: of the contender, of each of its programs by name, and of all servers of the control plane.
+// add adds the time for each of n changes, or seconds: of the contender, of each of its programs by name, and of all servers of the control plane.
 func (c *processorClock) add(to results, name string, n int) error {
 	programs, err := used(c.programs)
 	if err != nil {

@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -41,8 +42,7 @@ func (b *bench) measureLarge(ctx context.Context) error {
 		return err
 	}
 	defer cp.Stop()
-	l := &bench{settings: b.settings, began: b.began, results: b.results, cp: cp, cluster: newLargeCluster(b.settings.scale)}
-	l.cluster.client = client
+	l := &bench{settings: b.settings, began: b.began, results: b.results, cp: cp, cluster: newLargeCluster(client, b.settings.scale)}
 	dir := filepath.Join(cp.Dir(), "programs")
 	k, err := newKeyturn(ctx, cp, dir)
 	if err != nil {
@@ -75,26 +75,17 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	return nil
 }
 
-func newLargeCluster(scale float64) *cluster {
-	perSpace := max(1, int(math.Round(scale*largeWorkloads/allNamespaces)))
-	workloads := perSpace * allNamespaces
-	return &cluster{
-		perSpace: perSpace, deployments: workloads,
-		bystanders: max(1, int(math.Round(scale*largeSources))-workloads), bystanderSize: largeSourceSize,
-	}
+func newLargeCluster(client kubernetes.Interface, scale float64) *cluster {
+	return clusterOf(client, scale, largeWorkloads, largeSources-largeWorkloads, largeSourceSize)
 }
 
 // inLarge starts a contender twice: with nothing from before, and again. The first is over when both programs are ready and Keyturn has
 // written the first record of each workload; the second, when they are ready.
 func (b *bench) inLarge(ctx context.Context, c contender) error {
 	defer c.stop()
-	b.say("starting %s in it", c.name())
-	started := time.Now()
-	if err := c.start(ctx); err != nil {
+	if err := b.timedStart(ctx, c, largeFirst); err != nil {
 		return err
 	}
-	b.results.add(largeFirst, c, time.Since(started).Seconds())
-	b.say("  ready after %.1f s", time.Since(started).Seconds())
 	if c.owner() == contenderKeyturn {
 		if err := b.observer.recorded(ctx); err != nil {
 			return err
@@ -104,13 +95,9 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 		}
 	}
 	c.stop()
-	b.say("starting %s again", c.name())
-	started = time.Now()
-	if err := c.start(ctx); err != nil {
+	if err := b.timedStart(ctx, c, largeAgain); err != nil {
 		return err
 	}
-	b.results.add(largeAgain, c, time.Since(started).Seconds())
-	b.say("  ready after %.1f s", time.Since(started).Seconds())
 	if err := calm(ctx, c.processes()); err != nil {
 		return err
 	}
@@ -122,22 +109,27 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 			return err
 		}
 	}
-	for i := range warmUps + samplesInRound {
-		took, err := b.one(ctx, c, i*7)
-		if err != nil {
-			return err
-		}
-		if i >= warmUps {
-			b.results.add(largeLatency, c, milliseconds(took))
-		}
+	if err := b.warmUp(ctx, c); err != nil {
+		return err
 	}
-	b.say("  one change: %.1f ms at the median", median(b.results.of(largeLatency, c.name())))
+	return b.singles(ctx, c, largeLatency)
+}
+
+// timedStart adds how long a contender takes until it is ready.
+func (b *bench) timedStart(ctx context.Context, c contender, name string) error {
+	started := time.Now()
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	took := time.Since(started).Seconds()
+	b.results.add(name, c, took)
+	b.say("  %s of %s: ready after %.1f s", name, c.name(), took)
 	return nil
 }
 
 // largeLines are the lines of a large cluster.
 func (r *report) largeLines() []line {
-	c := newLargeCluster(r.settings.scale)
+	c := newLargeCluster(nil, r.settings.scale)
 	in := func(what string) string {
 		return fmt.Sprintf("%s, among %d workloads and %d Secrets", what, c.deployments, c.deployments+c.bystanders)
 	}

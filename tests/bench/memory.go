@@ -141,7 +141,7 @@ func (b *bench) addMemory(c contender, name string, size func(process.Memory) in
 
 // idle adds the processor time that all processes use in a second, in milliseconds, and each if there are two.
 func (b *bench) idle(ctx context.Context, c contender) error {
-	before, err := used(c.processes())
+	spent, err := b.startClock(c)
 	if err != nil {
 		return err
 	}
@@ -149,18 +149,5 @@ func (b *bench) idle(ctx context.Context, c contender) error {
 	if err := sleep(ctx, idleTime); err != nil {
 		return err
 	}
-	after, err := used(c.processes())
-	if err != nil {
-		return err
-	}
-	total := 0.0
-	for i, p := range c.processes() {
-		rate := milliseconds(after[i]-before[i]) / idleTime.Seconds()
-		total += rate
-		if of, known := ofProgram[p.Name()]; known {
-			b.results.add(idle+of, c, rate)
-		}
-	}
-	b.results.add(idle, c, total)
-	return nil
+	return spent.add(b.results, idle, int(idleTime.Seconds()))
 }

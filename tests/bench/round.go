@@ -24,10 +24,8 @@ func (b *bench) round(ctx context.Context, c contender) error {
 	if err := b.startCalm(ctx, c); err != nil {
 		return err
 	}
-	for i := range warmUps {
-		if _, err := b.one(ctx, c, i); err != nil {
-			return fmt.Errorf("warming up: %w", err)
-		}
+	if err := b.warmUp(ctx, c); err != nil {
+		return err
 	}
 	counter, err := b.startCount(c)
 	if err != nil {
@@ -77,16 +75,31 @@ func (b *bench) key(i int) string {
 	return namespaceOf(i) + "/" + deploymentName(i%b.cluster.deployments)
 }
 
+// warmUp makes the changes that are not counted.
+func (b *bench) warmUp(ctx context.Context, c contender) error {
+	for i := range warmUps {
+		if _, err := b.one(ctx, c, i); err != nil {
+			return fmt.Errorf("warming up: %w", err)
+		}
+	}
+	return nil
+}
+
 func (b *bench) latencies(ctx context.Context, c contender) (int, error) {
+	return samplesInRound, b.singles(ctx, c, latency)
+}
+
+// singles changes one Secret after the other, and adds how long each took.
+func (b *bench) singles(ctx context.Context, c contender, name string) error {
 	for i := range samplesInRound {
 		took, err := b.one(ctx, c, warmUps+i*7)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		b.results.add(latency, c, milliseconds(took))
+		b.results.add(name, c, milliseconds(took))
 	}
-	b.say("  one change: %.1f ms at the median", median(b.results.of(latency, c.name())))
-	return samplesInRound, nil
+	b.say("  one change: %.1f ms at the median", median(b.results.of(name, c.name())))
+	return nil
 }
 
 // shareds changes the Secret that all Deployments of the first namespace read.
