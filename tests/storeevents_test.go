@@ -42,11 +42,11 @@ func (s *storeRig) awaitEvent(path, want string) events.Change {
 	return change
 }
 
-// awaitVersion waits until the last event of a path is about a version, and returns it in the form of sayStore. The operation is
-// missing if a false or unreadable line made the watcher read the path just before the audit line came.
-func (s *storeRig) awaitVersion(path, operation string, version int) (said string) {
+// awaitVersion waits until the last event of a path has a verb and a version, and returns it in the form of sayStore. The operation
+// is missing if a false or unreadable line made the watcher read the path just before the audit line came.
+func (s *storeRig) awaitVersion(path, verb, operation string, version int) (said string) {
 	s.Helper()
-	heard, seen := fmt.Sprintf("rotated %s %d", operation, version), fmt.Sprintf("rotated  %d", version)
+	heard, seen := fmt.Sprintf("%s %s %d", verb, operation, version), fmt.Sprintf("%s  %d", verb, version)
 	s.eventually("the last event of "+path+" is "+heard, func(context.Context) bool {
 		said, _ = s.lastOf(path)
 		return said == heard || said == seen

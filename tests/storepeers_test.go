@@ -67,9 +67,9 @@ func TestWhoeverConnectsToTheSocketCanTellNothingThatIsNotSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put("shop/mail", "one")
-	mail := s.awaitVersion("shop/mail", "create", 1)
+	mail := s.awaitVersion("shop/mail", "rotated", "create", 1)
 	s.put("shop/db", "two")
-	db := s.awaitVersion("shop/db", "update", 2)
+	db := s.awaitVersion("shop/db", "rotated", "update", 2)
 	s.onlyTold("secret/shop/mail "+mail, "secret/shop/db "+db)
 	s.awaitMetric(`keyturn_openbao_audit_lines_total{`, `result="malformed"`)
 	s.awaitMetric(`keyturn_openbao_audit_lines_total{`, `result="dropped"`)
@@ -131,7 +131,7 @@ func TestWhoeverPostsToTheReceiverMustShowTheToken(t *testing.T) {
 		}
 	}
 	s.put("shop/mail", "one")
-	s.onlyTold("secret/shop/mail " + s.awaitVersion("shop/mail", "create", 1))
+	s.onlyTold("secret/shop/mail " + s.awaitVersion("shop/mail", "rotated", "create", 1))
 	s.awaitMetric(`keyturn_openbao_audit_lines_total{`, `result="refused"`)
 }
 

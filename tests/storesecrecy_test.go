@@ -60,14 +60,14 @@ func keepStoreSecrets(t *testing.T, w way) {
 	s.feed()
 	c.tellInVain(s)
 	c.keepInStore(s, path)
-	s.awaitEvent(path, "rotated update 2")
+	s.awaitVersion(path, "rotated", "update", 2)
 	c.causedBy("web", "secret/db (password) by externalsecret/db for bao/root/secret/"+path+"/2")
 	if err := s.store.Client().KVv2("secret").Delete(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitEvent(path, "deleted delete 2")
+	s.awaitVersion(path, "deleted", "delete", 2)
 	c.keepInStore(s, path)
-	s.awaitEvent(path, "rotated update 3")
+	s.awaitVersion(path, "rotated", "update", 3)
 	s.awaitGeneration("web", 3)
 	s.quiet()
 
