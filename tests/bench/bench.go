@@ -107,12 +107,7 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 		return err
 	}
 	defer b.cp.Stop()
-	dir := filepath.Join(b.cp.Dir(), "programs")
-	keyturn, err := newKeyturn(ctx, b.cp, dir)
-	if err != nil {
-		return err
-	}
-	floor, err := newFloor(ctx, b.cp, dir)
+	floor, keyturn, err := newContenders(ctx, b.cp)
 	if err != nil {
 		return err
 	}
@@ -133,7 +128,7 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 	}
 	contenders := []contender{floor, confined, keyturn}
 	if b.settings.reloader {
-		reloaders, err := newReloaders(ctx, b.cp, keyturn, dir)
+		reloaders, err := newReloaders(ctx, b.cp, keyturn, programsDir(b.cp))
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,22 @@ type contender interface {
 	processes() []*process.Process
 }
 
+// programsDir is where what the contenders write is kept.
+func programsDir(cp *testbed.ControlPlane) string { return filepath.Join(cp.Dir(), "programs") }
+
+// newContenders returns the two that are always compared, with their permissions on the control plane. Neither is started.
+func newContenders(ctx context.Context, cp *testbed.ControlPlane) (*floor, *keyturn, error) {
+	k, err := newKeyturn(ctx, cp, programsDir(cp))
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := newFloor(ctx, cp, programsDir(cp))
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, k, nil
+}
+
 // floorRights are the permissions of the floor, checked by the same authorizer as those of the programs.
 const floorRights = `
 apiVersion: v1

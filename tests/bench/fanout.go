@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -75,15 +74,11 @@ func (b *bench) measureFanOut(ctx context.Context) error {
 		return err
 	}
 	defer cp.Stop()
-	dir := filepath.Join(cp.Dir(), "programs")
 	f := &fan{bench: &bench{
 		settings: b.settings, began: b.began, results: b.results, cp: cp,
 		cluster: &cluster{client: client, deployments: b.settings.fanOut},
 	}}
-	if f.keyturn, err = newKeyturn(ctx, cp, dir); err != nil {
-		return err
-	}
-	if f.floor, err = newFloor(ctx, cp, dir); err != nil {
+	if f.floor, f.keyturn, err = newContenders(ctx, cp); err != nil {
 		return err
 	}
 	observing, stop := context.WithCancel(ctx)

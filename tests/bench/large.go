@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -43,12 +42,7 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	}
 	defer cp.Stop()
 	l := &bench{settings: b.settings, began: b.began, results: b.results, cp: cp, cluster: newLargeCluster(client, b.settings.scale)}
-	dir := filepath.Join(cp.Dir(), "programs")
-	k, err := newKeyturn(ctx, cp, dir)
-	if err != nil {
-		return err
-	}
-	floor, err := newFloor(ctx, cp, dir)
+	floor, keyturn, err := newContenders(ctx, cp)
 	if err != nil {
 		return err
 	}
@@ -69,7 +63,7 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	if err := l.inLarge(ctx, floor); err != nil {
 		return fmt.Errorf("the floor: %w", err)
 	}
-	if err := l.inLarge(ctx, k); err != nil {
+	if err := l.inLarge(ctx, keyturn); err != nil {
 		return fmt.Errorf("keyturn: %w", err)
 	}
 	return nil
