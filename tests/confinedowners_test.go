@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,9 +121,35 @@ var reownings = []struct {
 	{"adds one who edited", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		return append(entries, entryOf("kubectl-edit", metav1.ManagedFieldsOperationUpdate, entries))
 	}},
+	{"adds one without a name", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		return append(entries, entryOf("", metav1.ManagedFieldsOperationUpdate, entries))
+	}},
 	{"says that Keyturn owns what another wrote", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		return append(entries, entryOf("keyturn", metav1.ManagedFieldsOperationUpdate, entries))
 	}},
+}
+
+// unname takes the name of the one who edited an object out of managedFields, as they are after a restore by a tool that writes them itself.
+func (c *confined) unname(to target) {
+	c.Helper()
+	entries := c.get(to).GetManagedFields()
+	edited := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == editor })
+	if edited < 0 {
+		c.Fatalf("%s: nobody has edited it", to.name)
+	}
+	entries[edited].Manager = ""
+	content, err := json.Marshal(entries)
+	if err != nil {
+		c.Fatal(err)
+	}
+	operation := fmt.Appendf(nil, `[{"op":"replace","path":"/metadata/managedFields","value":%s}]`, content)
+	after, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(c.Context(), to.name, types.JSONPatchType, operation, metav1.PatchOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	if !slices.ContainsFunc(after.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == "" }) {
+		c.Fatalf("%s: every entry of managedFields has a manager", to.name)
+	}
 }
 
 // entryOf is an entry of a manager that owns what an editor has added.
@@ -234,6 +261,8 @@ func TestTheActuatorsTokenWritesWhatOthersOwn(t *testing.T) {
 	c.confine("")
 	for _, to := range append([]target{externalOf}, templated...) {
 		wrote(to, "which an applier owns")
+		c.unname(to)
+		wrote(to, "which somebody without a name has edited")
 		for i := range 12 { // More than the API server keeps apart.
 			edit := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited-%d":"by hand"}}}`, i)
 			if _, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(t.Context(), to.name, types.MergePatchType, edit,
