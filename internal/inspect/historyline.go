@@ -73,11 +73,7 @@ func verbOf(stored events.Stored) string {
 }
 
 func aboutOutcome(outcome events.Outcome) string {
-	sources := make([]string, 0, len(outcome.Sources))
-	for _, source := range outcome.Sources {
-		sources = append(sources, source.Source)
-	}
-	return join(outcome.Reason, strings.Join(sources, ", "), outcome.Message)
+	return join(outcome.Reason, strings.Join(sourcesOf(outcome), ", "), outcome.Message)
 }
 
 func aboutChange(change events.Change) string {

@@ -102,6 +102,8 @@ type replayResult int
 const (
 	replayAsked replayResult = iota
 	replayRefused
+	// replayWith means that a later letter has the same event.
+	replayWith
 	// replayBehind means that servers answered which do not have yet what the stream has.
 	replayBehind
 	// replayUnanswered means that the stream could not be read.
@@ -121,7 +123,7 @@ func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on 
 		var result replayResult
 		var text string
 		if again, ok := last[keyOf(letter)]; ok && again != letter.ID {
-			result, text = replayAsked, fmt.Sprintf("with %d, which has the same event", again)
+			result, text = replayWith, fmt.Sprintf("with %d, which has the same event", again)
 		} else if result, text, ended = s.one(ctx, letter, on); ended != nil {
 			ended = fmt.Errorf("%d asked for, ended at dead letter %d: %w", count[replayAsked], letter.ID, ended)
 			break

@@ -171,3 +171,16 @@ func TestEachLetterOfAnEventNamesTheOneThatIsReplayed(t *testing.T) {
 		t.Errorf("got %v and\n%swant two letters that name the third", err, &out)
 	}
 }
+
+func TestLettersOfAnEventThatIsRefusedAskForNothing(t *testing.T) {
+	box := newLetterBox()
+	second := box.letters[2]
+	second.ID = 11
+	box.letters = append(box.letters, second)
+	box.refused[second.ID] = box.refused[box.letters[2].ID]
+	var out bytes.Buffer
+	err := Replay(t.Context(), ReplayOptions{IDs: []uint64{6, 11}}, box, historyNow, &out)
+	if err == nil || strings.Contains(out.String(), "takes these events again") {
+		t.Errorf("got %v and\n%swant that nothing was asked for", err, &out)
+	}
+}
