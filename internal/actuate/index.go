@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +16,8 @@ type index struct {
 	reading workload.Reading
 	// changed is called, without the lock, after a workload has changed or gone. It must not block.
 	changed func(workload.Key)
-	// linked is called, without the lock, with the sources that a workload wants in a way in which it did not before. It must not block.
-	linked func(workload.Key, []events.Source)
+	// relinked is called, without the lock, with the sources that a workload wants in a way in which it did not before. It must not block.
+	relinked func(workload.Key, []events.Source)
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
@@ -28,21 +27,25 @@ type index struct {
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
-	// waves counts the workloads of each namespace with a wave other than 0, and links how often one of a namespace has come, gone, or come to
-	// depend on other sources or be of another wave.
-	waves    map[string]int
+	// spaces counts the workloads of each namespace, and waves those with a wave other than 0.
+	spaces map[string]int
+	waves  map[string]int
+	// linked counts how often a workload has come, gone, or come to depend on other sources or be of another wave, and links has what it was when
+	// that last happened in each namespace that has workloads.
+	linked   uint64
 	links    map[string]uint64
 	unserved unserved
 	served   served
 }
 
-func newIndex(reading workload.Reading, changed func(workload.Key), linked func(workload.Key, []events.Source)) *index {
+func newIndex(reading workload.Reading, changed func(workload.Key), relinked func(workload.Key, []events.Source)) *index {
 	return &index{
-		reading: reading, changed: changed, linked: linked,
+		reading: reading, changed: changed, relinked: relinked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]keySet),
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
 		byPattern: make(map[string]map[workload.Key]struct{}),
+		spaces:    make(map[string]int),
 		waves:     make(map[string]int),
 		links:     make(map[string]uint64),
 		unserved:  make(unserved),
@@ -105,21 +108,6 @@ func (x *index) hasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.waves[namespace] > 0
-}
-
-// countLinks returns a number that changes when dependents may return other workloads of a namespace, or some of other waves.
-func (x *index) countLinks(namespace string) uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.links[namespace]
-}
-
-// sameLinks reports whether two states of a workload are of the same wave, and depend on the same sources. Nil: it was not there.
-func sameLinks(a, b *workload.Workload) bool {
-	if a == nil || a.Wave != b.Wave || a.OptIn.Empty() != b.OptIn.Empty() || !slices.Equal(a.Sources(), b.Sources()) {
-		return false
-	}
-	return !slices.ContainsFunc(events.SourceKinds(), func(kind events.Kind) bool { return a.OptIn.HasPatterns(kind) != b.OptIn.HasPatterns(kind) })
 }
 
 // observe takes a state of a workload. Exact means that it is the result of one write, like an event of a watch; what a list shows may be the
@@ -205,12 +193,12 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	fresh := w.LinkAfter(earlier, since)
 	x.add(w)
 	if !sameLinks(earlier, w) {
-		x.links[w.ID.Namespace]++
+		x.link(w.ID.Namespace)
 	}
 	x.mu.Unlock()
 	x.changed(w.Key())
 	if len(fresh) > 0 {
-		x.linked(w.Key(), fresh)
+		x.relinked(w.Key(), fresh)
 	}
 	x.rejoin(earlier, w, since)
 }
@@ -226,68 +214,10 @@ func (x *index) forgetSince(key workload.Key, uid, since string) {
 		return
 	}
 	x.remove(earlier)
-	x.links[key.Namespace]++
+	if x.link(key.Namespace); x.spaces[key.Namespace] == 0 {
+		delete(x.links, key.Namespace)
+	}
 	x.mu.Unlock()
 	x.changed(key)
 	x.rejoin(earlier, nil, since)
-}
-
-func (x *index) add(w *workload.Workload) {
-	key := w.Key()
-	x.workloads[key] = w
-	if through := w.Through(); through != (workload.Key{}) {
-		if x.runners[through] == nil {
-			x.runners[through] = make(map[workload.Key]struct{})
-		}
-		x.runners[through][key] = struct{}{}
-	}
-	if w.Wave != 0 {
-		x.waves[key.Namespace]++
-	}
-	if w.OptIn.Empty() {
-		return
-	}
-	for _, source := range w.Sources() {
-		x.bySource[source] = x.bySource[source].with(key)
-	}
-	for _, kind := range events.SourceKinds() {
-		if !w.OptIn.HasPatterns(kind) {
-			continue
-		}
-		namespace := workload.SourceNamed(kind, key.Namespace, "").Namespace
-		if x.byPattern[namespace] == nil {
-			x.byPattern[namespace] = make(map[workload.Key]struct{})
-		}
-		x.byPattern[namespace][key] = struct{}{}
-	}
-}
-
-func (x *index) remove(w *workload.Workload) {
-	if w == nil {
-		return
-	}
-	key := w.Key()
-	delete(x.workloads, key)
-	delete(x.runners[w.Through()], key)
-	if len(x.runners[w.Through()]) == 0 {
-		delete(x.runners, w.Through())
-	}
-	if w.Wave != 0 {
-		if x.waves[key.Namespace]--; x.waves[key.Namespace] == 0 {
-			delete(x.waves, key.Namespace)
-		}
-	}
-	for _, source := range w.Sources() {
-		if left := x.bySource[source].without(key); left.len() > 0 {
-			x.bySource[source] = left
-		} else {
-			delete(x.bySource, source)
-		}
-	}
-	for _, namespace := range []string{key.Namespace, ""} {
-		delete(x.byPattern[namespace], key)
-		if len(x.byPattern[namespace]) == 0 {
-			delete(x.byPattern, namespace)
-		}
-	}
 }

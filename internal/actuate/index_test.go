@@ -71,6 +71,21 @@ func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
+func TestTheIndexForgetsANamespaceWithItsLastWorkload(t *testing.T) {
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	w := at(t, "10", 'a')
+	x.observe(w, true)
+	before := x.countLinks(w.ID.Namespace)
+	x.forget(w.Key(), w.ID.UID)
+	if len(x.links) > 0 || len(x.spaces) > 0 {
+		t.Errorf("got %v and %v of a namespace without workloads, want nothing", x.links, x.spaces)
+	}
+	x.observe(at(t, "20", 'a'), true)
+	if after := x.countLinks(w.ID.Namespace); after == before {
+		t.Errorf("got %d for the links of the namespace made anew, want another number", after)
+	}
+}
+
 // TestTheIndexAgreesWithAskingEveryWorkload compares the index with the plain answer, over random histories.
 func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 	annotations := []string{"auto", "secrets", "secret/a, configmap/b", "configmap/*", "auto, !secret/a", "none"}
