@@ -94,7 +94,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	}
 	s.store = secretstore.Run(t, storeOptions)
 	t.Cleanup(s.leave)
-	if err := s.store.AuditToFile(t.Context(), "file"); err != nil && !secretstore.OpenBao() {
+	if err := s.store.AuditToFile(t.Context()); err != nil && !secretstore.OpenBao() {
 		t.Fatal(err)
 	}
 	s.write(tokenFile, auditToken+"\n")

@@ -43,7 +43,7 @@ func traceStore(t *testing.T, w way) {
 	s := newStoreRig(t, w, programs.Options{Env: []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100",
 	}})
-	if err := s.store.AuditHeader(t.Context(), "traceparent"); err != nil {
+	if err := s.store.AuditTraceparent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.put("shop/plain", "one")

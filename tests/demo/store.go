@@ -65,7 +65,7 @@ func (s *stage) startStore(ctx context.Context, out *report) error {
 	s.onStop(c.store.Stop)
 	if !secretstore.OpenBao() {
 		// This device takes the audit log while the watcher is down: without one, the store would refuse every request.
-		if err := c.store.AuditToFile(ctx, "file"); err != nil {
+		if err := c.store.AuditToFile(ctx); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // startControllers starts the controller manager. Its controllers use service accounts of their own, as in any real
 // cluster, and so have a user each in the audit log.
 func (cp *ControlPlane) startControllers() (ready, error) {
-	syncs := strconv.Itoa(cp.opts.DeploymentSyncs)
+	const syncs = "20" // of Deployments and the like that are worked on at a time; upstream: 5
 	args := []string{
 		"--kubeconfig=" + cp.kubeconfig(controllersUser),
 		"--bind-address=" + process.Loopback,

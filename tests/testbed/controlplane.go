@@ -106,7 +106,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		starts = append(starts, cp.startScheduler)
 	}
 	if !cp.opts.WithoutKwok {
-		if err := cp.makeNodes(ctx); err != nil {
+		if err := cp.makeNode(ctx); err != nil {
 			return err
 		}
 		starts = append(starts, cp.startKwok)

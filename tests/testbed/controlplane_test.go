@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -131,7 +130,7 @@ func TestAPIServerRestarts(t *testing.T) {
 }
 
 func TestStopLeavesNothing(t *testing.T) {
-	cp, err := Start(t.Context(), Options{WithoutControllers: true, PodStages: build.PodsGeneral})
+	cp, err := Start(t.Context(), Options{WithoutControllers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

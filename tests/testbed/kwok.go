@@ -26,7 +26,7 @@ options:
 `
 
 func (cp *ControlPlane) startKwok() (ready, error) {
-	stages, err := os.ReadFile(build.StagesPath(filepath.Dir(cp.binaries[build.Kwok]), cp.opts.PodStages))
+	stages, err := os.ReadFile(build.StagesPath(filepath.Dir(cp.binaries[build.Kwok])))
 	if err != nil {
 		return nil, fmt.Errorf("configure kwok: %w", err)
 	}

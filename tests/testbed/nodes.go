@@ -14,28 +14,26 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// makeNodes creates the nodes whose pods kwok plays.
-func (cp *ControlPlane) makeNodes(ctx context.Context) error {
+// makeNode creates the node whose pods kwok plays, with room for 100,000 of them.
+func (cp *ControlPlane) makeNode(ctx context.Context) error {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("10k"),
 		corev1.ResourceMemory: resource.MustParse("100Ti"),
 		corev1.ResourcePods:   resource.MustParse("100k"),
 	}
-	for i := range cp.opts.Nodes {
-		name := fmt.Sprintf("node-%d", i)
-		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:        name,
-				Labels:      map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
-				Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
-			},
-			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
-		}
-		_, err := cp.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-		// A folder that was used before has its nodes already.
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create a node: %w", err)
-		}
+	const name = "node-0"
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+	}
+	_, err := cp.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	// A folder that was used before has its node already.
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the node: %w", err)
 	}
 	return nil
 }

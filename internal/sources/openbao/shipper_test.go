@@ -211,7 +211,7 @@ func TestEachChangeOfARealStoreIsSeenThroughItsFileDevice(t *testing.T) {
 	})
 	r.start(t)
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
-	must(t, store.AuditToFile(t.Context(), "file"))
+	must(t, store.AuditToFile(t.Context()))
 	s := &shipper{t: t, client: newClientOf(t, nil), file: store.AuditFile("file"), format: parsed, gzip: true}
 	url := "http://" + r.address() + "/v1/audit/main"
 

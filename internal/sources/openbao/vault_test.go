@@ -62,13 +62,13 @@ func TestEachChangeOfARealStoreIsSeenThroughItsSocketDevice(t *testing.T) {
 	store := startVault(t)
 	must(t, store.MountKV(t.Context(), "old", 1))
 	must(t, store.MountKV(t.Context(), "team/data/kv", 2))
-	must(t, store.AuditHeader(t.Context(), "traceparent"))
+	must(t, store.AuditTraceparent(t.Context()))
 	// The test's own folder has too long a name for a socket.
 	socket := filepath.Join(store.Dir(), "feed.sock")
 	r := newRig(t, vaultConfig(store, "{}"), func(o *Options) { o.SocketListen = "unix:" + socket })
 	stop := r.start(t)
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
-	must(t, store.AuditToFile(t.Context(), "file"))
+	must(t, store.AuditToFile(t.Context()))
 	must(t, store.AuditSocket(t.Context(), "socket", "unix", socket))
 
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

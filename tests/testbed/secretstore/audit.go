@@ -14,8 +14,9 @@ func (s *Store) AuditSocket(ctx context.Context, name, network, address string) 
 	return s.enableAudit(ctx, name, "socket", map[string]string{"socket_type": network, "address": address})
 }
 
-// AuditToFile enables an audit device that writes its lines to [Store.AuditFile].
-func (s *Store) AuditToFile(ctx context.Context, name string) error {
+// AuditToFile enables an audit device "file", which writes its lines to [Store.AuditFile].
+func (s *Store) AuditToFile(ctx context.Context) error {
+	const name = "file"
 	return s.enableAudit(ctx, name, "file", map[string]string{"file_path": s.AuditFile(name)})
 }
 
@@ -38,12 +39,11 @@ func (s *Store) DisableAudit(ctx context.Context, name string) error {
 	return nil
 }
 
-// AuditHeader lets a header of requests into the audit log as it is: "traceparent", for one. Without it no header gets
-// there.
-func (s *Store) AuditHeader(ctx context.Context, header string) error {
-	path := "sys/config/auditing/request-headers/" + header
+// AuditTraceparent lets the header traceparent of requests into the audit log as it is. Without it no header gets there.
+func (s *Store) AuditTraceparent(ctx context.Context) error {
+	const path = "sys/config/auditing/request-headers/traceparent"
 	if _, err := s.client.Logical().WriteWithContext(ctx, path, map[string]any{"hmac": false}); err != nil {
-		return fmt.Errorf("audit the header %s: %w", header, err)
+		return fmt.Errorf("audit the header traceparent: %w", err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type auditLine struct {
 
 func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
 	store := Run(t, Options{Log: os.Stderr})
-	if err := store.AuditHeader(t.Context(), "traceparent"); err != nil {
+	if err := store.AuditTraceparent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, network, address string }{
@@ -63,10 +63,10 @@ func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
 
 func TestStoreWritesItsAuditLogToAFile(t *testing.T) {
 	store := Run(t, Options{Log: os.Stderr})
-	if err := store.AuditToFile(t.Context(), "file"); err != nil {
+	if err := store.AuditToFile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.AuditHeader(t.Context(), "traceparent"); err != nil {
+	if err := store.AuditTraceparent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	writeTraced(t, store, "db")
@@ -105,7 +105,7 @@ func TestStorePostsItsAuditLog(t *testing.T) {
 	}))
 	defer receiver.Close()
 	store := Run(t, Options{Log: os.Stderr, AuditURL: receiver.URL, AuditToken: "it-is-me"})
-	if err := store.AuditHeader(t.Context(), "traceparent"); err != nil {
+	if err := store.AuditTraceparent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	writeTraced(t, store, "db")
