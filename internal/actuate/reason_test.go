@@ -202,7 +202,7 @@ type told struct {
 }
 
 // decide takes a change to its end, as the loop would.
-func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
+func (tt *reasonCase) decide(t *testing.T) *told {
 	t.Helper()
 	got := &told{spans: tracetest.NewSpanRecorder(), metrics: sdkmetric.NewManualReader()}
 	name := tt.reason.String()
@@ -272,13 +272,12 @@ func (tt *reasonCase) decide(t *testing.T, bus *events.Bus) *told {
 }
 
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
-	bus := busOf(t)
 	tested := map[plan.Reason]bool{plan.Unknown: true, plan.Busy: true}
 	for _, tt := range reasonCases() {
 		tested[tt.reason] = true
 		name := tt.reason.String()
 		t.Run(name, func(t *testing.T) {
-			got := tt.decide(t, bus)
+			got := tt.decide(t)
 			if want := `"reason":"` + name + `"`; !strings.Contains(got.log.String(), want) {
 				t.Errorf("no log line has %s:\n%s", want, &got.log)
 			}

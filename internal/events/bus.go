@@ -117,7 +117,7 @@ func (s Stored) Projection() (Projection, error) {
 	if s.Err != nil {
 		return Projection{}, s.Err
 	}
-	projection, err := ParseProjection(s.Event)
+	projection, err := parseProjection(s.Event)
 	if err != nil {
 		return Projection{}, err
 	}

@@ -9,10 +9,10 @@ import (
 // AnnotationHold is the annotation, on a workload or a source, that has nothing rolled while it is there. Its value says why, for people.
 const AnnotationHold = "keyturn.dev/hold"
 
-// MaxHold is how many bytes of the value are reported.
-const MaxHold = 200
+// maxHold is how many bytes of the value are reported.
+const maxHold = 200
 
-// HoldText returns a value of AnnotationHold for people: one line of at most MaxHold bytes, without control characters. Empty
+// HoldText returns a value of AnnotationHold for people: one line of at most maxHold bytes, without control characters. Empty
 // means that it holds nothing, so that a template may leave the value empty.
 func HoldText(value string) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(value, "?")), " ")
@@ -22,10 +22,10 @@ func HoldText(value string) string {
 		}
 		return r
 	}, text)
-	if len(text) <= MaxHold {
+	if len(text) <= maxHold {
 		return text
 	}
-	end := MaxHold - len("...")
+	end := maxHold - len("...")
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -19,9 +19,9 @@ func TestAHoldIsToldInOneShortLine(t *testing.T) {
 		{"with what turns the text around", "a\u202eb", "a?b"},
 		{"of other than letters only", "\u200b", "?"},
 		{"that is no UTF-8", "a\xffb", "a?b"},
-		{"of all that it may have", strings.Repeat("x", MaxHold), strings.Repeat("x", MaxHold)},
-		{"that is too long", strings.Repeat("x", MaxHold+1), strings.Repeat("x", MaxHold-3) + "..."},
-		{"that is cut within a letter", strings.Repeat("é", MaxHold), strings.Repeat("é", (MaxHold-3)/2) + "..."},
+		{"of all that it may have", strings.Repeat("x", maxHold), strings.Repeat("x", maxHold)},
+		{"that is too long", strings.Repeat("x", maxHold+1), strings.Repeat("x", maxHold-3) + "..."},
+		{"that is cut within a letter", strings.Repeat("é", maxHold), strings.Repeat("é", (maxHold-3)/2) + "..."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,10 +38,10 @@ func TestAHoldIsToldInOneShortLine(t *testing.T) {
 
 func FuzzHoldText(f *testing.F) {
 	f.Add("the migration\nruns")
-	f.Add(strings.Repeat("é \x00", MaxHold))
+	f.Add(strings.Repeat("é \x00", maxHold))
 	f.Fuzz(func(t *testing.T, value string) {
 		text := HoldText(value)
-		if len(text) > MaxHold || strings.ContainsAny(text, "\n\r\x00\x1b") || HoldText(text) != text {
+		if len(text) > maxHold || strings.ContainsAny(text, "\n\r\x00\x1b") || HoldText(text) != text {
 			t.Errorf("%q is reported as %q", value, text)
 		}
 		c := change()
@@ -68,7 +68,7 @@ func TestTheEventOfASourceOnHoldSaysWhy(t *testing.T) {
 
 // A watcher of another version may know other letters, and think otherwise of what is short.
 func TestAHoldOfAnotherVersionLosesNoChange(t *testing.T) {
-	for _, text := range []string{"the migration\nruns", strings.Repeat("x", MaxHold+1), "\u202e"} {
+	for _, text := range []string{"the migration\nruns", strings.Repeat("x", maxHold+1), "\u202e"} {
 		held := changeOf(KindSecret, VerbObserved)
 		held.Hold = "the migration runs"
 		e := mustEvent(t, held.Event)

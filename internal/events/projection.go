@@ -91,7 +91,7 @@ func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
 	return nil
 }
 
-// Event encodes the projection as a CloudEvent. It returns a RejectError for one that ParseProjection would reject.
+// Event encodes the projection as a CloudEvent. It returns a RejectError for one that parseProjection would reject.
 func (p Projection) Event() (event.Event, error) {
 	if err := p.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -99,8 +99,8 @@ func (p Projection) Event() (event.Event, error) {
 	return p.envelope().event(p)
 }
 
-// ParseProjection decodes a projection. It returns a RejectError for an event that Projection.Event cannot have made.
-func ParseProjection(e event.Event) (Projection, error) {
+// parseProjection decodes a projection. It returns a RejectError for an event that Projection.Event cannot have made.
+func parseProjection(e event.Event) (Projection, error) {
 	var p Projection
 	v, err := parseEnvelope(e, projector, &p)
 	if err != nil {

@@ -108,14 +108,14 @@ func FuzzParseProjection(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e := mustEvent(t, projection().Event)
 		e.DataEncoded = data
-		p, err := ParseProjection(e)
+		p, err := parseProjection(e)
 		if err != nil {
 			if _, typed := errors.AsType[*RejectError](err); !typed {
 				t.Fatalf("the error is not typed: %v", err)
 			}
 			return
 		}
-		again, err := ParseProjection(mustEvent(t, p.Event))
+		again, err := parseProjection(mustEvent(t, p.Event))
 		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Fatalf("%v (-want +got):\n%s", err, diff)
 		}

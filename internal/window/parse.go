@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// Always is the text for no window.
-	Always = "always"
+	// always is the text for no window.
+	always = "always"
 	// maxText is how long the text of windows may be, and maxWindows how many they may be.
 	maxText    = 1 << 10
 	maxWindows = 16
@@ -24,7 +24,7 @@ const Form = `"<minute> <hour> <day of month> <month> <day of week> for <duratio
 // without which it is UTC. The text "always" has none.
 func Parse(text string) (Windows, error) {
 	windows := Windows{text: strings.TrimSpace(text)}
-	if windows.text == Always {
+	if windows.text == always {
 		return windows, nil
 	}
 	if len(text) > maxText {
@@ -57,8 +57,8 @@ func parse(fields []string) (window, error) {
 	if one.duration, err = time.ParseDuration(duration); err != nil {
 		return window{}, fmt.Errorf("%.50q is not a duration such as 3h or 90m", duration)
 	}
-	if one.duration <= 0 || one.duration > MaxDuration {
-		return window{}, fmt.Errorf("the duration is %s, want more than 0 and at most %dh", one.duration, int(MaxDuration.Hours()))
+	if one.duration <= 0 || one.duration > maxDuration {
+		return window{}, fmt.Errorf("the duration is %s, want more than 0 and at most %dh", one.duration, int(maxDuration.Hours()))
 	}
 	if len(fields) == withZone {
 		if one.zone, err = parseZone(fields[withZone-1]); err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// MaxDuration is how long a window is open at most.
-const MaxDuration = 7 * 24 * time.Hour
+// maxDuration is how long a window is open at most.
+const maxDuration = 7 * 24 * time.Hour
 
-// Spread is how long after its opening workloads begin to be rolled at the latest, if that is not more than a twentieth of its duration.
-const Spread = 5 * time.Minute
+// spread is how long after its opening workloads begin to be rolled at the latest, if that is not more than a twentieth of its duration.
+const spread = 5 * time.Minute
 
 // Windows are open one by one, or several together. The zero value has none: it is always open.
 type Windows struct {
@@ -64,7 +64,7 @@ func (w Windows) IsOpen(now time.Time) bool {
 // began returns when the windows opened that are open at a time without having been closed since, and the one that opened first. It looks back no
 // further than to find that nobody waits for a share any more.
 func (w Windows) began(now time.Time) (began time.Time, first *window, open bool) {
-	for at := now; now.Sub(at) <= Spread; at = began.Add(-1) {
+	for at := now; now.Sub(at) <= spread; at = began.Add(-1) {
 		earliest, by := time.Time{}, (*window)(nil)
 		for i := range w.list {
 			one := &w.list[i]
@@ -82,7 +82,7 @@ func (w Windows) began(now time.Time) (began time.Time, first *window, open bool
 
 // delay returns how long after an opening somebody may act who comes with a share of the spread.
 func (w *window) delay(share float64) time.Duration {
-	return time.Duration(share * float64(min(w.duration/20, Spread)))
+	return time.Duration(share * float64(min(w.duration/20, spread)))
 }
 
 // after returns the first opening after a time, and false if there is none for years.

@@ -24,9 +24,9 @@ const (
 	maxEndpoint  = 512
 )
 
-// ParseEndpoint reads the value of AnnotationReload. It names no host, so that whoever may annotate a workload has nobody but its pods called. An
+// parseEndpoint reads the value of AnnotationReload. It names no host, so that whoever may annotate a workload has nobody but its pods called. An
 // error quotes nothing of the value: it may be a URL with a credential.
-func ParseEndpoint(text string) (Endpoint, error) {
+func parseEndpoint(text string) (Endpoint, error) {
 	wrong := func(problem string) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("%s: write %s", problem, endpointForm)
 	}

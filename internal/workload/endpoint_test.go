@@ -39,7 +39,7 @@ func TestAnEndpointIsAPortOfThePodAndAPath(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseEndpoint(tt.text)
+			got, err := parseEndpoint(tt.text)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -60,7 +60,7 @@ func TestAnEndpointThatIsNotValidIsNotQuoted(t *testing.T) {
 		"http://:9090?token=" + credential, "https://:9090/" + credential, credential, "http://:9090/../" + credential, "http://:" + credential,
 		"http://:9090/" + credential + strings.Repeat("a", maxEndpoint),
 	} {
-		if _, err := ParseEndpoint(text); err == nil || strings.Contains(err.Error(), credential) {
+		if _, err := parseEndpoint(text); err == nil || strings.Contains(err.Error(), credential) {
 			t.Errorf("%q has the error %v", text, err)
 		}
 		deployment := webDeployment("50", map[string]string{AnnotationReload: text})
@@ -76,11 +76,11 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		endpoint, err := ParseEndpoint(text)
+		endpoint, err := parseEndpoint(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseEndpoint(endpoint.String())
+		again, err := parseEndpoint(endpoint.String())
 		if err != nil || again != endpoint {
 			t.Fatalf("%q is read as %+v, and that again as %+v (%v)", text, endpoint, again, err)
 		}

@@ -55,7 +55,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	fail := func(problem string) {
 		w.Problems = append(w.Problems, &itemError{annotation: AnnotationReload, problem: problem + ". The workload rolls instead"})
 	}
-	endpoint, err := ParseEndpoint(text)
+	endpoint, err := parseEndpoint(text)
 	switch {
 	case err != nil:
 		fail(err.Error())
