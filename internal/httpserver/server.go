@@ -1,4 +1,4 @@
-// Package httpserver sets up the HTTP servers of both programs: one set of limits, and an end that waits for requests in flight.
+// Package httpserver sets up the HTTP servers of the programs: one set of limits, and an end that waits for requests in flight.
 package httpserver
 
 import (

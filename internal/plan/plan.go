@@ -105,7 +105,8 @@ func (q *question) mayHaveOther(has Reason) bool {
 	return (has == ChangedBack || has == SameContent) && q.past.Waited && q.w.Progress.Pods > 0
 }
 
-// lacksContent decides about content that is not known to be what the pods have. CameBack says that it was, before the workload waited.
+// lacksContent decides about content that is not known to be what the pods have. If it cameBack, they had it before the
+// workload waited.
 func (q *question) lacksContent(cameBack bool) Reason {
 	now := q.now
 	reverts := q.w.Reverts(now.Source.String(), q.record())

@@ -1,4 +1,4 @@
-// Package process is what the watcher and the actuator share around their work: the wiring from flags to a running program (Run), the exit
+// Package process is what the programs share around their work: the wiring from flags to a running program (Run), the exit
 // code (Main), flags and environment, the end in reverse order, and memory.
 //
 // Order: Run sets up logs and telemetry, prepares the work, listens for probes and scrapes, and only then reaches NATS, which can take as

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// Options are the flags that both programs have. Exporters of traces and metrics are configured by the standard OTEL_* environment
+// Options are the flags that all programs have. Exporters of traces and metrics are configured by the standard OTEL_* environment
 // variables instead.
 type Options struct {
 	// Cluster is the name of the cluster in subjects and events, a DNS label. Required.

@@ -1,5 +1,5 @@
-// Package program assembles the programs from their options, for the commands: Watcher, Actuator, and Reloader, which runs both of them in
-// one process.
+// Package program assembles the programs from their options, for the commands: Watcher, Actuator, Projector, and Reloader, which runs
+// the first two in one process.
 package program
 
 // Build describes a built command.

@@ -8,7 +8,7 @@
 // Ordering: the events of one source are in the order of its changes. Changes that come faster than they can be published
 // become one event about the latest content. Between sources there is no order.
 //
-// Failure: a source whose event cannot be published is retried, with a backoff of up to 30 seconds, until it is published. The
+// Failure: a source whose event cannot be published is retried, with a backoff of up to three seconds, until it is published. The
 // queue holds each source once, so its size is bounded by the number of sources.
 //
 // ExternalSecrets and Certificates are sources too; their content is their status (see status.go). No workload depends on them:

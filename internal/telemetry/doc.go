@@ -1,4 +1,4 @@
-// Package telemetry sets up the logs, traces and metrics of both programs.
+// Package telemetry sets up the logs, traces and metrics of the programs.
 //
 // Guarantee: telemetry never blocks the work and never fails it. Undeliverable spans are dropped and counted. Only an invalid
 // configuration is an error, at start.

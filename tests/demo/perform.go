@@ -16,7 +16,7 @@ import (
 )
 
 // stepTimeout bounds each step, and each wait of the stage. The longest wait in a step is for the events that a killed actuator had
-// not acknowledged: they are redelivered after ten seconds.
+// not acknowledged: they are redelivered once they count as lost.
 const stepTimeout = 90 * time.Second
 
 // few is how many workloads are reported one by one.

@@ -53,7 +53,7 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 			problems = append(problems, fmt.Errorf("%s.%w", at, problem))
 		}
 		if names[s.Name] {
-			problems = append(problems, fmt.Errorf("%s.name: %q appears twice", at, s.Name))
+			problems = append(problems, fmt.Errorf("%s.name: %q appears twice, want a name for each store", at, s.Name))
 		}
 		if s.SocketListen != "" && addresses[s.SocketListen] {
 			problems = append(problems, fmt.Errorf("%s.socketListen: %q appears twice, want an address for each store", at, s.SocketListen))

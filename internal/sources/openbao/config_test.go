@@ -65,7 +65,7 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{name: "a field of another type", content: start + "poll: {mounts: secret}}]", want: "poll.mounts: is of type string, want slice"},
 		{name: "what is not YAML", content: "stores: [", want: "line 1: invalid YAML"},
 		{name: "no name", content: "stores: [{address: 'https://bao'}]", want: `stores[0].name: "" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
-		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" appears twice`},
+		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" appears twice, want a name for each store`},
 		{name: "no address", content: "stores: [{name: main}]", want: "stores[0].address: is empty, want the URL of the store"},
 		{name: "an address without a scheme", content: "stores: [{name: main, address: 'bao:8200'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: the scheme is neither https nor http"},
 		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: more than a host and a path"},
