@@ -188,8 +188,9 @@ func (b *bench) atOnce(ctx context.Context, c contender, n int) (*await, time.Du
 	return w, took, err
 }
 
-// rollAll rolls each Deployment once, which is not counted. The contender before may have written other annotations on the templates, and what comes
-// first of some annotations is judged in full by the admission policy (docs/adr/0042): each contender is measured as one that has been there for long.
+// rollAll rolls each Deployment once, which is not counted. The contender before may have written other annotations on the templates, and what
+// comes first of some annotations is judged in full by the admission policy (docs/adr/0042). Each contender is measured as one that has been there
+// for long.
 func (b *bench) rollAll(ctx context.Context, c contender) error {
 	w, _, err := b.atOnce(ctx, c, b.cluster.deployments)
 	if err == nil {
