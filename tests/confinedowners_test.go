@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -129,26 +130,30 @@ var reownings = []struct {
 	}},
 }
 
-// unname takes the name of the one who edited an object out of managedFields, as they are after a restore by a tool that writes them itself.
-func (c *confined) unname(to target) {
-	c.Helper()
-	entries := c.get(to).GetManagedFields()
-	edited := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == editor })
-	if edited < 0 {
-		c.Fatalf("%s: nobody has edited it", to.name)
+// unname takes the name of a manager out of the managedFields of an object, as they are after a restore by a tool that writes them itself.
+func unname(t testing.TB, objects dynamic.ResourceInterface, name, manager string) {
+	t.Helper()
+	object, err := objects.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	entries[edited].Manager = ""
+	entries := object.GetManagedFields()
+	of := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
+	if of < 0 {
+		t.Fatalf("%s: %s owns nothing", name, manager)
+	}
+	entries[of].Manager = ""
 	content, err := json.Marshal(entries)
 	if err != nil {
-		c.Fatal(err)
+		t.Fatal(err)
 	}
 	operation := fmt.Appendf(nil, `[{"op":"replace","path":"/metadata/managedFields","value":%s}]`, content)
-	after, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(c.Context(), to.name, types.JSONPatchType, operation, metav1.PatchOptions{})
+	after, err := objects.Patch(t.Context(), name, types.JSONPatchType, operation, metav1.PatchOptions{})
 	if err != nil {
-		c.Fatal(err)
+		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(after.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == "" }) {
-		c.Fatalf("%s: every entry of managedFields has a manager", to.name)
+		t.Fatalf("%s: every entry of managedFields has a manager", name)
 	}
 }
 
@@ -261,7 +266,7 @@ func TestTheActuatorsTokenWritesWhatOthersOwn(t *testing.T) {
 	c.confine("")
 	for _, to := range append([]target{externalOf}, templated...) {
 		wrote(to, "which an applier owns")
-		c.unname(to)
+		unname(t, c.admin.Resource(to.resource).Namespace(c.namespace), to.name, editor)
 		wrote(to, "which somebody without a name has edited")
 		for i := range 12 { // More than the API server keeps apart.
 			edit := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited-%d":"by hand"}}}`, i)

@@ -104,6 +104,14 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 	if err := patch("main", types.ApplyPatchType, manager, false, apply("main", both)); err != nil {
 		t.Errorf("the fields that it was given: %v", err)
 	}
+	r.widget("restored", wantsPassword)
+	if _, err := r.widgets.Patch(t.Context(), "restored", types.MergePatchType, []byte(`{"spec":{"size":9}}`), metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	unname(t, r.widgets, "restored", "someone")
+	if err := patch("restored", types.ApplyPatchType, manager, false, apply("restored", both)); err != nil {
+		t.Errorf("the fields that it was given of what somebody without a name has written: %v", err)
+	}
 	tests := []struct {
 		what, name string
 		kind       types.PatchType
