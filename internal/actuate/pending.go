@@ -80,8 +80,8 @@ type pending struct {
 	held plan.Reason
 	// heldFor is where it is among the holds.
 	heldFor awaited
-	// behind is the workload that it was last found to wait for, zero if none, and noted what else, if the reason does not say it. AwaitsRepair is
-	// admission.awaitsRepair of behind at that time.
+	// behind is the workload that it was last found to wait for, zero if none, and noted what else, if the reason does not say it. The field
+	// awaitsRepair is admission.awaitsRepair of behind at that time.
 	behind       workload.Key
 	noted        awaited
 	awaitsRepair bool

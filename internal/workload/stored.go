@@ -11,10 +11,10 @@ import (
 type stored struct {
 	// record has the annotations that are written on the workload itself, or must be unchanged, those that it has.
 	record []annotation
-	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them. MetaTraced and traced say
-	// that they have AnnotationTraceparent.
+	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them, and
+	// metaTraced and traced that they have AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
-	// containers are nil without --reloader. ByVariable is Reading.Variables.
+	// containers are nil without --reloader, and byVariable is Reading.Variables.
 	containers *containers
 	byVariable bool
 }

@@ -51,7 +51,7 @@ func (m *movers) startBeside() {
 	m.start("--reload-strategy", m.strategy)
 }
 
-// change changes the Secret. ReloaderRolls has Reloader roll for it.
+// change changes the Secret. If reloaderRolls, Reloader rolls for it.
 func (m *movers) change(password string, reloaderRolls bool) {
 	m.Helper()
 	data := map[string]string{"password": password}
