@@ -2,6 +2,8 @@ package kube
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -50,15 +52,18 @@ func (l *FirstLists) Listed(where string) {
 // Done is closed when each resource was listed once.
 func (l *FirstLists) Done() <-chan struct{} { return l.done }
 
-// Ready returns nil when each resource was listed once; else it says what is missing.
+// Ready returns nil when each resource was listed once; else it says what is missing: a permission, if one is.
 func (l *FirstLists) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for where, err := range l.waiting {
-		if err != nil {
+	left := slices.Sorted(maps.Keys(l.waiting))
+	for _, where := range left {
+		if err := l.waiting[where]; err != nil {
 			return err
 		}
-		return fmt.Errorf("the first list of %s is not complete", where)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("the first list of %s is not complete", left[0])
 	}
 	return nil
 }
