@@ -39,7 +39,7 @@ type owner struct {
 	end   func()
 }
 
-// operate starts an owner of a Deployment, which wants it to stay as it is. It ends with the test, or by its end.
+// operate starts an owner of a Deployment, which wants it to stay as it is. It ends with the test, or when end is called.
 func (r *rig) operate(name string, strict bool) *owner {
 	r.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithNamespace(r.namespace))

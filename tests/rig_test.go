@@ -61,7 +61,8 @@ func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	if options.RBAC == "" {
 		options.RBAC = "../deploy/base/rbac.yaml"
 	}
-	// The tests share the policy: this strategy is allowed what the others are. The tests of what it refuses (confined_test.go and others) have it as it is installed.
+	// The tests share the policy: this strategy is allowed what the others are. The tests of what it refuses (confined_test.go and others) have it
+	// as it is installed.
 	options.Binaries, options.ReloaderPolicy = binaries, "env-vars"
 	// By default the race detector waits a second when a program ends, for races that show themselves late.
 	options.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, options.Env...)

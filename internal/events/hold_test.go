@@ -56,7 +56,7 @@ func FuzzHoldText(f *testing.F) {
 	})
 }
 
-func TestTheEventOfASourceOnHoldSaysWhy(t *testing.T) {
+func TestGoldenEventOfASourceOnHoldSaysWhy(t *testing.T) {
 	held := changeOf(KindSecret, VerbObserved)
 	held.Hold = "the migration runs"
 	parsed, err := ParseChange(mustEvent(t, held.Event))

@@ -208,7 +208,7 @@ func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
 	}
 }
 
-func TestExplainWritesJSONWithTheFieldsOfTheEvents(t *testing.T) {
+func TestGoldenExplanationHasTheFieldsOfTheEvents(t *testing.T) {
 	bus := busesOf(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	publishOutcomes(t, bus, heldFor(plan.LowerWave, ": deployment/api"),

@@ -37,8 +37,8 @@ func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) b
 }
 
 // lastManager returns the field manager, such as "kubectl-rollout", of the newest write of an object by someone other than the actuator and
-// not of a subresource, such as the status. Empty: it is not known. The second
-// result, isLast, reports whether the actuator wrote nothing after that.
+// not of a subresource, such as the status. Empty: it is not known. The second result, isLast, reports whether the actuator wrote nothing
+// after that.
 func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
 	var newest, own *metav1.ManagedFieldsEntry
 	for i := range meta.ManagedFields {

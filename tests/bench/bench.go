@@ -128,7 +128,7 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 	}
 	contenders := []contender{floor, confined, keyturn}
 	if b.settings.reloader {
-		reloaders, err := newReloaders(ctx, b.cp, keyturn, programsDir(b.cp))
+		reloaders, err := newReloaders(ctx, b.cp, keyturn)
 		if err != nil {
 			return err
 		}

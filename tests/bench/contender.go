@@ -56,7 +56,7 @@ func newContenders(ctx context.Context, cp *testbed.ControlPlane) (*floor, *keyt
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := newFloor(ctx, cp, programsDir(cp))
+	f, err := newFloor(ctx, cp)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,7 @@ type floor struct {
 	process *process.Process
 }
 
-func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor, error) {
+func newFloor(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
 	if err := cp.ApplyYAML(ctx, strings.NewReader(floorRights)); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func newFloor(ctx context.Context, cp *testbed.ControlPlane, dir string) (*floor
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return &floor{called: contenderFloor, binary: binary, kubeconfig: kubeconfig, dir: dir}, nil
+	return &floor{called: contenderFloor, binary: binary, kubeconfig: kubeconfig, dir: programsDir(cp)}, nil
 }
 
 // confinedAs returns a floor that patches with the account of an actuator.

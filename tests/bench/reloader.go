@@ -11,10 +11,10 @@ import (
 // reloaderBinary is the command as "make build" makes it.
 const reloaderBinary = "bin/reloader"
 
-// newReloaders returns what takes Reloader's place: the mode of both programs, and the command. They continue on the streams of Keyturn in
-// dir, so that what it did is no change to them.
-func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn, dir string) ([]contender, error) {
-	command, err := newCommand(ctx, cp, dir, k)
+// newReloaders returns what takes Reloader's place: the mode of both programs, and the command. They continue on the streams of
+// Keyturn, so that what it did is no change to them.
+func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn) ([]contender, error) {
+	command, err := newCommand(ctx, cp, programsDir(cp), k)
 	if err != nil {
 		return nil, err
 	}
