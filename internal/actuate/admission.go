@@ -31,6 +31,8 @@ type obstacle struct {
 	end time.Time
 	// soon says that the end is a moment of its own in a window that is open, so that others may wait for it.
 	soon bool
+	// begins says that a pause begins, and the workload does not say so yet.
+	begins bool
 	// said is what somebody has said about it, empty if nothing.
 	said string
 }

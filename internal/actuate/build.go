@@ -39,7 +39,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	timing := &timing{index: s.index, namespaces: s.namespaces, now: now}
+	timing := &timing{index: s.index, namespaces: s.namespaces, gathering: gathering, now: now}
 	unfinished := unfinished(gathering, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
 		index: s.index, gathering: gathering, following: following, timing: timing, peers: peers, now: now,
@@ -112,7 +112,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+			patcher: patcher, pauses: pauses, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: &completion{
 			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,

@@ -51,7 +51,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.rollouts.reverts.finish(ctx, result)
 	case r.restores:
 		c.shadows.finish(ctx, result)
-	case r.endsPause:
+	case r.pauses:
 		c.pauses.finish(ctx, result)
 	case r.owes:
 		c.owing.finish(ctx, result)

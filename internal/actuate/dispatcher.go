@@ -32,6 +32,7 @@ type dispatcher struct {
 	admission *admission
 	ways      ways
 	patcher   *patcher
+	pauses    *pauses
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -158,6 +159,9 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	why := v.waits
 	if v.rolls {
 		why = d.obstacle(p, w, v.doing)
+	}
+	if why.begins {
+		d.pauses.begin(ctx, w, p.since())
 	}
 	p.rest(rests(why.reason) || why.reason == plan.FilesPending, d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {

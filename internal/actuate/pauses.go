@@ -9,10 +9,15 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// pauseRetry is how long after a patch that ended no pause the next one is sent.
-const pauseRetry = time.Minute
+const (
+	// pauseShown is how long a workload says of a pause that is over: those who see the roll see what it has waited for.
+	pauseShown = 10 * time.Second
+	// pauseRetry is how long after a patch that took nothing away the next one is sent.
+	pauseRetry = time.Minute
+)
 
-// pauses takes away what says that a workload has a pause, once that is over. What there is to do is known from the workloads.
+// pauses writes on the workloads that a pause has begun, so that the next leader knows it, and takes that away once it is over. What there is to take
+// away is known from the workloads.
 type pauses struct {
 	dryRun    bool
 	kinds     workload.Kinds
@@ -26,7 +31,7 @@ type pauses struct {
 	open map[workload.Key]openPause
 }
 
-// openPause is a pause that ends, and when to say so.
+// openPause is when a pause ends, and when to take away what says so.
 type openPause struct{ end, due time.Time }
 
 // resume looks at all workloads.
@@ -44,30 +49,40 @@ func (p *pauses) review(key workload.Key) {
 		return
 	}
 	if end := w.Pause.Begun.Add(w.Pause.Period); !p.open[key].end.Equal(end) {
-		p.open[key] = openPause{end, end}
+		p.open[key] = openPause{end, end.Add(pauseShown)}
 	}
 }
 
-// advance ends the pauses that are over. The next roll of a workload that has changes pending begins another.
+// begin writes that a pause has begun. If that fails, this leader knows it nevertheless, and tries again when the workload changes.
+func (p *pauses) begin(ctx context.Context, w *workload.Workload, at time.Time) {
+	p.write(ctx, w, workload.Write{PausedAt: at})
+}
+
+// advance takes away what pauses have left that are over.
 func (p *pauses) advance(ctx context.Context) {
 	for key, pause := range p.open {
 		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		p.open[key] = openPause{pause.end, p.now().Add(pauseRetry)}
-		w := p.index.get(key)
-		k, known := p.kinds.Named(key.Kind)
-		if w == nil || !known {
-			continue
+		if w := p.index.get(key); w != nil {
+			p.write(ctx, w, workload.Write{EndsPause: true})
 		}
-		note, err := newNote(ctx, k, w, workload.Write{EndsPause: true}, p.now())
-		if err != nil {
-			p.log.ErrorContext(ctx, "no patch to end a pause", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-			continue
-		}
-		note.endsPause = true
-		p.patcher.start(ctx, note)
 	}
+}
+
+func (p *pauses) write(ctx context.Context, w *workload.Workload, write workload.Write) {
+	k, known := p.kinds.Named(w.ID.Kind)
+	if !known {
+		return
+	}
+	note, err := newNote(ctx, k, w, write, p.now())
+	if err != nil {
+		p.log.ErrorContext(ctx, "no patch of a pause", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
+		return
+	}
+	note.pauses = true
+	p.patcher.start(ctx, note)
 }
 
 // finish takes the result of a patch.
@@ -78,7 +93,7 @@ func (p *pauses) finish(ctx context.Context, result patchResult) {
 		p.metrics.patched(ctx, id, false)
 	case !kube.HasChanged(result.err):
 		p.metrics.patchFailed(ctx, id.Kind)
-		p.log.WarnContext(ctx, "ending a pause failed; retrying", "workload", id.String(), "namespace", id.Namespace, "retry_in", pauseRetry,
+		p.log.WarnContext(ctx, "writing the beginning or the end of a pause failed", "workload", id.String(), "namespace", id.Namespace,
 			"err", result.err)
 	}
 }

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ const (
 	annotationPausedAt    = "deployment.reloader.stakater.com/paused-at"
 )
 
-// pausingCluster has a Deployment that gathers changes for a period after each roll.
+// pausingCluster has a Deployment that gathers changes for a period before each roll.
 func pausingCluster(t *testing.T, period string) (*cluster, Options) {
 	t.Helper()
 	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", annotationPausePeriod: period}))
@@ -47,25 +48,23 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	c, options := pausingCluster(t, "4s")
 	_, stop := c.start(options)
 	seq := c.publish(0, content("1"))
-	c.wantLast("web", "started content-changed")
+	c.eventually("the first change is held", func() bool { return strings.Contains(c.logged(), "reason=pause-period") })
+	c.eventually("the workload says since when", func() bool { return !c.pausedAt().IsZero() })
 	begun := c.pausedAt()
-	if begun.IsZero() {
-		t.Fatal("it is rolled without a word of the pause")
-	}
 	seq = c.publish(seq, content("2"))
-	c.eventually("the second change is held", func() bool { return strings.Contains(c.logged(), "reason=pause-period") })
 	stop()
 	// Neither the stream nor the workload forgets with the leader.
 	_, stop = c.start(options)
 	defer stop()
 	c.publish(seq, content("3"))
-	c.eventually("it is rolled again", func() bool { return len(c.patches()) == 2 })
+	c.wantLast("web", "started content-changed")
 	if early := time.Until(begun.Add(4 * time.Second)); early > 0 {
 		t.Errorf("it is rolled %s before the end of the pause", early)
 	}
-	c.eventually("the next pause has begun", func() bool { return c.pausedAt().After(begun) })
-	c.eventually("that is over", func() bool { return c.pausedAt().IsZero() })
-	if diff := cmp.Diff([]string{"web", "web"}, c.patches()); diff != "" {
+	if !c.pausedAt().Equal(begun) {
+		t.Errorf("the workload says that the pause began at %s, want still %s", c.pausedAt(), begun)
+	}
+	if diff := cmp.Diff([]string{"web"}, c.patches()); diff != "" {
 		t.Errorf("rolled (-want +got):\n%s", diff)
 	}
 	if c.get("web").Spec.Paused {
@@ -136,18 +135,17 @@ func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	}
 }
 
-// A pause gathers what comes after a roll. One that has not happened, or was taken back, is repeated at its own time.
-func TestARollThatIsTakenBackBeginsNoPause(t *testing.T) {
+func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 	tests := []struct {
 		name string
 		lose func(*revertBed)
 	}{
-		{"by admission, from the patch", func(b *revertBed) {
+		{"admission took it out of the patch", func(b *revertBed) {
 			b.strips = true
 			b.change()
 			b.strips = false
 		}},
-		{"by an operator", func(b *revertBed) {
+		{"an operator took it back", func(b *revertBed) {
 			b.change()
 			b.revert()
 			b.act()
@@ -156,22 +154,32 @@ func TestARollThatIsTakenBackBeginsNoPause(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			b := newReadBed(t, workload.Reading{Reloader: true}, map[string]string{
-				workload.AnnotationRollOn: "auto", annotationPausePeriod: "24h", annotationPausedAt: "2026-01-01T00:00:00Z",
+				workload.AnnotationRollOn: "auto", annotationPausePeriod: "1m",
 			})
 			test.lose(b)
-			if at, ok := b.deployment.Annotations[annotationPausedAt]; ok {
-				t.Errorf("a pause has begun at %s", at)
-			}
 			b.outcomes()
 			b.change()
 			if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbStarted {
 				t.Errorf("got %+v, want that it is rolled without a wait", got)
 			}
-			if b.deployment.Annotations[annotationPausedAt] == "" {
-				t.Error("that roll begins no pause")
-			}
 		})
 	}
+}
+
+func TestAPauseThatIsWrittenNowhereEndsNevertheless(t *testing.T) {
+	t.Parallel()
+	c, options := pausingCluster(t, "2s")
+	_, stop := c.start(options)
+	defer stop()
+	c.mu.Lock()
+	c.refuse = errors.New("no answer")
+	c.mu.Unlock()
+	c.publish(0, content("1"))
+	c.eventually("its beginning cannot be written", func() bool { return strings.Contains(c.logged(), "beginning or the end of a pause failed") })
+	c.mu.Lock()
+	c.refuse = nil
+	c.mu.Unlock()
+	c.wantLast("web", "started content-changed")
 }
 
 func TestAfterAPauseAWaitCountsAgain(t *testing.T) {

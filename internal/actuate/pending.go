@@ -164,16 +164,21 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
-// age returns how long the oldest of the changes has waited, as far as this leader knows: of those that later ones have superseded, the next
-// one knows nothing.
-func (p *pending) age(now time.Time) time.Duration {
-	oldest := now
+// age returns how long the oldest of the changes has waited, as far as this leader knows.
+func (p *pending) age(now time.Time) time.Duration { return now.Sub(p.oldest(now)) }
+
+// since returns when the oldest of the changes came, to an earlier leader maybe.
+func (p *pending) since() time.Time { return p.oldest(p.first) }
+
+// oldest returns since when the oldest of the changes waits, and at most latest. Of those that later ones have superseded, the next leader knows
+// nothing.
+func (p *pending) oldest(latest time.Time) time.Time {
 	for _, c := range p.changes {
-		if !c.since.IsZero() && c.since.Before(oldest) {
-			oldest = c.since
+		if !c.since.IsZero() && c.since.Before(latest) {
+			latest = c.since
 		}
 	}
-	return now.Sub(oldest)
+	return latest
 }
 
 // waitedSince returns since when a change has waited for what nobody has chosen: since its events.Delivery.Since, or since the workload last rested

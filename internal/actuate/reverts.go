@@ -98,8 +98,6 @@ func (v *reverts) advance(ctx context.Context) {
 		}
 		note, err := newNote(ctx, k, w, workload.Write{
 			Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes),
-			// The pause began with the roll. When that is repeated is said by the delays.
-			EndsPause: !w.IsPausedBySomeone(),
 		}, v.now())
 		if err != nil {
 			delete(v.open, key)

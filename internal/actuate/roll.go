@@ -40,8 +40,8 @@ type roll struct {
 	started events.Outcome
 	// corrects is what a patch does that is for no change. Nil: it is for changes.
 	corrects *correction
-	// endsPause says that the patch only takes away what says that a pause has begun.
-	endsPause bool
+	// pauses says that the patch only writes that a pause has begun, or takes that away.
+	pauses bool
 	// restores says that the patch creates the workload that its own one stands for.
 	restores bool
 	// owes says that the patch only notes what the workload waits to be rolled for.
@@ -92,9 +92,6 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		r.rolls = !r.way.inPlace
 	}
 	r.write = workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
-	if len(r.causes) > 0 && w.Pause.Period > 0 {
-		r.write.PausedAt = p.decided
-	}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		r.write.Traceparent = r.newest().change.Trace.Parent

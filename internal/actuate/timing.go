@@ -11,6 +11,7 @@ import (
 type timing struct {
 	index      *index
 	namespaces *namespaces
+	gathering  *debounce
 	now        func() time.Time
 }
 
@@ -37,14 +38,28 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if end, rolls, too := w.TooOften(t.now()); too {
 		return obstacle{reason: plan.RolledTooOften, end: end, said: rolls}
 	}
-	if end, paused := w.Pause.End(t.now()); paused {
-		return obstacle{reason: plan.Pausing, end: end}
+	if why := t.pause(w); why.reason != plan.None {
+		return why
 	}
 	if at.After(t.now()) {
 		opening.soon = true
 		return opening
 	}
 	return obstacle{}
+}
+
+// pause returns until when the changes of a workload are gathered. Where someone has paused the Deployment itself, no pause begins.
+func (t *timing) pause(w *workload.Workload) obstacle {
+	now := t.now()
+	since := now
+	if p := t.gathering.byKey[w.Key()]; p != nil {
+		since = p.since()
+	}
+	end, begins := w.Pause.Of(since, now)
+	if !now.Before(end) || begins && w.IsPausedBySomeone() {
+		return obstacle{}
+	}
+	return obstacle{reason: plan.Pausing, end: end, begins: begins}
 }
 
 // mayGo returns when a workload that stops may stop no more, as far as that is a matter of time. Zero: it is not.

@@ -28,7 +28,6 @@ func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload,
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
 	patch, err := r.kind.Patch(after, workload.Write{
 		Rolled: after.Unrolled(r.content, r.workload.Rolled), Before: r.workload,
-		EndsPause: r.workload.Pause.Period > 0, // The roll would have begun it.
 	})
 	if err != nil {
 		return errors.Join(stripped, err)

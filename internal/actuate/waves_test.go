@@ -69,7 +69,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), now: time.Now}
+			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), gathering: b.gathering, now: time.Now}
 			unfinished := unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following))
 			v := newWaves(x, unfinished, returns(b.gathering, b.following, timing), time.Now)
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {

@@ -83,7 +83,7 @@ func (r *report) timing(w *workload.Workload) obstacle {
 			rolls, plan.RolledTooOften, r.coming(end), workload.AnnotationRollNow)}
 	case pauses:
 		return obstacle{reason: plan.Pausing, said: fmt.Sprintf(
-			"Its changes are gathered after its last roll (%s): the next one begins at %s at the earliest, or once %s has another value.",
+			"Its changes are gathered (%s): it is rolled for them from %s on, or once %s has another value.",
 			plan.Pausing, r.coming(gathered), workload.AnnotationRollNow)}
 	}
 	return obstacle{}

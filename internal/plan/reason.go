@@ -159,7 +159,7 @@ var verdicts = map[Reason]verdict{
 		"rolled-too-often", Hold, people, "it was rolled as often as max-rolls-per-hour allows; find what changes its sources or undoes its " +
 			"rollouts each time, or set keyturn.dev/roll-now to roll it once more",
 	},
-	Pausing: {"pause-period", Hold, history, "the changes are gathered until the pause-period after the last roll is over"},
+	Pausing: {"pause-period", Hold, history, "the changes are gathered until the pause-period after the first of them is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},

@@ -26,7 +26,7 @@ type Write struct {
 	Reverted map[string]Reverted
 	// Version is the resourceVersion that the workload must still have. Empty: any.
 	Version string
-	// PausedAt begins a pause with a roll, as of that time. Zero: it does not.
+	// PausedAt begins a pause, as of that time. Zero: it does not.
 	PausedAt time.Time
 	// RolledAt is when a roll was decided, which is recorded if an interval applies, and for which it is counted.
 	RolledAt time.Time

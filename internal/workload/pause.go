@@ -10,12 +10,12 @@ import (
 // pauseTolerance is how far the clock of who wrote paused-at may be ahead.
 const pauseTolerance = 10 * time.Second
 
-// Pause is how long the changes of a Deployment are gathered that follow a roll, as Reloader's annotations say: Reloader pauses the Deployment
-// for the period. The zero value is not at all.
+// Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say: Reloader pauses the Deployment
+// at the first change, and resumes it when the period is over. The zero value is not at all.
 type Pause struct {
 	// Period is how long. Zero: not at all.
 	Period time.Duration
-	// Begun is when a pause began that nobody has ended yet. Zero: there is none.
+	// Begun is when the last pause began, as long as the workload says so. Zero: there is none.
 	Begun time.Time
 }
 
@@ -23,10 +23,26 @@ type Pause struct {
 // how long.
 func (p Pause) End(now time.Time) (time.Time, bool) {
 	end := p.Begun.Add(p.Period)
-	if p.Period == 0 || p.Begun.IsZero() || p.Begun.After(now.Add(pauseTolerance)) || !now.Before(end) {
+	if p.Period == 0 || !p.hasBegun(now) || !now.Before(end) {
 		return time.Time{}, false
 	}
 	return end, true
+}
+
+// Of returns when the pause ends in which changes are gathered, the first of which came at since, and whether it begins with them: the workload has
+// none yet that they came in. The end is zero if they are not gathered.
+func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
+	if p.Period == 0 {
+		return time.Time{}, false
+	}
+	if end := p.Begun.Add(p.Period); p.hasBegun(now) && !since.After(end) {
+		return end, false
+	}
+	return since.Add(p.Period), true
+}
+
+func (p Pause) hasBegun(now time.Time) bool {
+	return !p.Begun.IsZero() && !p.Begun.After(now.Add(pauseTolerance))
 }
 
 // IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever did it decides when the rollout goes on.

@@ -39,7 +39,7 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 		problem     string
 	}{
 		{name: "none is asked for"},
-		{name: "no roll has begun one", annotations: map[string]string{pausePeriodKey: "30s"}},
+		{name: "no change has begun one", annotations: map[string]string{pausePeriodKey: "30s"}},
 		{
 			name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 			want: 30 * time.Second,
@@ -93,7 +93,40 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 	}
 }
 
-func TestAPauseIsWrittenWithARollAndTakenAwayWithoutOne(t *testing.T) {
+func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
+	at := func(after time.Duration) time.Time { return pausedAt.Add(after) }
+	tests := []struct {
+		name       string
+		pause      Pause
+		since, now time.Duration // after pausedAt
+		want       time.Time     // zero: they are not gathered
+		begins     bool
+	}{
+		{name: "no period"},
+		{name: "the first", pause: Pause{Period: time.Minute}, since: time.Second, now: 2 * time.Second, want: at(61 * time.Second), begins: true},
+		{name: "one within the pause", pause: Pause{time.Minute, pausedAt}, since: 30 * time.Second, now: 31 * time.Second, want: at(time.Minute)},
+		{name: "the one that began it, whose time is not rounded", pause: Pause{time.Minute, pausedAt}, since: -time.Second, want: at(time.Minute)},
+		{name: "one within a pause that is over", pause: Pause{time.Minute, pausedAt}, since: time.Second, now: time.Hour, want: at(time.Minute)},
+		{
+			name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second,
+			want: at(121 * time.Second), begins: true,
+		},
+		{
+			name: "with a pause in the future", pause: Pause{time.Minute, at(time.Hour)}, now: time.Second,
+			want: at(time.Minute), begins: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			end, begins := test.pause.Of(at(test.since), at(test.now))
+			if !end.Equal(test.want) || begins != test.begins {
+				t.Errorf("got %s, begins: %t; want %s, %t", end, begins, test.want, test.begins)
+			}
+		})
+	}
+}
+
+func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 	const path = `"path":"/metadata/annotations/deployment.reloader.stakater.com~1paused-at"`
 	before := map[string]string{pausePeriodKey: "30s"}
 	during := map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}
@@ -105,17 +138,18 @@ func TestAPauseIsWrittenWithARollAndTakenAwayWithoutOne(t *testing.T) {
 		without     string
 	}{
 		{
-			"a roll that begins one", before,
-			Write{Rolls: true, PausedAt: pausedAt.Add(1)},
+			"a note that begins one", before,
+			Write{PausedAt: pausedAt.Add(1)},
 			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`},
-			"remove",
+			"/spec/template",
 		},
 		{
-			"a roll that follows one", during,
-			Write{Rolls: true, PausedAt: pausedAt.Add(time.Hour)},
+			"a note that begins the next one", during,
+			Write{PausedAt: pausedAt.Add(time.Hour)},
 			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`},
-			"remove",
+			"/spec/template",
 		},
+		{"a roll", during, Write{Rolls: true}, nil, "paused-at"},
 		{"the end", during, Write{EndsPause: true}, []string{`{"op":"remove",` + path}, "/spec/template"},
 		{"a roll of a workload without one", nil, Write{Rolls: true}, nil, "paused-at"},
 	}
@@ -180,7 +214,7 @@ func FuzzReadPause(f *testing.F) {
 				t.Errorf("at %s it is paused until %s, for a period of %s", now, end, w.Pause.Period)
 			}
 		}
-		for _, write := range []Write{{Rolls: true, PausedAt: pausedAt}, {EndsPause: true}} {
+		for _, write := range []Write{{PausedAt: pausedAt}, {EndsPause: true}} {
 			if _, err := deployments.Patch(w, write); err != nil {
 				t.Error(err)
 			}

@@ -55,7 +55,7 @@ func TestTheKeyOfEachAnnotationIsThatOfItsFlag(t *testing.T) {
 		{"match-default", on(newKeys["auto-search-annotation"]), on("reloader.stakater.com/match"), readsSecret, "secret", false},
 		{"ignore", ours, on(newKeys["ignore-annotation"]), readsSecret, "secret", false},
 		{"ignore-default", ours, on("reloader.stakater.com/ignore"), readsSecret, "secret", true},
-		{"pause", paused, nil, readsSecret, "secret", true},
+		{"pause", paused, nil, readsSecret, "secret", false},
 	}
 	for _, c := range cases {
 		r.sources(c.name, "one", c.ofSources)
