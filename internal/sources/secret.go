@@ -9,9 +9,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// unreadSecrets leaves out, at the API server, the Secrets that no workload reads: Helm release records, and tokens of
-// service accounts and of joining nodes.
-const unreadSecrets = "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token,type!=bootstrap.kubernetes.io/token"
+// unreadSecrets leaves out, at the API server, the Secrets that no workload reads: Helm release records, and tokens of joining nodes. Tokens of
+// service accounts are read: agents of another cluster mount them, and the controller manager renews what is in them.
+const unreadSecrets = "type!=helm.sh/release.v1,type!=bootstrap.kubernetes.io/token"
 
 var secretSource = sourceKind{
 	kind:     events.KindSecret,
