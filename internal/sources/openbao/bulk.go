@@ -17,7 +17,7 @@ type bulkReader struct {
 func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string) (map[string]bool, error) {
 	var mu sync.Mutex
 	live := make(map[string]bool, len(paths))
-	err := b.forEach(ctx, in, paths, func(path string) error {
+	err := b.forWhole(ctx, in, paths, func(path string) error {
 		o, err := b.metadataReader.readIn(ctx, in, path)
 		if err != nil || o.State == Gone {
 			return err
@@ -31,18 +31,35 @@ func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string
 	return live, err
 }
 
-// forEach calls f for each path of a mount, a few at a time. It returns an error if every path failed, or if one failed in a way that a
-// retry may mend.
+// forWhole is forEach for the paths of a whole mount: if every path failed, it returns an error too.
+func (b *bulkReader) forWhole(ctx context.Context, in engineMount, paths []string, f func(path string) error) error {
+	errs := callForEach(ctx, paths, f)
+	if len(errs) > 0 && !slices.Contains(errs, nil) {
+		return errs[0]
+	}
+	return b.tolerateAll(ctx, in, errs)
+}
+
+// forEach calls f for paths of a mount, a few at a time. It returns an error if one failed in a way that a retry may mend.
 func (b *bulkReader) forEach(ctx context.Context, in engineMount, paths []string, f func(path string) error) error {
+	return b.tolerateAll(ctx, in, callForEach(ctx, paths, f))
+}
+
+// callForEach calls f for each path, a few at a time, and returns the results.
+func callForEach(ctx context.Context, paths []string, f func(path string) error) []error {
 	errs := make([]error, len(paths))
 	inParallel(len(paths), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			errs[i] = f(paths[i])
 		}
 	})
-	worked := slices.Contains(errs, nil)
+	return errs
+}
+
+// tolerateAll returns the first error that cannot be tolerated.
+func (b *bulkReader) tolerateAll(ctx context.Context, in engineMount, errs []error) error {
 	for _, err := range errs {
-		if err != nil && (!worked || !b.tolerate(ctx, in, err)) {
+		if err != nil && !b.tolerate(ctx, in, err) {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 
 func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths []string) error {
 	expected := r.catalog.paths(in.namespace, in.path)
-	return r.bulk.forEach(ctx, in, paths, func(path string) error {
+	return r.bulk.forWhole(ctx, in, paths, func(path string) error {
 		o, err := r.bulk.metadataReader.read(ctx, events.StorePath{Store: r.origin.store, Namespace: in.namespace, Mount: in.path, Path: path})
 		if err == nil && (o.State != Gone || slices.Contains(expected, path)) {
 			r.outlet.emit(ctx, o)

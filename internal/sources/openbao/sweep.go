@@ -153,7 +153,8 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 	}
 }
 
-// readMissing reads the paths that were expected and not found. Those that do not exist any more are observed as Gone.
+// readMissing reads the paths that were expected and not found. Those that do not exist any more are observed as Gone. All of them may be
+// forbidden: they are a part of the mount.
 func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, live map[string]bool) error {
 	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return live[path] })
 	return s.bulk.forEach(ctx, in, missing, func(path string) error {

@@ -122,6 +122,69 @@ func TestAMountThatMayNotBeReadAtAllIsTold(t *testing.T) {
 	})
 }
 
+func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
+	const roles = withToken + "{databaseMounts: [database]}}]"
+	forbidden := `{"errors":["permission denied"]}`
+	tests := []struct {
+		name, config, known string
+		answers             map[string]string
+		request             string // of the known path
+		status              int
+		fails               bool
+	}{
+		{
+			name: "in a mount that is scanned", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
+			answers: map[string]string{"secret/detailed-metadata?scan": scanned},
+		},
+		{
+			name: "in a mount that is listed", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
+			answers: map[string]string{
+				"secret/detailed-metadata?scan": `{"data":{"key_info":[`,
+				"secret/metadata?list":          `{"data":{"keys":["a"]}}`,
+				"secret/metadata/a":             metadataOf(1, "1999-01-01T00:00:00Z", ""),
+			},
+		},
+		{
+			name: "in a mount that has nothing else", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
+		},
+		{
+			name: "of a static role", config: roles, known: "static-creds/locked", request: "database/static-roles/locked", status: http.StatusForbidden,
+			answers: map[string]string{
+				"database/static-roles?list": `{"data":{"keys":["shop"]}}`,
+				"database/static-roles/shop": `{"data":{"last_vault_rotation":"1999-11-20T11:03:06.5Z"}}`,
+			},
+		},
+		{
+			name: "for now, as the store is sealed", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusServiceUnavailable,
+			answers: map[string]string{"secret/detailed-metadata?scan": scanned}, fails: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(`{"secret/":{"type":"kv","options":{"version":"2"}},"database/":{"type":"database"}}`)
+			for request, body := range test.answers {
+				store.say(request, http.StatusOK, body)
+			}
+			store.say(test.request, test.status, forbidden)
+			known := func(string, string, string) []string { return []string{test.known} }
+			inBubble(t, test.config, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
+				after(10 * time.Minute)
+				if failed, worked := r.count(t, "keyturn.openbao.polls", "failure"), r.count(t, "keyturn.openbao.polls", "success"); failed > 0 != test.fails || worked > 0 == test.fails {
+					t.Errorf("%d polls failed and %d worked:\n%s", failed, worked, r.log)
+				}
+				for _, o := range r.seen() {
+					if o.PolledBefore.IsZero() != test.fails || o.State != Live && o.State != Deleted {
+						t.Errorf("observed %+v", o)
+					}
+				}
+				if log := r.log.String(); strings.Count(log, "part of ") == 0 != test.fails || strings.Count(log, "cannot be read") != 1 {
+					t.Errorf("want the log to tell once what cannot be read:\n%s", log)
+				}
+			})
+		})
+	}
+}
+
 func TestAnEmptyMountIsScannedAgain(t *testing.T) {
 	store := newFakeStore(kv2)
 	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
