@@ -3,21 +3,27 @@ package openbao
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 )
 
-// bulkReader reads many paths of a mount. A path that the token may not read does not fail the others.
+// bulkReader reads many paths of a mount. A path that the token may not read does not fail the others. It belongs to one goroutine, and
+// polls one mount at a time.
 type bulkReader struct {
 	metadataReader *metadataReader
 	outlet         *outlet
 	status         *status
+	// note records the failures to read a part of a mount.
+	note func(ctx context.Context, subject string, errs ...error)
+	// skipped are the errors that were tolerated in the mount since settle, the first of each kind.
+	skipped []error
 }
 
 // readAll reads secrets or roles of a mount and observes those that exist. It returns their paths.
 func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string) (map[string]bool, error) {
 	var mu sync.Mutex
 	live := make(map[string]bool, len(paths))
-	err := b.forWhole(ctx, in, paths, func(path string) error {
+	err := b.forWhole(ctx, paths, func(path string) error {
 		o, err := b.metadataReader.readIn(ctx, in, path)
 		if err != nil || o.State == Gone {
 			return err
@@ -32,17 +38,17 @@ func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string
 }
 
 // forWhole is forEach for the paths of a whole mount: if every path failed, it returns an error too.
-func (b *bulkReader) forWhole(ctx context.Context, in engineMount, paths []string, f func(path string) error) error {
+func (b *bulkReader) forWhole(ctx context.Context, paths []string, f func(path string) error) error {
 	errs := callForEach(ctx, paths, f)
 	if len(errs) > 0 && !slices.Contains(errs, nil) {
 		return errs[0]
 	}
-	return b.tolerateAll(ctx, in, errs)
+	return b.tolerateAll(errs)
 }
 
 // forEach calls f for paths of a mount, a few at a time. It returns an error if one failed in a way that a retry may mend.
-func (b *bulkReader) forEach(ctx context.Context, in engineMount, paths []string, f func(path string) error) error {
-	return b.tolerateAll(ctx, in, callForEach(ctx, paths, f))
+func (b *bulkReader) forEach(ctx context.Context, paths []string, f func(path string) error) error {
+	return b.tolerateAll(callForEach(ctx, paths, f))
 }
 
 // callForEach calls f for each path, a few at a time, and returns the results.
@@ -57,20 +63,42 @@ func callForEach(ctx context.Context, paths []string, f func(path string) error)
 }
 
 // tolerateAll returns the first error that cannot be tolerated.
-func (b *bulkReader) tolerateAll(ctx context.Context, in engineMount, errs []error) error {
+func (b *bulkReader) tolerateAll(errs []error) error {
 	for _, err := range errs {
-		if err != nil && !b.tolerate(ctx, in, err) {
+		if err != nil && !b.tolerate(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// tolerate reports whether the error only concerns a part of the mount that the token may not read, and records it.
-func (b *bulkReader) tolerate(ctx context.Context, in engineMount, err error) bool {
+// tolerate reports whether the error only concerns a part of the mount that the token may not read, and remembers it for settle.
+func (b *bulkReader) tolerate(err error) bool {
 	if !final(err) {
 		return false
 	}
-	b.status.noteFailure(ctx, "part of "+in.path, err)
+	if !hasKindOf(b.skipped, err) {
+		b.skipped = append(b.skipped, err)
+	}
 	return true
+}
+
+// settle ends the poll of a mount, which returned err. It records what was tolerated, or that no part of the mount was left out.
+func (b *bulkReader) settle(ctx context.Context, in engineMount, err error) {
+	skipped := b.skipped
+	b.skipped = nil
+	switch {
+	case len(skipped) > 0:
+		b.note(ctx, partOf(in), skipped...)
+	case err == nil:
+		b.status.noteSuccess(ctx, partOf(in))
+	}
+}
+
+// oneSegment escapes the path of a mount for use as one segment of another.
+var oneSegment = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// partOf returns the subject of failures to read a part of a mount. No two mounts have the same.
+func partOf(in engineMount) string {
+	return "part of " + childNamespace(in.namespace, oneSegment.Replace(in.path))
 }

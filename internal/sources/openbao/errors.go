@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/vault/api"
@@ -108,6 +109,11 @@ func kind(err error) string {
 		return "unreachable"
 	}
 	return "other"
+}
+
+// hasKindOf reports whether any of the errors is of the same kind as err.
+func hasKindOf(errs []error, err error) bool {
+	return slices.ContainsFunc(errs, func(other error) bool { return kind(other) == kind(err) })
 }
 
 // down reports whether the store as a whole does not answer, so that every request fails.

@@ -29,7 +29,7 @@ func (s *mountScan) run(ctx context.Context) error {
 		if errors.Is(err, errNoScan) {
 			err = s.readPages(ctx, folder)
 		}
-		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !s.tolerate(ctx, s.in, err)) {
+		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !s.tolerate(err)) {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // outlet passes observations to the sink.
@@ -22,8 +24,7 @@ func offerBackoff() wait.Backoff {
 
 // emit offers an observation until the sink accepts it or ctx is done, and at least once.
 func (out *outlet) emit(ctx context.Context, o Observation) {
-	if _, err := o.Path.Source().StorePath(); err != nil {
-		out.status.noteFailure(ctx, "paths that events cannot name", err)
+	if !out.canName(ctx, o.Path) {
 		return
 	}
 	if out.polled != nil {
@@ -36,4 +37,13 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is no text.
+func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
+	_, err := path.Source().StorePath()
+	if err != nil {
+		out.status.noteFailure(ctx, "paths that events cannot name", err)
+	}
+	return err == nil
 }

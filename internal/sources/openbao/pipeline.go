@@ -102,7 +102,7 @@ func (p *pipeline) newNewcomers() *newcomers {
 }
 
 func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
-	bulk := &bulkReader{metadataReader: metadata, outlet: out, status: p.status}
+	bulk := &bulkReader{metadataReader: metadata, outlet: out, status: p.status, note: p.status.noteFailure}
 	s := &sweeper{
 		namespace: orDefault(p.config.Namespace, events.RootNamespace), config: p.config.Poll,
 		client: p.client, mounts: metadata.mounts, bulk: bulk, catalog: p.catalog, outlet: out, status: p.status,
@@ -110,6 +110,7 @@ func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {
 	}
 	if p.config.Poll.Referenced {
 		list := func(ctx context.Context) ([]Reference, error) { return p.references.list(ctx, p.config.interval/2) }
+		bulk := &bulkReader{metadataReader: metadata, outlet: out, status: p.status, note: p.status.noteReferenceFailure}
 		s.references = &referenceReader{origin: p.origin, list: list, bulk: bulk, catalog: p.catalog, outlet: out, now: p.now}
 	}
 	return s

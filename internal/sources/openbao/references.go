@@ -33,19 +33,21 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 		}
 		in := engineMount{namespace: name.namespace, path: name.mount}
 		began := r.now()
-		switch err := r.readMount(ctx, in, paths); {
+		err := r.readMount(ctx, in, paths)
+		switch {
 		case err == nil:
 			r.outlet.polled.complete(name, began)
-		case !r.bulk.tolerate(ctx, in, err):
+		case !r.bulk.tolerate(err):
 			first = err
 		}
+		r.bulk.settle(ctx, in, err)
 	}
 	return first
 }
 
 func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths []string) error {
 	expected := r.catalog.paths(in.namespace, in.path)
-	return r.bulk.forWhole(ctx, in, paths, func(path string) error {
+	return r.bulk.forWhole(ctx, paths, func(path string) error {
 		o, err := r.bulk.metadataReader.read(ctx, events.StorePath{Store: r.origin.store, Namespace: in.namespace, Mount: in.path, Path: path})
 		if err == nil && (o.State != Gone || slices.Contains(expected, path)) {
 			r.outlet.emit(ctx, o)
@@ -54,7 +56,7 @@ func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths [
 	})
 }
 
-// byMount returns the referenced paths of the store, sorted, each once.
+// byMount returns the referenced paths of the store, sorted, each once. It leaves out those that cannot be observed.
 func (r *referenceReader) byMount(ctx context.Context) (map[mountName][]string, error) {
 	references, err := r.list(ctx)
 	if err != nil {
@@ -62,9 +64,11 @@ func (r *referenceReader) byMount(ctx context.Context) (map[mountName][]string, 
 	}
 	byMount := map[mountName][]string{}
 	for _, reference := range references {
-		if slices.Contains(r.origin.servers, reference.Server) {
-			name := mountName{reference.Path.Namespace, reference.Path.Mount}
-			byMount[name] = append(byMount[name], reference.Path.Path)
+		path := reference.Path
+		path.Store = r.origin.store
+		if slices.Contains(r.origin.servers, reference.Server) && r.outlet.canName(ctx, path) {
+			name := mountName{path.Namespace, path.Mount}
+			byMount[name] = append(byMount[name], path.Path)
 		}
 	}
 	for name, paths := range byMount {

@@ -17,7 +17,7 @@ type scanner struct {
 	origin origin
 	client *client
 	// tolerate reports whether a folder of a mount that cannot be read is skipped.
-	tolerate func(ctx context.Context, in engineMount, err error) bool
+	tolerate func(err error) bool
 	log      *slog.Logger
 	// after is when what the store has refused is requested again.
 	after map[scanRequest]time.Time
@@ -40,7 +40,7 @@ const (
 	listMount                 // all lists of a mount
 )
 
-func newScanner(g origin, c *client, tolerate func(context.Context, engineMount, error) bool, log *slog.Logger) *scanner {
+func newScanner(g origin, c *client, tolerate func(error) bool, log *slog.Logger) *scanner {
 	return &scanner{origin: g, client: c, tolerate: tolerate, log: log, after: map[scanRequest]time.Time{}}
 }
 

@@ -15,10 +15,10 @@ import (
 var errNotPolled = errors.New("not polled yet")
 
 const (
-	// maxHintFailures is the maximum number of mounts in audit lines whose failures are remembered, and logged, in hintFailureAge. Whoever
-	// can send lines can invent mounts.
-	maxHintFailures = 256
-	hintFailureAge  = time.Hour
+	// maxMountFailures is the maximum number of mounts in audit lines whose failures are remembered, and logged, in mountFailureAge, and of
+	// those in references. Whoever can send lines, or write ExternalSecrets, can invent mounts.
+	maxMountFailures = 256
+	mountFailureAge  = time.Hour
 	// auditHints is the subject of failures to read what the audit log hints at.
 	auditHints = "audit hints"
 	// referencedPaths is the subject of failures to poll by reference.
@@ -30,57 +30,68 @@ type status struct {
 	log *slog.Logger
 	now func() time.Time
 
-	mu       sync.Mutex
-	failures map[string]error     // by subject, until it works again
-	hinted   map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
-	tried    bool                 // a poll was complete, or a part of one failed
-	polledAt time.Time            // zero before the first complete poll
-	lineAt   time.Time            // zero before the first audit line
+	mu         sync.Mutex
+	failures   map[string][]error   // by subject, until it works again
+	hinted     map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
+	referenced map[string]time.Time // the same of mounts in references
+	tried      bool                 // a poll was complete, or a part of one failed
+	polledAt   time.Time            // zero before the first complete poll
+	lineAt     time.Time            // zero before the first audit line
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
-	return &status{log: log, now: now, failures: map[string]error{}, hinted: map[string]time.Time{}}
+	return &status{log: log, now: now, failures: map[string][]error{}, hinted: map[string]time.Time{}, referenced: map[string]time.Time{}}
 }
 
-// noteFailure records that reading the subject failed. It logs the first failure of each kind. The configuration bounds the subjects.
-func (s *status) noteFailure(ctx context.Context, subject string, err error) {
+// noteFailure records that reading the subject failed, in one way or in several. It logs the failures of each kind that was not among the
+// last ones. The configuration bounds the subjects.
+func (s *status) noteFailure(ctx context.Context, subject string, errs ...error) {
 	if ctx.Err() != nil {
 		return
 	}
 	s.mu.Lock()
 	before := s.failures[subject]
-	s.failures[subject] = err
+	s.failures[subject] = errs
 	s.mu.Unlock()
-	if before == nil || kind(before) != kind(err) {
-		s.log.WarnContext(ctx, "store cannot be read", "for", subject, "reason", kind(err), "err", err)
+	for _, err := range errs {
+		if !hasKindOf(before, err) {
+			s.log.WarnContext(ctx, "store cannot be read", "for", subject, "reason", kind(err), "err", err)
+		}
 	}
 }
 
 // noteHintFailure is noteFailure for a mount that an audit line names. It ignores the failure if there are too many.
 func (s *status) noteHintFailure(ctx context.Context, mount string, err error) {
-	if subject := hintsOf(mount); s.rememberHint(subject) {
+	if subject := hintsOf(mount); s.remember(s.hinted, subject) {
 		s.noteFailure(ctx, subject, err)
+	}
+}
+
+// noteReferenceFailure is noteFailure for a mount that a reference names. It ignores the failure if there are too many.
+func (s *status) noteReferenceFailure(ctx context.Context, subject string, errs ...error) {
+	if s.remember(s.referenced, subject) {
+		s.noteFailure(ctx, subject, errs...)
 	}
 }
 
 func hintsOf(mount string) string { return auditHints + " of " + mount }
 
-// rememberHint reports whether there is room for the failure of a mount that an audit line names. It makes room of old ones.
-func (s *status) rememberHint(subject string) bool {
+// remember reports whether there is room for the failure of a mount among those that are named in the same way. It makes room of old ones.
+func (s *status) remember(among map[string]time.Time, subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.hinted[subject]; !known && len(s.hinted) >= maxHintFailures {
-		for other, noted := range s.hinted {
-			if s.now().Sub(noted) >= hintFailureAge {
-				delete(s.hinted, other)
+	if _, known := among[subject]; !known && len(among) >= maxMountFailures {
+		for other, noted := range among {
+			if s.now().Sub(noted) >= mountFailureAge {
+				delete(among, other)
 				delete(s.failures, other)
 			}
 		}
-		if len(s.hinted) >= maxHintFailures {
+		if len(among) >= maxMountFailures {
 			return false
 		}
 	}
-	s.hinted[subject] = s.now()
+	among[subject] = s.now()
 	return true
 }
 
@@ -90,6 +101,7 @@ func (s *status) noteSuccess(ctx context.Context, subject string) {
 	before := s.failures[subject]
 	delete(s.failures, subject)
 	delete(s.hinted, subject)
+	delete(s.referenced, subject)
 	s.mu.Unlock()
 	if before != nil {
 		s.log.InfoContext(ctx, "store can be read again", "for", subject)
@@ -129,7 +141,7 @@ func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch err := s.failures[referencedPaths]; {
+	switch err := errors.Join(s.failures[referencedPaths]...); {
 	case !s.polledAt.IsZero():
 		return nil
 	case apierrors.IsForbidden(err):

@@ -11,14 +11,14 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	log, now := &logBuffer{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s := newStatus(newLogger(log), func() time.Time { return now })
 	forge := func(prefix string) {
-		for n := range 2 * maxHintFailures {
+		for n := range 2 * maxMountFailures {
 			s.noteHintFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
 		}
 	}
 	logged := func(text string) int { return strings.Count(log.String(), text) }
 	forge("first")
-	if got := logged("reason=no-mount"); got != maxHintFailures {
-		t.Errorf("%d mounts are logged, want %d", got, maxHintFailures)
+	if got := logged("reason=no-mount"); got != maxMountFailures {
+		t.Errorf("%d mounts are logged, want %d", got, maxMountFailures)
 	}
 	sealed := &statusError{code: 503, message: "Vault is sealed"}
 	s.noteFailure(t.Context(), "secret", sealed)
@@ -37,12 +37,27 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	if got := logged("of second-"); got != 1 {
 		t.Errorf("%d other mounts are logged after one works again, want 1", got)
 	}
-	now = now.Add(hintFailureAge)
+	now = now.Add(mountFailureAge)
 	forge("third")
-	if got := logged("of third-"); got != maxHintFailures {
-		t.Errorf("%d mounts are logged an hour later, want %d", got, maxHintFailures)
+	if got := logged("of third-"); got != maxMountFailures {
+		t.Errorf("%d mounts are logged an hour later, want %d", got, maxMountFailures)
 	}
-	if len(s.hinted) != maxHintFailures || len(s.failures) != maxHintFailures+1 {
+	if len(s.hinted) != maxMountFailures || len(s.failures) != maxMountFailures+1 {
 		t.Errorf("%d mounts and %d failures are remembered", len(s.hinted), len(s.failures))
+	}
+}
+
+func TestStatus_MountsInAuditLinesTakeNoRoomOfThoseInReferences(t *testing.T) {
+	log := &logBuffer{}
+	s := newStatus(newLogger(log), time.Now)
+	for n := range 2 * maxMountFailures {
+		s.noteHintFailure(t.Context(), fmt.Sprintf("forged-%d", n), errNoMount)
+	}
+	for n := range 2 * maxMountFailures {
+		s.noteReferenceFailure(t.Context(), fmt.Sprintf("part of %d", n), errNoMount)
+	}
+	hinted, referenced := strings.Count(log.String(), "of forged-"), strings.Count(log.String(), "part of ")
+	if hinted != maxMountFailures || referenced != maxMountFailures || len(s.failures) != 2*maxMountFailures {
+		t.Errorf("%d mounts in audit lines and %d in references are logged, %d failures remembered; want %d of each", hinted, referenced, len(s.failures), maxMountFailures)
 	}
 }

@@ -65,6 +65,7 @@ func (s *sweeper) poll(ctx context.Context, in engineMount, read func(context.Co
 	if err == nil {
 		s.outlet.polled.complete(mountName{in.namespace, in.path}, began)
 	}
+	s.bulk.settle(ctx, in, err)
 	return err
 }
 
@@ -98,7 +99,7 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	})
 	if errors.Is(err, errNoScan) {
 		var paths []string
-		if paths, err = s.walk(ctx, in, "metadata"); err == nil {
+		if paths, err = walk(ctx, s.client, in, "metadata", s.bulk.tolerate); err == nil {
 			live, err = s.bulk.readAll(ctx, in, paths)
 		}
 	}
@@ -108,16 +109,11 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	return s.readMissing(ctx, in, expected, live)
 }
 
-// walk returns the paths below a path of a mount, other than those in folders that the token may not list.
-func (s *sweeper) walk(ctx context.Context, in engineMount, below string) ([]string, error) {
-	return walk(ctx, s.client, in, below, func(err error) bool { return s.bulk.tolerate(ctx, in, err) })
-}
-
 // sweepRoles reads the static roles of a mount.
 func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
 	places := rolePathsOf(in.engine)
 	expected := s.catalog.paths(in.namespace, in.path)
-	names, err := s.walk(ctx, in, places.list)
+	names, err := walk(ctx, s.client, in, places.list, s.bulk.tolerate)
 	if err != nil {
 		return err
 	}
@@ -157,7 +153,7 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 // forbidden: they are a part of the mount.
 func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, live map[string]bool) error {
 	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return live[path] })
-	return s.bulk.forEach(ctx, in, missing, func(path string) error {
+	return s.bulk.forEach(ctx, missing, func(path string) error {
 		o, err := s.bulk.metadataReader.readIn(ctx, in, path)
 		if err == nil {
 			s.outlet.emit(ctx, o)

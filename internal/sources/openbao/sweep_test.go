@@ -124,7 +124,6 @@ func TestAMountThatMayNotBeReadAtAllIsTold(t *testing.T) {
 
 func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 	const roles = withToken + "{databaseMounts: [database]}}]"
-	forbidden := `{"errors":["permission denied"]}`
 	tests := []struct {
 		name, config, known string
 		answers             map[string]string

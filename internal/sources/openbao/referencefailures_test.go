@@ -1,0 +1,195 @@
+package openbao
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	pollReferenced = withToken + "{interval: 1m, referenced: true}}]"
+	forbidden      = `{"errors":["permission denied"]}`
+)
+
+// referenceTo returns a reference to a path of the fake store.
+func referenceTo(namespace, mount, path string) Reference {
+	return Reference{Server: "http://bao", Path: events.StorePath{Namespace: namespace, Mount: mount, Path: path}}
+}
+
+// failures returns the failures that the first store's status remembers, by subject.
+func (r *rig) failures() map[string][]error {
+	s := r.feed.pipelines[0].status
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.failures)
+}
+
+func TestReferencesToInventedMountsTakeBoundedRoom(t *testing.T) {
+	polls := 0
+	referenced := func(context.Context) ([]Reference, error) {
+		references := make([]Reference, 100)
+		for i := range references {
+			references[i] = referenceTo(events.RootNamespace, fmt.Sprintf("invented-%d-%d", polls, i), "x")
+		}
+		polls++
+		return references, nil
+	}
+	inBubble(t, pollReferenced, newFakeStore(kv2), func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+		after(30 * time.Minute)
+		logged := func() int { return strings.Count(r.log.String(), "store cannot be read") }
+		if remembered := len(r.failures()); logged() != maxMountFailures || remembered != maxMountFailures {
+			t.Errorf("%d mounts are logged and %d remembered, want %d", logged(), remembered, maxMountFailures)
+		}
+		after(time.Hour)
+		if got := logged(); got <= maxMountFailures || got > 2*maxMountFailures {
+			t.Errorf("%d mounts are logged an hour later, want %d once more at most", got, maxMountFailures)
+		}
+		if r.count(t, "keyturn.openbao.polls", "failure") != 0 {
+			t.Errorf("polls have failed:\n%.2000s", r.log)
+		}
+	})
+}
+
+func TestALongReferencedPathTakesNoRoom(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	tests := []struct {
+		name string
+		long Reference
+	}{
+		{name: "its namespace is long", long: referenceTo(long, "secret", "db")},
+		{name: "its mount is long", long: referenceTo(events.RootNamespace, long, "db")},
+		{name: "its path is long", long: referenceTo(events.RootNamespace, "secret", long)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/"+long, http.StatusForbidden, forbidden)
+			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
+			referenced := func(context.Context) ([]Reference, error) {
+				return []Reference{test.long, referenceTo(events.RootNamespace, "secret", "db")}, nil
+			}
+			inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+				after(10 * time.Minute)
+				if diff := cmp.Diff([]string{"secret/db"}, paths(r.seen())); diff != "" {
+					t.Errorf("observed (-want +got):\n%s", diff)
+				}
+				if log := r.log.String(); len(log) > 2000 || strings.Count(log, "paths that events cannot name") != 1 {
+					t.Errorf("want one short line for the long path, got %d bytes:\n%.2000s", len(log), log)
+				}
+				for subject, errs := range r.failures() {
+					if size := len(subject) + len(fmt.Sprint(errs)); size > 2000 {
+						t.Errorf("a failure of %d bytes is remembered", size)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
+	tests := []struct {
+		name       string
+		references []Reference
+		answers    map[string]int
+		want       []string // for each line
+	}{
+		{
+			name: "for each kind of failure in a mount",
+			references: []Reference{
+				referenceTo("root", "secret", "a"), referenceTo("root", "secret", "b"), referenceTo("root", "secret", "c"), referenceTo("root", "secret", "d"),
+			},
+			answers: map[string]int{"secret/metadata/a": 403, "secret/metadata/b": 400, "secret/metadata/c": 403},
+			want:    []string{"part of secret reason=forbidden", "part of secret reason=status-400"},
+		},
+		{
+			name:       "for each namespace with such a mount",
+			references: []Reference{referenceTo("root", "secret", "a"), referenceTo("team", "secret", "a"), referenceTo("idle", "secret", "a")},
+			answers:    map[string]int{"secret/metadata/a": 403, "team@secret/metadata/a": 403},
+			want:       []string{"part of secret reason=forbidden", "part of team/secret reason=forbidden"},
+		},
+		{
+			name:       "beside a mount that can be read, in a namespace of the same path",
+			references: []Reference{referenceTo("root", "team/secret", "a"), referenceTo("team", "secret", "a")},
+			want:       []string{"part of team%2Fsecret reason=no-mount"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			for _, namespace := range []string{"team", "idle"} {
+				store.do(namespace+"@sys/internal/ui/mounts", store.answers["sys/internal/ui/mounts"])
+			}
+			for request, status := range test.answers {
+				store.say(request, status, forbidden)
+			}
+			referenced := func(context.Context) ([]Reference, error) { return test.references, nil }
+			inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+				after(10 * time.Minute)
+				log := strings.ReplaceAll(r.log.String(), `"`, "")
+				for _, want := range test.want {
+					if strings.Count(log, want) != 1 {
+						t.Errorf("want one line for %s", want)
+					}
+				}
+				if got := strings.Count(log, "\n"); got != len(test.want) {
+					t.Errorf("%d lines, want %d:\n%s", got, len(test.want), log)
+				}
+			})
+		})
+	}
+}
+
+func TestEachOutageOfAPartOfAMountIsTold(t *testing.T) {
+	tests := []struct {
+		name, config string
+		references   []Reference
+	}{
+		{name: "of a mount in the configuration", config: pollSecret},
+		{
+			name: "of what is referenced in a mount", config: pollReferenced,
+			references: []Reference{referenceTo(events.RootNamespace, "secret", "db"), referenceTo(events.RootNamespace, "secret", "other")},
+		},
+		{name: "of all that is referenced in a mount", config: pollReferenced, references: []Reference{referenceTo(events.RootNamespace, "secret", "db")}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata?list", http.StatusOK, `{"data":{"keys":["db","other"]}}`)
+			store.say("secret/detailed-metadata?scan", http.StatusMethodNotAllowed, `{"errors":["unsupported operation"]}`)
+			store.say("secret/metadata/other", http.StatusOK, metadataOf(1, "1999-01-01T00:00:00Z", ""))
+			allow := func() { store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", "")) }
+			forbid := func() { store.say("secret/metadata/db", http.StatusForbidden, forbidden) }
+			referenced := func(context.Context) ([]Reference, error) { return test.references, nil }
+			forbid()
+			inBubble(t, test.config, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+				for _, step := range []struct {
+					change           func()
+					failed, restored int
+				}{
+					{change: forbid, failed: 1},
+					{change: allow, failed: 1, restored: 1},
+					{change: forbid, failed: 2, restored: 1},
+					{change: allow, failed: 2, restored: 2},
+				} {
+					step.change()
+					after(5 * time.Minute)
+					failed, restored := strings.Count(r.log.String(), "store cannot be read"), strings.Count(r.log.String(), "store can be read again")
+					if failed != step.failed || restored != step.restored {
+						t.Fatalf("%d failures and %d recoveries are logged, want %d and %d:\n%s", failed, restored, step.failed, step.restored, r.log)
+					}
+				}
+				if remembered := len(r.failures()); remembered != 0 {
+					t.Errorf("%d failures are remembered", remembered)
+				}
+			})
+		})
+	}
+}
