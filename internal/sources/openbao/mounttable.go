@@ -42,7 +42,11 @@ func newMountTable(c *client) *mountTable {
 func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMount, error) {
 	for _, age := range []time.Duration{maxMountAge, maxNoMountAge} {
 		inside, err := m.in(ctx, namespace, age)
-		if err != nil {
+		switch {
+		case errors.Is(err, errNotThere) && namespace != events.RootNamespace:
+			// The root namespace is always there.
+			return engineMount{}, fmt.Errorf("%s: no namespace %s: %w", path, namespace, errNoMount)
+		case err != nil:
 			return engineMount{}, err
 		}
 		if found, ok := inside.longest(path); ok {

@@ -116,6 +116,11 @@ func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
 			want:       []string{"part of secret reason=forbidden", "part of team/secret reason=forbidden"},
 		},
 		{
+			name:       "for a namespace that is not there",
+			references: []Reference{referenceTo("root", "secret", "a"), referenceTo("nowhere", "secret", "a")},
+			want:       []string{"part of nowhere/secret reason=no-mount"},
+		},
+		{
 			name:       "beside a mount that can be read, in a namespace of the same path",
 			references: []Reference{referenceTo("root", "team/secret", "a"), referenceTo("team", "secret", "a")},
 			want:       []string{"part of team%2Fsecret reason=no-mount"},
@@ -141,6 +146,9 @@ func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
 				}
 				if got := strings.Count(log, "\n"); got != len(test.want) {
 					t.Errorf("%d lines, want %d:\n%s", got, len(test.want), log)
+				}
+				if failed := r.count(t, "keyturn.openbao.polls", "failure"); failed != 0 {
+					t.Errorf("%d polls failed", failed)
 				}
 			})
 		})
