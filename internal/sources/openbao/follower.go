@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -71,7 +72,7 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 		readable, err := f.locate(ctx, &h)
 		switch path := h.meaning.path; {
 		case err != nil:
-			later = append(later, h.delayed(now))
+			later = append(later, h)
 		case readable:
 			if due[path] == nil {
 				paths = append(paths, path)
@@ -93,14 +94,21 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 }
 
 // locate finds the mount of a hint, and with it the meaning. It returns false if there is nothing to read, and an error if the mount
-// cannot be found yet.
+// cannot be found yet: then it sets when the hint is due again.
 func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err error) {
 	if h.meaning.engine != "" {
 		return true, nil
 	}
+	again, outdated := f.mounts.outdated(h.entry.namespace, h.entry.received)
 	in, err := f.mounts.find(ctx, h.entry.namespace, h.entry.path)
-	if err != nil {
-		return false, f.fail(ctx, guessMount(h.entry), h.tries, err)
+	switch {
+	case errors.Is(err, errNoMount) && outdated:
+		h.due = again
+		return false, err
+	case err != nil:
+		err = f.fail(ctx, guessMount(h.entry), h.tries, err)
+		*h = h.delayed(f.now())
+		return false, err
 	}
 	c, ok := judge(h.entry, in.path, in.version)
 	switch {

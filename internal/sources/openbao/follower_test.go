@@ -282,3 +282,42 @@ func TestALineThatComesLateIsOnlyAReasonToLook(t *testing.T) {
 		})
 	}
 }
+
+func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) {
+	const both = `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}},"new/":{"type":"kv","options":{"version":"2"}}}}}`
+	for _, test := range []struct {
+		name    string
+		created bool // the mount
+	}{
+		{name: "and is read then", created: true},
+		{name: "and is given up if there is none then"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				s := r.feed.pipelines[0].intake
+				s.take(t.Context(), writeLine("update", "secret/data/db", 3), false)
+				after(3 * time.Second)
+				if test.created {
+					store.say("sys/internal/ui/mounts", http.StatusOK, both)
+					store.say("new/metadata/db", http.StatusOK, metadataOf(1, "2000-01-01T00:00:03Z", ""))
+				}
+				for range 10 {
+					s.take(t.Context(), []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/db", 1)), "secret/", "new/")), false)
+				}
+				after(maxNoMountAge)
+				if got := r.seen()["new/db"]; got.State == Live != test.created || got.Operation == "create" != test.created {
+					t.Errorf("observed %+v", got)
+				}
+				if got := strings.Count(r.log.String(), "reason=no-mount"); got == 0 != test.created {
+					t.Errorf("logged %d times that there is no such mount:\n%s", got, r.log)
+				}
+				after(time.Minute)
+				if got := store.times("sys/internal/ui/mounts"); got != 2 {
+					t.Errorf("asked %d times for the mounts, want twice", got)
+				}
+			})
+		})
+	}
+}

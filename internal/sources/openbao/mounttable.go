@@ -56,6 +56,16 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 	return engineMount{}, fmt.Errorf("%s: %w", path, errNoMount)
 }
 
+// outdated reports whether find cannot know of a mount that is as new as a time, because the mounts of the namespace were asked for before that
+// and not long ago. It returns when find asks for them again.
+func (m *mountTable) outdated(namespace string, at time.Time) (again time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	inside, ok := m.cached[namespace]
+	again = inside.asked.Add(maxNoMountAge)
+	return again, ok && inside.asked.Before(at) && m.client.now().Before(again)
+}
+
 // longest returns the mount with the longest path that contains the path, or equals it.
 func (n namespaceMounts) longest(path string) (engineMount, bool) {
 	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
