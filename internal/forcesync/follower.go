@@ -64,7 +64,7 @@ func (f *follower) review(ctx context.Context, s *pendingSync) {
 		f.tracker.finish(ctx, s, gone, nil)
 		return
 	}
-	s.seen = es
+	f.tracker.pending.see(s, es)
 	switch {
 	case s.isSynced():
 		f.synced(ctx, s)

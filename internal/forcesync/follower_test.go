@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -207,4 +208,66 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an ExternalSecret wrote before changes by the hands of others.
+func TestASyncWhoseTargetChangesWhileItWaitsFinishesOnce(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = 10 * time.Second
+		b.secret("db", "shop/db", ", target: {name: old}")
+		b.start(b.host())
+		first := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		b.with(func() {
+			after := b.objects[types.NamespacedName{Namespace: "shop", Name: "db"}].DeepCopy()
+			if err := unstructured.SetNestedField(after.Object, "new", "spec", "target", "name"); err != nil {
+				b.Fatal(err)
+			}
+			b.write(after)
+		})
+		b.pass(time.Minute)
+		b.mustSettle(first)
+		if left := b.left(); left != "" {
+			b.Errorf("left behind: %s", left)
+		}
+		second := b.rotate("shop/db", 3, nil)
+		b.pass(time.Second)
+		b.deliver(b.Context(), events.Change{
+			Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "old"}, Verb: events.VerbChanged, UID: "s", ResourceVersion: "9", ChangedAt: "9",
+		})
+		b.pass(time.Second)
+		if done, _ := b.isSettled(second); done || second.holds != 1 {
+			b.Errorf("a change of the Secret of before settles the next sync: %t, held %d times", done, second.holds)
+		}
+		b.pass(time.Minute)
+		b.mustSettle(second)
+		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
+		if first.holds != 0 {
+			b.Errorf("the event of the first is held %d times, want 0", first.holds)
+		}
+	})
+}
+
+func TestAFinishedSyncFinishesNoOtherOfItsName(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.start(b.host())
+		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
+		b.with(func() { b.content = "3" })
+		b.ask(func() {
+			b.take(first)
+			finished := b.y.tracker.pending.byKey[key{first.change.Source, types.NamespacedName{Namespace: "shop", Name: "db"}}]
+			b.y.tracker.turns.pop()
+			b.y.tracker.finish(b.Context(), finished, done, nil)
+			b.take(second)
+			b.y.tracker.finish(b.Context(), finished, done, nil)
+		})
+		if first.holds != 0 {
+			b.Errorf("the event of the first is held %d times, want 0", first.holds)
+		}
+		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
+		b.pass(time.Minute)
+		b.mustSettle(second)
+		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
 // registry has every pending sync.
@@ -28,14 +29,15 @@ func (r *registry) add(s *pendingSync) {
 func (r *registry) remove(s *pendingSync) {
 	delete(r.byKey, s.key)
 	leave(r.bySecret, s.key.secret, s)
-	r.untrackTarget(s)
+	leave(r.byTarget, s.seen.Target, s)
 }
 
-// trackTarget makes a sync found by what its ExternalSecret writes.
-func (r *registry) trackTarget(s *pendingSync) { join(r.byTarget, s.seen.Target, s) }
-
-// untrackTarget undoes trackTarget. Call it before s.seen is replaced.
-func (r *registry) untrackTarget(s *pendingSync) { leave(r.byTarget, s.seen.Target, s) }
+// see takes the state in which an ExternalSecret was last seen. Its sync is found by what that writes until the next one is, or the sync is removed.
+func (r *registry) see(s *pendingSync, es *externalsecret.ExternalSecret) {
+	leave(r.byTarget, s.seen.Target, s)
+	s.seen = es
+	join(r.byTarget, es.Target, s)
+}
 
 func join[K comparable](groups map[K]group, name K, s *pendingSync) {
 	if groups[name] == nil {

@@ -19,10 +19,16 @@ func TestASyncIsFoundByItsExternalSecretAndByWhatThatWrites(t *testing.T) {
 	r := newRegistry()
 	for _, s := range []*pendingSync{first, second} {
 		r.add(s)
-		r.trackTarget(s)
+		r.see(s, es)
 	}
 	if len(r.byKey) != 2 || len(r.bySecret[name]) != 2 || len(r.byTarget[written]) != 2 {
 		t.Errorf("two are not found: %+v", r)
+	}
+	moved := &externalsecret.ExternalSecret{}
+	moved.Target = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "moved"}
+	r.see(first, moved)
+	if r.byTarget[moved.Target][first.key] != first || len(r.byTarget[written]) != 1 {
+		t.Errorf("one that writes something else is not found by that: %+v", r)
 	}
 	r.remove(first)
 	if r.bySecret[name][second.key] != second || r.byTarget[written][second.key] != second || len(r.byTarget[written]) != 1 {

@@ -71,13 +71,11 @@ func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 		b.tracker.finish(ctx, s, gone, nil)
 		return false
 	}
-	b.tracker.pending.untrackTarget(s)
-	s.seen = es
+	b.tracker.pending.see(s, es)
 	if why, ok := refusal(es, false); ok {
 		b.tracker.finish(ctx, s, why, nil)
 		return false
 	}
-	b.tracker.pending.trackTarget(s)
 	if s.repeat > 0 && s.changed {
 		b.tracker.finish(ctx, s, done, nil) // meanwhile the last patch turns out to have been enough
 		return false

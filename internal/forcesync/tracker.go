@@ -36,8 +36,12 @@ func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
 	t.agenda.schedule(s, until)
 }
 
-// finish ends a sync, reports why, and releases its events. err is why these are to be dead-lettered.
+// finish ends a sync, reports why, and releases its events. err is why these are to be dead-lettered. It does nothing for a sync that is finished:
+// another one may have its key by then.
 func (t *tracker) finish(ctx context.Context, s *pendingSync, why reason, err error) {
+	if t.pending.byKey[s.key] != s {
+		return
+	}
 	t.pending.remove(s)
 	t.agenda.remove(s)
 	t.slots.release(ctx, s)
