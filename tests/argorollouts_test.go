@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -22,15 +23,23 @@ func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	r.secret("db", map[string]string{"password": "one"})
 	r.createRollout(argoRollout{name: "web", secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
 	r.createRollout(argoRollout{name: "other", secret: "db", annotations: `{}`})
-	r.awaitPhase("web", "Healthy")
-	r.awaitPhase("other", "Healthy")
+	r.createRollout(argoRollout{name: "empty", secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
+	for _, name := range []string{"web", "other", "empty"} {
+		r.awaitPhase(name, "Healthy")
+	}
+	// The API server keeps it, and the controller does until it writes the next revision.
+	r.setSpec("empty", `{"template":{"metadata":{"annotations":{}}}}`)
 	r.start()
+	if _, has, _ := unstructured.NestedMap(r.rollout("empty").Object, "spec", "template", "metadata", "annotations"); !has {
+		t.Error("an object of annotations that is empty is not kept")
+	}
 	r.secret("db", map[string]string{"password": "two"})
 
 	completed := r.outcomeOf("web", events.VerbCompleted)
 	if completed.Workload.Kind != "rollout" || completed.Revision != r.templateRevision("web") || completed.Revision == "" {
 		t.Errorf("completed: got %s at revision %q, want rollout/web at %q", completed.Workload, completed.Revision, r.templateRevision("web"))
 	}
+	r.outcomeOf("empty", events.VerbCompleted)
 	if phase := r.field("web", "status", "phase"); phase != "Healthy" {
 		t.Errorf("phase when it was completed: got %s, want Healthy", phase)
 	}

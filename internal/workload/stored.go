@@ -11,8 +11,8 @@ import (
 type stored struct {
 	// record has the annotations that are written on the workload itself, or must be unchanged, those that it has.
 	record []annotation
-	// annotated and templateAnnotated say that the workload and its pod template have annotations, whoever wrote them, and
-	// metaTraced and traced that they have AnnotationTraceparent.
+	// annotated and templateAnnotated say that the workload and its pod template have an object of annotations, which may be empty in a custom
+	// resource, and metaTraced and traced that they have AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
 	// containers are nil without --reloader, and byVariable is Reading.Variables.
 	containers *containers
@@ -23,7 +23,7 @@ type stored struct {
 type annotation struct{ name, text string }
 
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
-	s := stored{annotated: len(meta.Annotations) > 0, templateAnnotated: len(template.Annotations) > 0, byVariable: reading.Variables}
+	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil, byVariable: reading.Variables}
 	if reading.Reloader {
 		s.containers = containersOf(template)
 	}
