@@ -12,6 +12,10 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
+// maxChanged is how often in a row the patch of a workload may not be made until it counts as failed that the workload is not as it was read. That
+// takes about half a minute: the watch is not late for as long.
+const maxChanged = 5
+
 // completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
 type completion struct {
 	patcher   *patcher
@@ -66,7 +70,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.tellAgain(ctx, r, result.err)
 	case errors.Is(result.err, errUntold):
 		c.rollInstead(ctx, r, result.err)
-	case kube.HasChanged(result.err):
+	case kube.HasChanged(result.err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
 		c.decideAgain(ctx, r)
 	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:
 		c.giveUp(ctx, r, result.err)
@@ -160,7 +164,7 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 }
 
 // decideAgain has a workload decided again whose record someone else has written since the decision, such as another leader in whose term the
-// patch was sent or arrived.
+// patch was sent or arrived, or whose operator has not acted on the last roll yet.
 func (c *completion) decideAgain(ctx context.Context, r *roll) {
 	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -92,5 +95,56 @@ func TestDenialsOfACorrectionAreCountedApart(t *testing.T) {
 	b.refusals(denial(), 1)
 	if len(b.rollouts.reverts.open) != 0 {
 		t.Error("the correction was not given up")
+	}
+}
+
+// The watch is late for moments after another leader has written the record, but not for half a minute.
+func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
+	kinds, reading := targetsOf(t)
+	lever, _ := kinds.Named("lever")
+	leverOf := func(annotations map[string]string) *workload.Workload {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secret": "db"}}}
+		object.SetNamespace("shop")
+		object.SetName("web")
+		object.SetAnnotations(annotations)
+		w, _ := workload.Read(lever, object, reading)
+		return w
+	}
+	tests := []struct {
+		name   string
+		kind   workload.Kind
+		w      *workload.Workload
+		failed int64
+	}{
+		{"a Deployment", deployments, workloadOf(t, "auto", wholeDB, nil), 3},
+		{"an object of a target", lever, leverOf(rollOn("auto")), 3},
+		{"one that waits until its operator has acted on the last roll", lever, leverOf(map[string]string{"example.org/roll": "now"}), 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			a, reader := measured(t)
+			l := newLoop(a.surroundings, unwritten(a))
+			refused := func(times int) int64 {
+				for range times {
+					p := l.gathering.pend(test.w, changeOf(nil))
+					l.gathering.take(p)
+					l.gathering.drop(p)
+					r, err := newRoll(test.kind, test.w, decisionsOf(test.w, p), p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.span = trace.SpanFromContext(t.Context())
+					l.completion.finish(t.Context(), patchResult{roll: r, err: fmt.Errorf("patching: %w", kube.NotApplied())})
+				}
+				count, _ := value(collect(t, reader)["keyturn.patch.errors"], attribute.String("kind", test.w.ID.Kind))
+				return count
+			}
+			if got := refused(maxChanged); got != 0 {
+				t.Errorf("%d have failed of the first %d, want none", got, maxChanged)
+			}
+			if got := refused(3); got != test.failed {
+				t.Errorf("%d have failed of the next three, want %d", got, test.failed)
+			}
+		})
 	}
 }

@@ -17,10 +17,15 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// targetsFile has two kinds of custom resources, of which one may own the other.
+// targetsFile has two kinds of custom resources, of which one may own the other, and one whose operator removes the text that has it act.
 const targetsFile = `targets:
 - {apiVersion: example.org/v1, kind: Widget, resource: widgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
 - {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
+- apiVersion: example.org/v1
+  kind: Lever
+  resource: levers
+  reads: [{kind: secret, path: spec.secret}]
+  trigger: {field: "metadata.annotations['example.org/roll']", text: now}
 `
 
 func targetsOf(t *testing.T) (workload.Kinds, workload.Reading) {

@@ -37,6 +37,8 @@ type targetParts struct {
 	trigger any
 	missing []string
 	traced  bool
+	// triggered says that the trigger is a fixed text that is there.
+	triggered bool
 	// owned is TargetStatusConfig.Owned, and said is what its status says, whatever it owns.
 	owned bool
 	said  Progress

@@ -57,7 +57,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 		_, of.traced = annotations[AnnotationTraceparent]
 		return
 	}
-	of.trigger = runtime.DeepCopyJSONValue(at)
+	of.trigger, of.triggered = runtime.DeepCopyJSONValue(at), t.value == "" && at == any(t.text)
 	if text, ok := at.(string); ok {
 		if template.Annotations == nil {
 			template.Annotations = make(map[string]string)
@@ -82,8 +82,12 @@ func (t targetTrigger) strategy() strategy {
 
 // wrote reports whether a fixed text is there, of which no revision tells.
 func (t targetTrigger) wrote(after *Workload) bool {
-	return t.value != "" || after.target.trigger == any(t.text)
+	return t.value != "" || after.target.triggered
 }
+
+// IsTriggered reports whether the fixed text is still there by which the workload was rolled last. Until its operator has acted and removes it, each
+// patch that rolls is refused.
+func (w *Workload) IsTriggered() bool { return w.target != nil && w.target.triggered }
 
 // begin returns what adds the objects that are missing on the way.
 func (t targetTrigger) begin(w *Workload) []operation {

@@ -196,6 +196,9 @@ func TestAFixedTextThatIsStillThereIsNotWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	rolled := patched(t, object, first)
+	if readTarget(t, k, object).IsTriggered() || !readTarget(t, k, rolled).IsTriggered() {
+		t.Error("it is not said that the text is there, or that it is before")
+	}
 	again, err := k.Patch(readTarget(t, k, rolled), roll("2"))
 	if err != nil {
 		t.Fatal(err)
