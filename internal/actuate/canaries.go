@@ -158,11 +158,15 @@ func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.Ro
 	return false
 }
 
-// yields reports whether a canary whose patch has failed lets another workload go first, because it may be waiting for that one: a workload of a
-// lower wave, or the canary of another change. Of those in a circle the one with the lowest wave and name goes.
+// yields reports whether a canary that is neither being patched nor rolled out lets another workload go first: one of a lower wave, for which it may
+// be waiting; one of its own wave, if its patch has failed; or the canary of another change, since each may be waiting for the other. Of those in a
+// circle the one with the lowest wave and name goes.
 func (c *canaries) yields(canary, w *workload.Workload) bool {
 	if canary.Wave != w.Wave {
 		return canary.Wave > w.Wave
+	}
+	if c.candidates.hasFailed(canary) {
+		return true
 	}
 	for _, key := range c.chosen {
 		if key == w.Key() {

@@ -1,8 +1,15 @@
 package actuate
 
 import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -249,5 +256,85 @@ func TestWhatHoldsAWorkloadIsNamed(t *testing.T) {
 		if got := tt.sentence(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// The patch of the one that goes first after a repair fails for as long as a webhook is down.
+func TestACanaryThatCannotBePatchedLetsAnotherOfItsWaveGoFirst(t *testing.T) {
+	b := newBakeBed(t,
+		deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0")), deploymentOf("c", "db", inWave("0")),
+		deploymentOf("later", "db", inWave("1")))
+	b.options.Canary = false
+	b.lead()
+	var tried []string
+	b.client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(k8stesting.PatchAction)
+		tried = append(tried, patch.GetName())
+		return patch.GetName() == tried[0], nil, errors.New("webhook: internal error")
+	})
+	b.rollouts.canaries.require("shop", map[string]workload.RolledFor{"secret/db": {Version: "200", UID: "uid"}})
+	b.change("200")
+	if len(tried) != 1 {
+		t.Fatalf("at first %v are patched, want one", tried)
+	}
+	b.pass(time.Second / 2) // before it is tried again
+	if len(tried) != 2 || len(b.patches()) != 1 {
+		t.Fatalf("when its patch has failed: patched are %v, and rolled %v; want that another one is rolled", tried, b.patches())
+	}
+	canary := b.patches()[0]
+	b.pass(time.Minute)
+	b.pass(time.Minute)
+	if got := b.patches(); len(got) != 1 || len(tried) != 2 {
+		t.Errorf("while %s is rolled out: patched are %v, and rolled %v; want no other", canary, tried, got)
+	}
+	b.ready(canary)
+	if got := b.patches(); len(got) != 2 || slices.Contains(got, "later") || len(tried) != 4 {
+		t.Errorf("when %s is complete: patched are %v, and rolled %v; want that the two others of the wave are patched", canary, tried, got)
+	}
+}
+
+// Both go first with one change each, and have the change of the other one, too.
+func TestOfCanariesThatCannotBePatchedAndTheirPeersOneGoes(t *testing.T) {
+	both := func(w *workload.Workload) {
+		w.Refs = []workload.Reference{wholeDB, {Kind: events.KindConfigMap, Name: "app"}}
+	}
+	changes := []events.Change{changeOf(nil), changeOf(func(c *events.Change) { c.Source = app })}
+	for _, order := range [][]string{{"first", "second", "third"}, {"third", "second", "first"}, {"second", "third", "first"}} {
+		t.Run(strings.Join(order, ", "), func(t *testing.T) {
+			workloads := make(map[string]*workload.Workload)
+			for _, name := range order {
+				workloads[name] = workloadOf(t, "auto", wholeDB, named(name, both))
+			}
+			l := loopOf(t, testOptions(), slices.Collect(maps.Values(workloads))...)
+			for i, name := range []string{"first", "second"} {
+				w := workloads[name]
+				decisions := decisionsOf(w, pendingOf(w, changes[i]))
+				l.rollouts.canaries.require("shop", map[string]workload.RolledFor{changes[i].Source.String(): decisions[0].Record})
+				l.dispatcher.admission.begin(w, decisions)
+			}
+			for i, name := range order {
+				w := workloads[name]
+				for _, change := range changes {
+					l.gathering.pend(w, change)
+				}
+				p := l.gathering.byKey[w.Key()]
+				if name != "third" {
+					p.attempts = 1
+				}
+				l.gathering.schedule(p, written.Add(time.Duration(i-len(order))*time.Millisecond))
+			}
+			l.dispatcher.dispatch(t.Context())
+			var going []string
+			for name, w := range workloads {
+				if l.patcher.busy(w.Key()) {
+					going = append(going, name)
+				}
+			}
+			if len(going) != 1 {
+				t.Errorf("%v go, want one", going)
+			}
+			for range l.patcher.drain() {
+			}
+		})
 	}
 }

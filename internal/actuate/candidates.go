@@ -63,6 +63,12 @@ func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	})
 }
 
+// hasFailed reports whether the last patch of a workload was not made, so that it waits for another attempt.
+func (c *candidates) hasFailed(w *workload.Workload) bool {
+	p := c.gathering.byKey[w.Key()]
+	return p != nil && p.attempts > 0
+}
+
 // isAwaited reports whether a workload of the namespace, other than one, has a change of the source pending.
 func (c *candidates) isAwaited(of sourceChange, source events.Source, but workload.Key) bool {
 	return slices.ContainsFunc(c.index.dependents(source), func(peer *workload.Workload) bool {
