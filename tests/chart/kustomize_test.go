@@ -29,7 +29,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		},
 		{
 			name:   "as Reloader by its variables",
-			values: "env: {KEYTURN_RELOADER: 'true', KEYTURN_RELOADER_STRATEGY: annotations}", base: "base", components: []string{"reloader"},
+			values: "env: {KEYTURN_RELOADER: 'true', KEYTURN_RELOADER_STRATEGY: annotations, KEYTURN_RELOADER_METRICS: 'true'}", base: "base", components: []string{"reloader"},
 		},
 		{
 			name: "with the Secrets Store CSI driver", values: "secretProviderClasses: {enabled: true}",

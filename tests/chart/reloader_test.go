@@ -46,14 +46,13 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 				"KEYTURN_RELOADER_ANNOTATIONS": "auto-annotation=example.org/auto,pause-deployment-time-annotation=example.org/at,secret-auto-annotation=example.org/s",
 			},
 		},
-		{"metrics by namespace", "enableMetricsByNamespace: true", map[string]any{"KEYTURN_RELOADER_METRICS": "true"}},
 		{"new sources", "reloadOnCreate: true", map[string]any{"KEYTURN_ROLL_ON_CREATE": "always"}},
 		{"deletions, as a string", "reloadOnDelete: 'true'", map[string]any{"KEYTURN_ROLL_ON_DELETE": "true"}},
 		{"no CronJobs", "ignoreCronJobs: true", map[string]any{"KEYTURN_IGNORE_WORKLOAD_KINDS": "cronjobs", "KEYTURN_START_CRONJOBS": nil}},
 		{"no Jobs, as a string", "ignoreJobs: 'true'", map[string]any{"KEYTURN_RECREATE_JOBS": nil}},
 		{"the strategy of annotations", "reloadStrategy: annotations", map[string]any{"KEYTURN_RELOADER_STRATEGY": "annotations"}},
 		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER_STRATEGY": "env-vars"}},
-		{"what is so anyway", "syncAfterRestart: true, readOnlyRootFileSystem: true", map[string]any{}},
+		{"what is so anyway", "syncAfterRestart: true, readOnlyRootFileSystem: true, enableMetricsByNamespace: true", map[string]any{}},
 	}
 	always := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
 	for _, test := range tests {

@@ -95,9 +95,30 @@ func TestReloadersOptionsArePublished(t *testing.T) {
 
 func TestReloadersDefaultsAreNotKeyturns(t *testing.T) {
 	data, _ := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
-	for name, want := range map[string]string{"KEYTURN_RELOADER_STRATEGY": "env-vars", "KEYTURN_ROLL_ON_CREATE": "never"} {
+	for name, want := range map[string]string{
+		"KEYTURN_RELOADER_STRATEGY": "env-vars", "KEYTURN_ROLL_ON_CREATE": "never", "KEYTURN_RELOADER_METRICS": "true",
+	} {
 		if data[name] != want {
 			t.Errorf("%s: got %v, want %s", name, data[name], want)
+		}
+	}
+}
+
+// One of Reloader's metrics has the label namespace, which Prometheus otherwise takes for that of the pod.
+func TestReloadersMonitorsKeepTheLabelsOfItsMetrics(t *testing.T) {
+	for values, want := range map[string]any{
+		"monitoring: {enabled: true}":                                                                    nil,
+		"{reloaderMode: true, monitoring: {enabled: true}}":                                              true,
+		"{reloaderMode: true, monitoring: {enabled: true, honorLabels: false}}":                          false,
+		"reloader: {podMonitor: {enabled: true}}":                                                        true,
+		"reloader: {serviceMonitor: {enabled: true}}":                                                    true,
+		"reloader: {serviceMonitor: {enabled: true, honorLabels: false}}":                                false,
+		"{reloader: {podMonitor: {enabled: true}}, monitoring: {honorLabels: false}}":                    false,
+		"{reloader: {podMonitor: {enabled: true, honorLabels: true}}, monitoring: {honorLabels: false}}": true,
+	} {
+		endpoints := rendered(t, values)["PodMonitor keyturn-system/keyturn-actuator"].at("spec", "podMetricsEndpoints").([]any)
+		if got := endpoints[0].(map[string]any)["honorLabels"]; got != want {
+			t.Errorf("with %s: got honorLabels %v, want %v", values, got, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ var plainValues = []reloaderValue{
 	{"reloader.readOnlyRootFileSystem", "true", "", "so anyway: readOnlyRootFilesystem: true"},
 	{"reloader.legacy.rbac", "true", "", "refused: is true," + instead + "rbac.authorization.k8s.io/v1"},
 	{"reloader.matchLabels", "{team: x}", "", "team: x"},
-	{"reloader.enableMetricsByNamespace", "true", "", `KEYTURN_RELOADER_METRICS: "true"`},
+	{"reloader.enableMetricsByNamespace", "true", "", `so anyway: KEYTURN_RELOADER_METRICS: "true"`},
 
 	{"reloader.deployment.dnsConfig", "{searches: [a]}", "", "dnsConfig:\nsearches:\n- a"},
 	{"reloader.deployment.replicas", "2", "", "refused: is 2," + instead + "watcher.replicas and actuator.replicas"},

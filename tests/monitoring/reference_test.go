@@ -37,7 +37,8 @@ func sections() []section {
 		{"All programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
 		{
 			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
-				"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream.",
+				"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream. To keep the label `namespace`, Prometheus needs " +
+				"`honorLabels: true`, which the chart sets in Reloader's mode.",
 			slices.Concat(actuate.ReloaderInstruments(), telemetry.RestClientInstruments()),
 		},
 	}

@@ -17,7 +17,7 @@ logFormat: {taken: logFormat}
 logLevel: {taken: logLevel}
 watchGlobally: {taken: namespaces}
 namespaces: {taken: namespaces}
-enableMetricsByNamespace: {taken: env.KEYTURN_RELOADER_METRICS}
+enableMetricsByNamespace: {moot: all metrics under the names of Reloader are on}
 isArgoRollouts: {taken: argoRollouts.enabled}
 custom_annotations:
   below:

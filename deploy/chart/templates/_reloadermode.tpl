@@ -11,6 +11,7 @@ The variables of both programs in that mode, whose defaults are Reloader's.
 {{- define "keyturn.reloaderEnv" -}}
 {{- if eq (include "keyturn.reloaderMode" .) "true" -}}
 KEYTURN_RELOADER: "true"
+KEYTURN_RELOADER_METRICS: "true"
 {{- $strategy := get .Values.reloader "reloadStrategy" | default "default" }}
 KEYTURN_RELOADER_STRATEGY: {{ ternary "env-vars" $strategy (eq $strategy "default") }}
 KEYTURN_ROLL_ON_CREATE: {{ ternary "always" "never" (eq (toString (get .Values.reloader "reloadOnCreate")) "true") }}

@@ -6,7 +6,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- include "keyturn.checkReloader" . -}}
 {{- include "keyturn.checkNamespaces" . -}}
 {{- $isTrue := dict -}}
-{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "enableMetricsByNamespace" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" "ignoreJobs" -}}
+{{- range $name := list "autoReloadAll" "ignoreSecrets" "ignoreConfigMaps" "isArgoRollouts" "enableCSIIntegration" "ignoreCronJobs" "ignoreJobs" -}}
 {{- $_ := set $isTrue $name (eq (toString (get $reloader $name)) "true") -}}
 {{- end -}}
 {{- $sources := .Values.sources -}}
@@ -37,7 +37,6 @@ recreateJobs: {{ and $jobs (not $isTrue.ignoreJobs) }}
 ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
 secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
-reloaderMetrics: {{ $isTrue.enableMetricsByNamespace }}
 sources: {{ toJson $sources }}
 namespaces: {{ toJson $namespaces }}
 ignoreNamespaces: {{ toJson $ignored }}
@@ -78,7 +77,6 @@ The variables of both programs.
 {{- if $settings.startCronJobs }}{{ $_ := set $env "KEYTURN_START_CRONJOBS" "true" }}{{ end -}}
 {{- if $settings.recreateJobs }}{{ $_ := set $env "KEYTURN_RECREATE_JOBS" "true" }}{{ end -}}
 {{- if .Values.reloadInPlace.enabled }}{{ $_ := set $env "KEYTURN_RELOAD_IN_PLACE" "true" }}{{ end -}}
-{{- if $settings.reloaderMetrics }}{{ $_ := set $env "KEYTURN_RELOADER_METRICS" "true" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
 {{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
 {{- if .Values.nats.leaf.hub -}}
