@@ -36,6 +36,27 @@ func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 		{"the job reaches nothing else", "{" + named + "}", "keys", []string{api}},
 		{"the actuator calls chat services", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "actuator", []string{api, calls, dns}},
 		{"so the watcher does not", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "watcher", []string{api, dns, nats}},
+		{"the actuator calls Reloader's webhook", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com/hook'}}", "actuator", []string{api, calls, dns}},
+		{"the watcher does not", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com/hook'}}", "watcher", []string{api, dns, nats}},
+		{
+			"the actuator sends Reloader's alerts",
+			"{" + named + ", reloader: {deployment: {env: {open: {ALERT_ON_RELOAD: true, ALERT_WEBHOOK_URL: 'https://c.example.com'}}}}}",
+			"actuator",
+			[]string{api, calls, dns},
+		},
+		{
+			"the actuator calls within Reloader's own policy", "{" + named + ", reloader: {netpol: {enabled: true}, webhookUrl: 'https://w.example.com:443/hook'}}",
+			"actuator",
+			[]string{api, calls, dns},
+		},
+		{
+			"what Reloader's own policy restricts may be in another's Secret",
+			"{" + named + ", reloader: {netpol: {enabled: true}, deployment: {env: {existing: {mine: {ALERT_ON_RELOAD: on, ALERT_WEBHOOK_URL: url}}}}}}",
+			"actuator",
+			[]string{api, calls, dns},
+		},
+		{"a port of the API server may be that of a webhook", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com:6443'}}", "actuator", []string{api, "map[ports:[map[port:6443]]]", dns}},
+		{"both ask a proxy", "{" + named + ", reloader: {deployment: {env: {open: {HTTPS_PROXY: 'https://p.example.com'}}}}}", "watcher", []string{api, calls, dns, nats}},
 		{"the watcher asks stores", "{" + named + ", env: {KEYTURN_OPENBAO_CONFIG: /a}}", "watcher", []string{api, calls, dns, nats}},
 	}
 	for _, tt := range tests {

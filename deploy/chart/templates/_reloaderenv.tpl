@@ -53,8 +53,9 @@ The variables in the chart's Secret, by name. An address is a password, also whe
 {{- end }}
 
 {{/*
-The ports, beside 443, at which a program reaches what Reloader's values have it call: the webhook, the service of the alerts and proxies, if
-its policy does not restrict what it reaches. In a dictionary of which "any" is true if an address is in a Secret of somebody else.
+The ports at which a program reaches what Reloader's values have it call: the webhook, the service of the alerts and proxies. In a dictionary
+of which "https" is true if 443 is one of them, "ports" are the others that are not open for the API server anyway, and "any" is true if an
+address is in a Secret of somebody else. With a policy of Reloader's, which restricts it to 443, there is only "https".
 Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.reloaderPorts" -}}
@@ -85,7 +86,10 @@ Arguments: the chart's root and the program's name.
 {{- $usual := get (dict "https://" "443" "socks5://" "1080" "socks5h://" "1080") $scheme | default "80" -}}
 {{- $ports = append $ports (regexFind "[0-9]+$" (regexFind ":[0-9]+$" $server) | default $usual | int) -}}
 {{- end -}}
-{{- if eq (toString (get (get $values "netpol" | default dict) "enabled")) "true" }}{{ $any = false }}{{ $ports = list }}{{ end -}}
-any: {{ $any }}
-ports: {{ without (uniq $ports) 443 6443 | toJson }}
+{{- $restricts := eq (toString (get (get $values "netpol" | default dict) "enabled")) "true" -}}
+{{- $open := ternary (list 443 6443) (list 443) (empty (index . 0).Values.networkPolicy.apiServer.cidrs) -}}
+https: {{ or (has 443 $ports) (and $any $restricts) }}
+{{- range $open }}{{ $ports = without $ports . }}{{ end }}
+any: {{ and $any (not $restricts) }}
+ports: {{ ternary list (uniq $ports) $restricts | toJson }}
 {{- end }}
