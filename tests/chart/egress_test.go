@@ -72,6 +72,53 @@ func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 	}
 }
 
+func TestTheWatcherReachesTheStoresThatItPolls(t *testing.T) {
+	const (
+		asks   = "env: {KEYTURN_OPENBAO_CONFIG: /a}"
+		anyone = "map[ports:[map[port:8200]]]"
+	)
+	tests := []struct {
+		name, values string
+		want         []string
+	}{
+		{"without stores there is no policy", "{}", nil},
+		{"a file of stores", asks, []string{anyone}},
+		{"support for External Secrets, as with the component", "secretStores: {enabled: true}", []string{anyone}},
+		{"wherever the API server is", "{" + asks + ", networkPolicy: {apiServer: {cidrs: [10.96.0.1/32]}}}", []string{anyone}},
+		{
+			"among the only peers", "{" + asks + ", networkPolicy: {to: [{ipBlock: {cidr: 10.0.0.0/8}}]}}",
+			[]string{"map[ports:[map[port:8200]] to:[map[ipBlock:map[cidr:10.0.0.0/8]]]]"},
+		},
+		{"without policies there is none", "{" + asks + ", networkPolicy: {enabled: false}}", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all := rendered(t, tt.values)
+			if got := egressOf(all, "secret-stores"); !slices.Equal(got, tt.want) {
+				t.Errorf("egress is %q, want %q", got, tt.want)
+			}
+			policy := all["NetworkPolicy "+systemNamespace+"/keyturn-secret-stores"]
+			if got := policy.at("spec", "podSelector", "matchLabels", "app.kubernetes.io/name"); tt.want != nil && got != "keyturn-watcher" {
+				t.Errorf("it is for the pods of %v", got)
+			}
+		})
+	}
+}
+
+func TestAProgramMayReachMore(t *testing.T) {
+	const rule = "map[ports:[map[port:3128]] to:[map[ipBlock:map[cidr:10.0.0.1/32]]]]"
+	for program, other := range map[string]string{"watcher": "actuator", "actuator": "watcher"} {
+		all := rendered(t, "networkPolicy: {"+program+": {egress: [{ports: [{port: 3128}], to: [{ipBlock: {cidr: 10.0.0.1/32}}]}]}}")
+		if got := egressOf(all, program); !slices.Contains(got, rule) || len(got) != len(egressOf(rendered(t, "{}"), program))+1 {
+			t.Errorf("egress of the %s: got %s, want %s beside the others", program, strings.Join(got, "\n"), rule)
+		}
+		if got := egressOf(all, other); slices.Contains(got, rule) {
+			t.Errorf("egress of the %s: got %s", other, strings.Join(got, "\n"))
+		}
+	}
+}
+
 // Whoever can write the status of a pod names the address that is called. It is not to be the one of a pod of ours.
 func TestReloadInPlaceReachesPodsButThoseOfKeyturn(t *testing.T) {
 	t.Parallel()
