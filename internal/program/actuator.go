@@ -101,6 +101,10 @@ func (a *Actuator) validateCall() error {
 	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
 		return errors.New("--webhook-url: set together with --dry-run, --force-sync or --notify-config, want it without them: nothing is rolled")
 	}
+	if a.Call.URL != "" && (a.Actuate.RollOnCreate == "always" || a.Actuate.RollOnDelete) {
+		return errors.New("--webhook-url: set together with --roll-on-create=always or --roll-on-delete, want it without them: " +
+			"it is called when content changes")
+	}
 	return a.Call.Validate()
 }
 

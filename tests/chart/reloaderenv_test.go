@@ -91,6 +91,23 @@ func TestAWrongTypeOfAnAddressIsNotPrinted(t *testing.T) {
 	}
 }
 
+func TestAWebhookIsCalledForChangedContentAlone(t *testing.T) {
+	const url, end = "webhookUrl: '" + address + "'", ", want it without: "
+	for values, want := range map[string]string{
+		"{env: {KEYTURN_DRY_RUN: 'true'}, reloader: {" + url + "}}": "env.KEYTURN_DRY_RUN" + end + "nothing is rolled",
+		"{secretStores: {enabled: true}, reloader: {" + url + "}}":  "secretStores.enabled" + end + "nothing is synced",
+		"reloader: {" + url + ", reloadOnCreate: true}":             "reloader.reloadOnCreate" + end + "it is called when content changes",
+		"reloader: {" + url + ", reloadOnDelete: 'true'}":           "reloader.reloadOnDelete" + end + "it is called when content changes",
+		"reloader: {" + url + ", reloadOnCreate: false}":            "",
+	} {
+		out, err := template(t, values)
+		refused := err != nil && strings.Contains(out, "reloader.webhookUrl: is set together with "+want+"\n")
+		if refused == (want == "") || err != nil && strings.Contains(out, address) {
+			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+		}
+	}
+}
+
 // TestReloadersCallsArePermitted holds what the network policies open, beside what is open anyway, to what the values call.
 func TestReloadersCallsArePermitted(t *testing.T) {
 	const none, anybody = "", "map[]"

@@ -47,6 +47,9 @@ The variables in the chart's Secret, by name. An address is a password, also whe
 {{- with get .Values.reloader "webhookUrl" -}}
 {{- if eq (toString (get $.Values.env "KEYTURN_DRY_RUN")) "true" }}{{ fail "reloader.webhookUrl: is set together with env.KEYTURN_DRY_RUN, want it without: nothing is rolled" }}{{ end -}}
 {{- if $.Values.secretStores.enabled }}{{ fail "reloader.webhookUrl: is set together with secretStores.enabled, want it without: nothing is synced" }}{{ end -}}
+{{- range $flag := list "reloadOnCreate" "reloadOnDelete" -}}
+{{- if eq (toString (get $.Values.reloader $flag)) "true" }}{{ fail (printf "reloader.webhookUrl: is set together with reloader.%s, want it without: it is called when content changes" $flag) }}{{ end -}}
+{{- end -}}
 {{- $_ := set $secret "KEYTURN_WEBHOOK_URL" . -}}
 {{- end -}}
 {{- toJson $secret -}}

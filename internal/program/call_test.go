@@ -1,0 +1,41 @@
+package program
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/notify"
+)
+
+func TestAWebhookIsCalledInsteadOfAllElse(t *testing.T) {
+	const rolls, appears = "nothing is rolled", "it is called when content changes"
+	tests := []struct {
+		name string
+		set  func(*Actuator)
+		want string
+	}{
+		{"a webhook alone", func(*Actuator) {}, ""},
+		{"the default for what is created", func(a *Actuator) { a.Actuate.RollOnCreate = "auto" }, ""},
+		{"nothing that is created", func(a *Actuator) { a.Actuate.RollOnCreate = "never" }, ""},
+		{"a dry run", func(a *Actuator) { a.Actuate.DryRun = true }, rolls},
+		{"syncs", func(a *Actuator) { a.Actuate.ForceSync = true }, rolls},
+		{"notifications", func(a *Actuator) { a.Notify.ConfigFile = "sinks.yaml" }, rolls},
+		{"everything that is created", func(a *Actuator) { a.Actuate.RollOnCreate = "always" }, appears},
+		{"what is deleted", func(a *Actuator) { a.Actuate.RollOnDelete = true }, appears},
+		{"an address that is none", func(a *Actuator) { a.Call.URL = "example" }, "--webhook-url: "},
+		{"everything, and no webhook", func(a *Actuator) {
+			a.Call.URL, a.Actuate.DryRun, a.Actuate.RollOnCreate, a.Actuate.RollOnDelete = "", true, "always", true
+		}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := &Actuator{Call: notify.CallOptions{URL: "https://example.com/hook"}}
+			tt.set(a)
+			err := a.validateCall()
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
