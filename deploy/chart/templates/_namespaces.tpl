@@ -29,3 +29,12 @@ Fails with one line about namespaces that the programs would not start with. Val
 {{- end -}}
 {{- end -}}
 {{- end }}
+
+{{/*
+The name of an object that is not in the namespace of the release: with that namespace, so that releases in several have objects of their own. No
+name of a namespace has a dot, so none is taken for the end of another name. Arguments: the chart's root and the name.
+*/}}
+{{- define "keyturn.nameOutside" -}}
+{{- $namespace := (index . 0).Release.Namespace -}}
+{{- index . 1 }}{{ if ne $namespace "keyturn-system" }}.{{ $namespace }}{{ end -}}
+{{- end }}

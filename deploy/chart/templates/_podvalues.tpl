@@ -67,7 +67,8 @@ The class of the chart is cluster-scoped, so an installation for some namespaces
 */}}
 {{- define "keyturn.priorityClassName" -}}
 {{- $all := (include "keyturn.settings" (index . 0) | fromYaml).namespaces -}}
-{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" "keyturn" (or (not (empty $all)) (has (index . 1) (list "audit" "projector")))) -}}
+{{- $own := include "keyturn.nameOutside" (list (index . 0) "keyturn") -}}
+{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" $own (or (not (empty $all)) (has (index . 1) (list "audit" "projector")))) -}}
 {{- end }}
 
 {{/*

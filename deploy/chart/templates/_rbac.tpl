@@ -187,6 +187,7 @@ resources. Arguments: root, program, suffix of the name, rules and clusterRules.
 
 {{- define "keyturn.role" -}}
 {{- $name := printf "keyturn-%s%s" .program .suffix -}}
+{{- if not (hasKey . "namespace") }}{{ $name = include "keyturn.nameOutside" (list .root $name) }}{{ end -}}
 {{- $kind := ternary "Role" "ClusterRole" (hasKey . "namespace") }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
