@@ -113,7 +113,8 @@ func differs(before *lastEvent, now *object, names []string) events.Change {
 	return change
 }
 
-// describe returns an event for the object, with the times at which its keys changed from the last event.
+// describe returns an event for the object, with the times at which its keys changed from the last event. One after the object's own is of a cluster
+// that this one has replaced: what compares with it later would be older for good.
 func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{
@@ -122,8 +123,15 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
 	}
 	var earlier []lastKey
+	here := func(version string) bool { return compareVersions(version, now.ResourceVersion) <= 0 }
 	if before != nil {
-		change.ChangedAt, change.CreatedAt, change.Since, earlier = before.changedAt, before.createdAt, before.since(), before.keys
+		change.Since, earlier = before.since(), before.keys
+		if here(before.changedAt) {
+			change.ChangedAt = before.changedAt
+		}
+		if here(before.createdAt) {
+			change.CreatedAt = before.createdAt
+		}
 	}
 	if current.truncated {
 		change.Truncated = true
@@ -135,6 +143,9 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	}
 	var gone []lastKey
 	for _, k := range earlier {
+		if !here(k.changedAt) {
+			continue
+		}
 		if entry, ok := change.Keys[k.name]; ok {
 			entry.ChangedAt = k.changedAt
 			change.Keys[k.name] = entry

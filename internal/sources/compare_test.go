@@ -117,6 +117,25 @@ func TestCompare(t *testing.T) {
 			before: []*object{one("u", 10)}, now: other("v", 9), want: "changed v/9@9 {a b@9} [b] previous",
 		},
 		{
+			name:   "nothing in another object has changed later than it was written, whatever the cluster that this one replaced has said",
+			before: []*object{one("u", 5), other("u", 9500), nil}, now: other("v", 12), want: "observed v/12 {a b} [] previous",
+		},
+		{
+			name:   "so what changes in it is newer",
+			before: []*object{one("u", 5), other("u", 9500), nil, other("v", 12)}, now: objectOf(ring, "v", 20, content{"a": "0", "b": "3"}),
+			want: "changed v/20@20 {a@20 b} [a] previous",
+		},
+		{
+			name:   "also in an object that was there before its cluster was watched",
+			before: []*object{one("u", 5), other("u", 9500)}, now: objectOf(ring, "v", 12, content{"a": "0", "b": "3"}),
+			want: "changed v/12@12 {a@12 b} [a] previous",
+		},
+		{
+			name:   "nor was it deleted later",
+			before: []*object{one("u", 5), objectOf(ring, "u", 9500, content{"a": "1"})}, now: objectOf(ring, "v", 12, content{"a": "0"}),
+			want: "changed v/12@12 {a@12} [a] previous",
+		},
+		{
 			name:   "the same content in another object is nothing where nobody has seen that it was created",
 			before: []*object{one("u", 5)}, now: one("v", 6), want: nothing,
 		},
