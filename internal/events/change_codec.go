@@ -128,7 +128,7 @@ func (c Change) validateKind() error {
 		return c.validateStore()
 	case c.Store != nil:
 		return errors.New("only events of secrets in a store have the state of a store")
-	case !isSubdomain(c.Source.Namespace) || !isSubdomain(c.Source.Name):
+	case !c.Source.isLegal():
 		return errors.New("the namespace or the name is not a Kubernetes name")
 	}
 	return nil

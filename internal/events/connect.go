@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,16 @@ func Connected(nc *nats.Conn) error {
 		return fmt.Errorf("nats is not connected: %s: %w", nc.Status(), why)
 	}
 	return errors.New("nats is not connected: " + nc.Status().String())
+}
+
+// Alive is a liveness check: it returns an error once the connection is closed, with the reason. It reconnects after all but few errors, such as a
+// server's that the client does not keep to the protocol, and nothing else than another process helps then. A nil connection is one that Connect has
+// not returned yet.
+func Alive(nc *nats.Conn) error {
+	if nc == nil || !nc.IsClosed() {
+		return nil
+	}
+	return fmt.Errorf("the nats connection is closed: %w", cmp.Or(nc.LastError(), nats.ErrConnectionClosed))
 }
 
 // Drain finishes what is in flight on the connection and closes it. If ctx is done first, it closes the connection at once

@@ -164,3 +164,15 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 }
+
+func TestAConnectionIsAliveUntilItIsClosedForGood(t *testing.T) {
+	s := startServer(t)
+	nc := s.connect()
+	if err := errors.Join(Alive(nil), Alive(nc)); err != nil {
+		t.Errorf("before: %v", err)
+	}
+	nc.Close()
+	if err := Alive(nc); err == nil {
+		t.Error("it is closed, and alive")
+	}
+}

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -37,8 +38,12 @@ func (o Origins) Filters(kind Kind, namespace string) []string {
 	return filters
 }
 
-// Last returns the last event of a source, or ErrNotFound.
+// Last returns the last event of a source, or ErrNotFound. It asks nothing about a name that no object can have, such as one from an annotation: NATS
+// refuses a subject with a space, and a server closes the connection for one of more than 4 KiB.
 func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Stored, error) {
+	if !source.isLegal() {
+		return Stored{}, fmt.Errorf("reading the last event of %.100q, which no object can be called: %w", source.String(), ErrNotFound)
+	}
 	var stored Stored
 	var err error
 	for _, subject := range o.subjects(source) {

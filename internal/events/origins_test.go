@@ -1,8 +1,13 @@
 package events
 
 import (
+	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 )
 
 func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T) {
@@ -21,5 +26,34 @@ func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T
 		if !slices.Equal(tt.got, tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
 		}
+	}
+}
+
+// Names are what people write in annotations, and references in pod specs. NATS refuses some subjects, and ends the connection for others.
+func TestNobodyIsAskedAboutANameThatNoObjectCanHave(t *testing.T) {
+	b := startServer(t).bus()
+	var lost atomic.Bool
+	b.js.Conn().SetDisconnectErrHandler(func(*nats.Conn, error) { lost.Store(true) })
+	origins := Origins{Cluster: testCluster, StoresFrom: []string{"hub"}}
+	for _, source := range []Source{
+		{Kind: KindSecret, Namespace: "shop", Name: "db cache"},
+		{Kind: KindSecret, Namespace: "shop", Name: "db\ncache"},
+		{Kind: KindConfigMap, Namespace: "shop", Name: "*"},
+		{Kind: KindConfigMap, Namespace: "shop", Name: strings.Repeat("a", 5000)},
+		{Kind: KindSecret, Namespace: "shop", Name: "Caché"},
+		{Kind: KindSecret, Name: "db"},
+		{Kind: KindOpenBao, Name: "bao/root/secret/" + strings.Repeat("a", 5000)},
+	} {
+		stored, err := origins.Last(t.Context(), &b.Reader, source)
+		if !errors.Is(err, ErrNotFound) || len(err.Error()) > 300 {
+			t.Errorf("%.50q: got %d, %v, want ErrNotFound", source, stored.Seq, err)
+		}
+	}
+	want := mustPublish(t, b, version("db", "1"), 0)
+	if stored, err := origins.Last(t.Context(), &b.Reader, version("db", "1").Source); err != nil || stored.Seq != want {
+		t.Errorf("after that: got %d, %v, want %d", stored.Seq, err, want)
+	}
+	if lost.Load() {
+		t.Error("the connection was lost")
 	}
 }

@@ -51,6 +51,15 @@ type Source struct {
 	Name      string
 }
 
+// isLegal reports whether an object can have this name. No event is of another.
+func (s Source) isLegal() bool {
+	if s.Kind == KindOpenBao {
+		_, err := s.StorePath()
+		return s.Namespace == "" && err == nil
+	}
+	return isSubdomain(s.Namespace) && isSubdomain(s.Name)
+}
+
 // String returns the form used in annotations and logs, without the namespace: "secret/db",
 // "openbao/bao/root/secret/shop/db".
 func (s Source) String() string { return string(s.Kind) + "/" + s.Name }

@@ -126,6 +126,7 @@ func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
 		return nil, err
 	}
 	r.Health.AddReadiness(check, func() error { return events.Connected(of.connected.Load()) })
+	r.Health.AddLiveness(check, func() error { return events.Alive(of.connected.Load()) })
 	return of, nil
 }
 

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp/syntax"
@@ -146,7 +147,11 @@ func (p reloaderReader) name(item string, limit int) (matcher, int, error) {
 		return nil, 0, err
 	}
 	if tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 {
-		return exactly(tree.Rune), size, nil
+		name := string(tree.Rune)
+		if !validName(name) {
+			return nil, 0, errors.New("no object can have this name")
+		}
+		return exactly(name), size, nil
 	}
 	// What is an expression alone may be none in parentheses, such as one that ends in a quotation.
 	whole, _, err := expression.Compile("^(?:"+item+")$", math.MaxInt)

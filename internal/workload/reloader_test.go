@@ -228,11 +228,12 @@ func TestReloaderErrors(t *testing.T) {
 			want: []string{`secret.reloader.stakater.com/auto: item "on": read as "false": allowed are "true" and "false"`},
 		},
 		{
-			name:       "each expression that is none is said",
-			annotation: "secret.reloader.stakater.com/reload", value: "db,(,*,a)|(b",
+			name:       "each item that is neither a name nor an expression is said",
+			annotation: "secret.reloader.stakater.com/reload", value: "db,(,*,db cache,a)|(b",
 			want: []string{
 				`secret.reloader.stakater.com/reload: item "(": missing closing ): allowed is the name of a secret, or a regular expression for all of it`,
 				`secret.reloader.stakater.com/reload: item "*": missing argument to repetition operator: allowed is the name of a secret, or a regular expression for all of it`,
+				`secret.reloader.stakater.com/reload: item "db cache": no object can have this name: allowed is the name of a secret, or a regular expression for all of it`,
 				`secret.reloader.stakater.com/reload: item "a)|(b": unexpected ): allowed is the name of a secret, or a regular expression for all of it`,
 			},
 		},
