@@ -15,8 +15,13 @@ import (
 // workers is how many events a watcher publishes at once, by default.
 const workers = 8
 
-// maxTries is how often an event is published until the run is given up. Each try waits for five seconds.
-const maxTries = 12
+const (
+	// maxTries is how often an event is published until the run is given up. Each try waits for five seconds, if the hub does not say at once that the
+	// stream has no leader.
+	maxTries = 12
+	// tryPause is how long after a try the next one comes.
+	tryPause = time.Second
+)
 
 // maxReads is how often the state is asked for.
 const maxReads = 6
@@ -140,5 +145,9 @@ func (c *cluster) next(ctx context.Context, i int) error {
 			return err
 		}
 		c.retried.Add(1)
+		select {
+		case <-ctx.Done():
+		case <-time.After(tryPause):
+		}
 	}
 }
