@@ -11,6 +11,8 @@ import (
 const (
 	// hintsSize is the maximum number of paths that wait to be read.
 	hintsSize = 1024
+	// maxUnlocated is how many of them may wait for a mount that is not known: whoever can send lines can invent mounts.
+	maxUnlocated = hintsSize / 4
 	// maxTries is how often a path is read that the store answers with an error which a retry may mend. That takes about six minutes.
 	maxTries = 20
 )
@@ -64,15 +66,20 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 	var later []hint
 	var paths []events.StorePath
 	now, due := f.now(), map[events.StorePath][]hint{}
+	unlocated := 0
 	for _, h := range waiting {
 		if h.due.After(now) {
 			later = append(later, h)
+			if !h.isLocated() {
+				unlocated++
+			}
 			continue
 		}
-		readable, err := f.locate(ctx, &h)
+		readable, err := f.locate(ctx, &h, unlocated < maxUnlocated)
 		switch path := h.meaning.path; {
 		case err != nil:
 			later = append(later, h)
+			unlocated++
 		case readable:
 			if due[path] == nil {
 				paths = append(paths, path)
@@ -94,15 +101,15 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 }
 
 // locate finds the mount of a hint, and with it the meaning. It returns false if there is nothing to read, and an error if the mount
-// cannot be found yet: then it sets when the hint is due again.
-func (f *follower) locate(ctx context.Context, h *hint) (readable bool, err error) {
-	if h.meaning.engine != "" {
+// cannot be found yet: then it sets when the hint is due again. A mount that may be newer than the table is waited for if wait says so.
+func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable bool, err error) {
+	if h.isLocated() {
 		return true, nil
 	}
 	again, outdated := f.mounts.outdated(h.entry.namespace, h.entry.received)
 	in, err := f.mounts.find(ctx, h.entry.namespace, h.entry.path)
 	switch {
-	case errors.Is(err, errNoMount) && outdated:
+	case errors.Is(err, errNoMount) && outdated && wait:
 		h.due = again
 		return false, err
 	case err != nil:

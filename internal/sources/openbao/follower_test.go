@@ -321,3 +321,24 @@ func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) 
 		})
 	}
 }
+
+func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		s := r.feed.pipelines[0].intake
+		s.take(t.Context(), writeLine("update", "secret/data/db", 3), false) // so that the mounts are known
+		after(time.Second)
+		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:01Z", ""))
+		for i := range hintsSize {
+			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
+			s.take(t.Context(), invented, false)
+			synctest.Wait()
+		}
+		s.take(t.Context(), writeLine("update", "secret/data/db", 4), false)
+		after(time.Second)
+		if got := r.seen()["secret/db"]; got.Version != 4 {
+			t.Errorf("observed %+v, want version 4", got)
+		}
+	})
+}

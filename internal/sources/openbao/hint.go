@@ -27,6 +27,9 @@ func newHint(e entry) hint {
 	return hint{entry: e, backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: 30 * time.Second}}
 }
 
+// isLocated reports whether the mount is known, and with it the meaning.
+func (h *hint) isLocated() bool { return h.meaning.engine != "" }
+
 // delayed returns the hint for its next try.
 func (h hint) delayed(now time.Time) hint {
 	h.due = now.Add(h.backoff.Step())

@@ -49,7 +49,7 @@ func TestNewPathsOfKVv1AreBounded(t *testing.T) {
 		}
 		for n := range maxNewcomers + 1 {
 			h := newHint(entry{engine: events.EngineKV, namespace: events.RootNamespace, mount: "old", path: fmt.Sprint("old/", n), operation: "create"})
-			if _, err := follow.locate(context.WithoutCancel(t.Context()), &h); err != nil {
+			if _, err := follow.locate(context.WithoutCancel(t.Context()), &h, false); err != nil {
 				t.Fatal(err)
 			}
 		}
