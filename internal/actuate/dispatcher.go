@@ -87,8 +87,9 @@ type verdict struct {
 	undated []events.Change
 	// contradicted says that resourceVersions of the workload and a source could not be compared.
 	contradicted bool
-	// rolls reports that the patch replaces the pods.
+	// rolls reports that the patch replaces the pods, and since is when the first of the changes came that ask for it.
 	rolls bool
+	since time.Time
 	// waits is why the changes cannot be decided yet. Its reason is plan.None if they are.
 	waits obstacle
 }
@@ -109,7 +110,12 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 			v.leaving = append(v.leaving, decision)
 			continue
 		}
-		v.rolls = v.rolls || decision.Reason.Action() == plan.Roll
+		if decision.Reason.Action() == plan.Roll {
+			if came := c.came(); !v.rolls || came.Before(v.since) {
+				v.since = came
+			}
+			v.rolls = true
+		}
 		if decision.Reason.Action() == plan.Hold {
 			v.waits = obstacle{reason: decision.Reason}
 			if decision.Hold != "" {
@@ -157,11 +163,12 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.recordBeside(ctx, p, w, &v)
 	}
 	why := v.waits
+	p.rollsSince = v.since
 	if v.rolls {
 		why = d.obstacle(p, w, v.doing)
 	}
 	if why.begins {
-		d.pauses.begin(ctx, w, p.since())
+		d.pauses.begin(ctx, w, p)
 	}
 	p.rest(rests(why.reason) || why.reason == plan.FilesPending, d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {

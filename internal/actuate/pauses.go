@@ -12,7 +12,7 @@ import (
 const (
 	// pauseShown is how long a workload says of a pause that is over: those who see the roll see what it has waited for.
 	pauseShown = 10 * time.Second
-	// pauseRetry is how long after a patch that took nothing away the next one is sent.
+	// pauseRetry is how long after a patch that wrote nothing, or took nothing away, the next one is sent.
 	pauseRetry = time.Minute
 )
 
@@ -53,9 +53,13 @@ func (p *pauses) review(key workload.Key) {
 	}
 }
 
-// begin writes that a pause has begun. If that fails, this leader knows it nevertheless, and tries again when the workload changes.
-func (p *pauses) begin(ctx context.Context, w *workload.Workload, at time.Time) {
-	p.write(ctx, w, workload.Write{PausedAt: at})
+// begin writes that a pause has begun. If that fails, or someone takes it away, this leader knows it nevertheless, and tries again when the workload
+// has changed, at most once in a minute.
+func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
+	if now := p.now(); of.pauseAsked.IsZero() || now.Sub(of.pauseAsked) >= pauseRetry {
+		of.pauseAsked = now
+		p.write(ctx, w, workload.Write{PausedAt: of.rollsSince})
+	}
 }
 
 // advance takes away what pauses have left that are over.

@@ -166,6 +166,49 @@ func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 	}
 }
 
+// A period begins with the first change that is to roll the workload, and the workload is asked once in a minute to say so.
+func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
+	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: app.Kind, Name: app.Name})
+		w.Pause = workload.Pause{Period: 5 * time.Minute}
+		had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
+		w.Rolled = map[string]workload.RolledFor{"secret/db": had, "configmap/app": had}
+		w.Progress.Pods = 3
+	})
+	now, options := written, testOptions()
+	options.Now = func() time.Time { return now }
+	l := loopOf(t, options, w)
+	consider := func(change events.Change) {
+		change.Time = now
+		e := eventOf(change)
+		e.delivery.Received, e.open = now, 1 // open, so that it is not finished: there is no message that it came with
+		l.intake.consider(t.Context(), e, w, nil)
+	}
+	onHold := version(100, "b")
+	onHold.Hold = "rotation"
+	consider(onHold)
+	now = now.Add(time.Hour)
+	change := version(101, "c")
+	change.Source = app
+	consider(change)
+	begun := now
+	for asked, minutes := range []int{0, 0, 1, 1} {
+		now = begun.Add(time.Duration(minutes)*time.Minute + options.SettleMax)
+		l.dispatcher.act(t.Context(), l.gathering.byKey[w.Key()], w)
+		if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(begun.Add(5*time.Minute)) {
+			t.Fatalf("it does not wait for the end of the period: %+v", p)
+		}
+		if busy := l.patcher.busy(w.Key()); busy != (asked%2 == 0) {
+			t.Errorf("after %d minutes, at look %d: it is asked to say that the pause has begun: %t", minutes, asked, busy)
+		}
+		if l.patcher.busy(w.Key()) {
+			// The workload is not as it is known here, so that it says nothing.
+			l.patcher.finished((<-l.patcher.results).roll)
+		}
+	}
+}
+
 func TestAPauseThatIsWrittenNowhereEndsNevertheless(t *testing.T) {
 	t.Parallel()
 	c, options := pausingCluster(t, "2s")

@@ -92,6 +92,10 @@ type pending struct {
 	// rested says that it rests, or waits for its files, or did when it was last looked at, and woke is when it was first found not to any more.
 	rested bool
 	woke   time.Time
+	// rollsSince is when the first of the changes came that are to roll it, as last decided. Zero: none is.
+	rollsSince time.Time
+	// pauseAsked is when the workload was last asked to say that its pause has begun. Zero: it was not.
+	pauseAsked time.Time
 	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
 	gathered time.Time
 	// noteAt is when owing looks at it again. Zero: the next time.
@@ -164,21 +168,24 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
-// age returns how long the oldest of the changes has waited, as far as this leader knows.
-func (p *pending) age(now time.Time) time.Duration { return now.Sub(p.oldest(now)) }
-
-// since returns when the oldest of the changes came, to an earlier leader maybe.
-func (p *pending) since() time.Time { return p.oldest(p.first) }
-
-// oldest returns since when the oldest of the changes waits, and at most latest. Of those that later ones have superseded, the next leader knows
-// nothing.
-func (p *pending) oldest(latest time.Time) time.Time {
+// age returns how long the oldest of the changes has waited, as far as this leader knows: of those that later ones have superseded, the next
+// one knows nothing.
+func (p *pending) age(now time.Time) time.Duration {
+	oldest := now
 	for _, c := range p.changes {
-		if !c.since.IsZero() && c.since.Before(latest) {
-			latest = c.since
+		if !c.since.IsZero() && c.since.Before(oldest) {
+			oldest = c.since
 		}
 	}
-	return latest
+	return now.Sub(oldest)
+}
+
+// came returns when the first change of the source came, to an earlier leader maybe.
+func (c *pendingChange) came() time.Time {
+	if !c.since.IsZero() && c.since.Before(c.received) {
+		return c.since
+	}
+	return c.received
 }
 
 // waitedSince returns since when a change has waited for what nobody has chosen: since its events.Delivery.Since, or since the workload last rested

@@ -101,7 +101,7 @@ func (b *revertBed) write(manager string, change func(*appsv1.Deployment)) {
 func (b *revertBed) change() {
 	b.Helper()
 	event := eventOf(changeOf(nil))
-	event.open = 1 // so that it is not finished: there is no message that it came with
+	event.open, event.delivery.Received = 1, b.now // open, so that it is not finished: there is no message that it came with
 	b.intake.consider(b.Context(), event, b.intake.index.get(b.read().Key()), nil)
 	b.act()
 }

@@ -52,8 +52,8 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 func (t *timing) pause(w *workload.Workload) obstacle {
 	now := t.now()
 	since := now
-	if p := t.gathering.byKey[w.Key()]; p != nil {
-		since = p.since()
+	if p := t.gathering.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
+		since = p.rollsSince
 	}
 	end, begins := w.Pause.Of(since, now)
 	if !now.Before(end) || begins && w.IsPausedBySomeone() {
