@@ -81,9 +81,7 @@ func (r *report) explain(
 	if told, ok := w.KeepingStart(last); ok {
 		w = told
 	}
-	if w.IsPausedBySomeone() {
-		r.noteState(plan.None, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
-	}
+	r.noteWaiting(w)
 	within, known, err := readNamespace(ctx, options, w.ID.Namespace)
 	if err != nil {
 		return err
@@ -118,6 +116,9 @@ func (r *report) explain(
 	case w.Deaf:
 		r.noteState(plan.None,
 			"It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
+		return nil
+	case w.OptIn.None():
+		r.noteState(plan.None, "It is not rolled: %s is none, which counts whatever else asks for it, such as --roll-all.", workload.AnnotationRollOn)
 		return nil
 	case w.OptIn.Empty():
 		r.noteState(plan.None, "It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)

@@ -103,7 +103,8 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	}), deploymentOf("often", map[string]string{
 		workload.AnnotationRollOn: "auto", workload.AnnotationMaxRollsPerHour: "5", "keyturn.dev/rolls": "5 since " + historyNow.Format(time.RFC3339),
 	}), deploymentOf("nightly", windowed("0 1 * * * for 3h Europe/Berlin")),
-		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil), done, old)
+		deploymentOf("wrong", windowed("at night")), deploymentOf("open", windowed("0 16 * * * for 3h Europe/Berlin")), deploymentOf("web", rollOn("auto, secret/tls-*, sercet/typo")), deploymentOf("silent", nil),
+		deploymentOf("none", rollOn("none")), done, old)
 	told := deploymentOf("told", map[string]string{
 		workload.AnnotationRollOn: "auto, configmap/app", workload.AnnotationReload: "http://:9090/-/reload",
 	})
@@ -223,6 +224,10 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one that asks for nothing", workload: "deployment/silent",
 			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
+		},
+		{
+			name: "of one that asks to be left alone", workload: "deployment/none",
+			want: []string{"It is not rolled: keyturn.dev/roll-on is none, which counts whatever else asks for it, such as --roll-all."},
 		},
 		{name: "but not of one that is not there", workload: "deployment/missing", err: "there is no deployment/missing in namespace shop"},
 		{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // refused is the action for a change whose patch the API server has refused: nobody tries again before the next one.
@@ -13,6 +14,18 @@ const refused = "refused"
 
 // never are the reasons for which no change of a source rolls the workload.
 var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
+
+// noteWaiting adds that the rollout of a workload goes on only when somebody has it go on.
+func (r *report) noteWaiting(w *workload.Workload) {
+	r.waits = w.Progress.State == workload.Waiting
+	switch {
+	case w.IsPausedBySomeone():
+		r.noteState(plan.None, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
+	case r.waits:
+		why := strings.TrimRight(w.Progress.Message, ":. ")
+		r.noteState(plan.None, "Its rollout waits: %s. Pods that are not replaced yet keep what they have read.", why)
+	}
+}
 
 // notePending adds which sources have changes that the workload is still to be rolled for, what holds it, and when it rolls.
 func (r *report) notePending(timing obstacle) {
@@ -34,7 +47,7 @@ func (r *report) notePending(timing obstacle) {
 	switch {
 	case len(r.Pending) == 0 && !hears:
 		r.noteState(plan.None, "Nothing is pending, and no change of these sources rolls it.")
-	case len(r.Pending) == 0 && timing.reason != plan.None:
+	case len(r.Pending) == 0 && (timing.reason != plan.None || r.waits):
 		r.note("Nothing is pending.")
 	case len(r.Pending) == 0:
 		r.note("Nothing is pending: it rolls at the next change.")

@@ -28,6 +28,8 @@ type report struct {
 	Pending []string      `json:"pending"`
 	Sources []explanation `json:"sources"`
 
+	// waits says that its rollout goes on only when somebody has it go on.
+	waits bool
 	// now is when it was asked. Zero leaves out how long ago anything was.
 	now time.Time
 }

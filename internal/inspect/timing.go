@@ -68,7 +68,7 @@ func (r *report) timing(w *workload.Workload) obstacle {
 	case !opens:
 		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
 			"It is not rolled: %s (%s). Mend that, or set %s.", w.Windows(), plan.WindowClosed, workload.AnnotationRollNow)}
-	case at.After(r.now):
+	case !w.IsOpen(r.now):
 		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
 			"No window is open: %s (%s). It is rolled from %s on, or once %s has another value.",
 			w.Windows(), plan.WindowClosed, r.coming(at), workload.AnnotationRollNow)}
@@ -85,6 +85,10 @@ func (r *report) timing(w *workload.Workload) obstacle {
 		return obstacle{reason: plan.Pausing, said: fmt.Sprintf(
 			"Its changes are gathered (%s): it is rolled for them from %s on, or once %s has another value.",
 			plan.Pausing, r.coming(gathered), workload.AnnotationRollNow)}
+	case at.After(r.now):
+		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
+			"Its window is open: %s. Workloads are rolled one after the other then, and this one from %s on, or once %s has another value.",
+			w.Windows(), r.coming(at), workload.AnnotationRollNow)}
 	}
 	return obstacle{}
 }

@@ -86,6 +86,9 @@ func (o OptIn) and(other OptIn) OptIn {
 // Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
+// None reports whether the workload was asked to roll on nothing, whatever others ask for.
+func (o OptIn) None() bool { return o.none }
+
 // names lists the sources that are named exactly, in order. The workload may want them without a reference to them.
 func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
