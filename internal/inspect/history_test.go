@@ -26,6 +26,10 @@ func TestHistoryFlags(t *testing.T) {
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindSecret, Namespace: "shop", Name: "db"},
 		},
 		{
+			name: "a secret in a store, which has no namespace", set: HistoryOptions{Source: "openbao/bao/root/secret/shop/db", Namespace: "shop"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindOpenBao, Name: "bao/root/secret/shop/db"},
+		},
+		{
 			name: "a workload, whose name has a dash", set: HistoryOptions{Workload: "deployment/web-front"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web-front"},
 		},

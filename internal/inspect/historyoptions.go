@@ -78,6 +78,9 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 			return query, fmt.Errorf("--source: %w", err)
 		}
 		query.Kind, query.Name = source.Kind, source.Name
+		if source.Kind == events.KindOpenBao {
+			query.Namespace = "" // A secret in a store has none.
+		}
 	case o.Workload != "":
 		kind, name, ok := strings.Cut(o.Workload, "/")
 		if !ok || kind == "" || name == "" {
