@@ -27,11 +27,11 @@ func writeMembers(out io.Writer, view View, members []events.Member) error {
 	if done, err := view.Format.Encode(out, append([]events.Member{}, members...)); done || err != nil {
 		return err
 	}
-	return view.WriteTable(out, func(table io.Writer) { writeMemberLines(table, members) })
+	return view.WriteTable(out, func(row func(...any)) { addMembers(row, members) })
 }
 
-func writeMemberLines(table io.Writer, members []events.Member) {
-	fmt.Fprintln(table, "CLUSTER\tLAST EVENT\tBEHIND\tFOREIGN\tUID")
+func addMembers(row func(cells ...any), members []events.Member) {
+	row("CLUSTER", "LAST EVENT", "BEHIND", "FOREIGN", "UID")
 	for _, m := range members {
 		last, behind, foreign, uid := "-", "-", "-", "-"
 		if !m.Last.IsZero() {
@@ -50,7 +50,7 @@ func writeMemberLines(table io.Writer, members []events.Member) {
 		if len(m.UIDs) > 1 {
 			uid += " (this name is claimed by more than one cluster)"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Cluster, last, behind, foreign, uid)
+		row(m.Cluster, last, behind, foreign, uid)
 	}
 }
 

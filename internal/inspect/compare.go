@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,20 +116,21 @@ func (c *Comparison) each(ctx context.Context, kind workload.Kind, namespace str
 }
 
 func writeCompared(out io.Writer, rows []comparedRow) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ROLLED BY\tNAMESPACE\tWORKLOAD\tSOURCE\tWHY")
 	count := make(map[who]int)
-	for _, row := range rows {
-		count[row.who]++
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", row.who, row.workload.Namespace, row.workload, row.source, row.why)
-	}
-	if err := table.Flush(); err != nil {
+	err := View{}.WriteTable(out, func(row func(...any)) {
+		row("ROLLED BY", "NAMESPACE", "WORKLOAD", "SOURCE", "WHY")
+		for _, r := range rows {
+			count[r.who]++
+			row(r.who, r.workload.Namespace, r.workload, r.source, r.why)
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	var counts []string
 	for _, who := range []who{both, keyturnOnly, reloaderOnly, unclear} {
 		counts = append(counts, fmt.Sprintf("%s: %d", who, count[who]))
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", strings.Join(counts, ", "))
+	_, err = fmt.Fprintf(out, "\n%s\n", strings.Join(counts, ", "))
 	return err
 }

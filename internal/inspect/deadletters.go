@@ -29,17 +29,16 @@ func DeadLetters(ctx context.Context, from deadLetters, limit int, view View, ou
 		fmt.Fprintln(out, "There are no dead letters.")
 		return nil
 	}
-	return view.WriteTable(out, func(table io.Writer) { writeLetters(table, letters) })
+	return view.WriteTable(out, func(row func(...any)) { addLetters(row, letters) })
 }
 
-func writeLetters(table io.Writer, letters []events.DeadLetter) {
-	fmt.Fprintln(table, "ID\tTIME\tREASON\tSUBJECT\tREPLAYED\tERROR")
+func addLetters(row func(cells ...any), letters []events.DeadLetter) {
+	row("ID", "TIME", "REASON", "SUBJECT", "REPLAYED", "ERROR")
 	for _, letter := range letters {
 		replayed := "-"
 		if !letter.Replayed.IsZero() {
 			replayed = letter.Replayed.Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, replayed,
-			letter.Error)
+		row(letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, replayed, letter.Error)
 	}
 }

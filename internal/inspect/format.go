@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Format is how a command writes what it has read.
@@ -62,11 +64,17 @@ func (f Format) Encode(out io.Writer, value any) (bool, error) {
 	return true, err
 }
 
-// WriteTable aligns lines whose cells end with tabs.
-func (v View) WriteTable(out io.Writer, lines func(table io.Writer)) error {
+// WriteTable writes a line for each row, with aligned cells. What others wrote cannot break a line, nor control the terminal.
+func (v View) WriteTable(out io.Writer, rows func(row func(cells ...any))) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	lines(table)
+	rows(func(cells ...any) {
+		line := make([]string, len(cells))
+		for i, cell := range cells {
+			line[i] = events.Printable(fmt.Sprint(cell))
+		}
+		fmt.Fprintln(table, strings.Join(line, "\t"))
+	})
 	if err := table.Flush(); err != nil {
 		return err
 	}

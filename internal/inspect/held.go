@@ -139,16 +139,16 @@ func (r *report) noteHold(h *hold) {
 		r.note("It was held at %s: %s (%s). That is over: %s.", r.past(h.Time), h.Message, h.Reason, h.Over)
 		return
 	}
-	text := fmt.Sprintf("It has been held since %s: %s (%s)", r.past(h.Time), h.Message, h.Reason)
+	lines := []string{fmt.Sprintf("It has been held since %s: %s (%s)", r.past(h.Time), h.Message, h.Reason)}
 	if h.peer.Name != "" {
-		text += "\n" + r.sayPeer(h)
+		lines = append(lines, r.sayPeer(h))
 	}
 	if end := ends[h.reason]; end != "" {
-		text += "\n" + end
+		lines = append(lines, end)
 	} else if !h.Until.IsZero() && !r.now.IsZero() {
-		text += "\nThat ends at " + r.coming(h.Until) + "."
+		lines = append(lines, "That ends at "+r.coming(h.Until)+".")
 	}
-	r.noteState(h.reason, "%s", text)
+	r.noteStateLines(h.reason, lines...)
 }
 
 // sayPeer says what the workload is doing that another one waits for.

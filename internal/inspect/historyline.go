@@ -11,7 +11,7 @@ import (
 )
 
 // historyLine has fixed columns, so that lines can be written as they arrive. The longest names do not fit.
-const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s\n"
+const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s"
 
 // narrowTime has no year: the stream keeps 30 days.
 const narrowTime = "Jan 02 15:04:05"
@@ -35,9 +35,9 @@ func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, abou
 			line += fmt.Sprintf("%-14s  ", namespace)
 		}
 		line += fmt.Sprintf("%-24s  %-9s  %s", object, verb, about)
-		line = strings.TrimRight(cut(line), " ") + "\n"
+		line = strings.TrimRight(cut(line), " ")
 	}
-	_, err := io.WriteString(out, line)
+	_, err := io.WriteString(out, events.Printable(line)+"\n")
 	return err
 }
 

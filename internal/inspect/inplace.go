@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/plan"
@@ -14,17 +13,16 @@ func (r *report) noteInPlace(w *workload.Workload, delay time.Duration) {
 	if w.InPlace == nil {
 		return
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.",
-		w.InPlace.Endpoint, delay)
+	lines := []string{fmt.Sprintf("Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.",
+		w.InPlace.Endpoint, delay)}
 	said := make(map[string]bool)
 	for _, source := range w.Sources() {
 		if why := w.InPlace.Refuses(source); why != "" && !said[why] {
 			said[why] = true
-			fmt.Fprintf(&text, "\nThey are replaced where %s.", why)
+			lines = append(lines, fmt.Sprintf("They are replaced where %s.", why))
 		}
 	}
-	r.note("%s", text.String())
+	r.noteLines(lines...)
 }
 
 // reloadInPlace says of the sources that would roll a workload that its pods reload instead, or else why they do not. One roll is for all changes.

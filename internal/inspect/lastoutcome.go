@@ -38,9 +38,10 @@ func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *
 	if outcome.StartedAt.IsZero() {
 		text = fmt.Sprintf("It was to be rolled for %s: %s at %s (%s)%s", causes, outcome.Verb, r.past(outcome.Time), outcome.Reason, about)
 	}
+	lines := []string{text}
 	if link := traceLink(outcome.Trace, traceURL); link != "" {
-		text += "\nTrace: " + link
+		lines = append(lines, "Trace: "+link)
 	}
-	r.note("%s", text)
+	r.noteLines(lines...)
 	return outcome, nil
 }

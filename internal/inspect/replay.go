@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -115,30 +114,13 @@ const patience = 3
 
 // replay replays the dead letters, each event once.
 func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on replayer, out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tREASON\tSUBJECT\tREPLAY")
-	last, count, inRow := lastLetters(letters), map[replayResult]int{}, 0
+	count := make(map[replayResult]int)
 	var ended error
-	for _, letter := range letters {
-		var result replayResult
-		var text string
-		if again, ok := last[keyOf(letter)]; ok && again != letter.ID {
-			result, text = replayWith, fmt.Sprintf("with %d, which has the same event", again)
-		} else if result, text, ended = s.one(ctx, letter, on); ended != nil {
-			ended = fmt.Errorf("%d asked for, ended at dead letter %d: %w", count[replayAsked], letter.ID, ended)
-			break
-		}
-		count[result]++
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", letter.ID, cmp.Or(letter.Reason, "-"), cmp.Or(letter.Subject, "-"), text)
-		if inRow++; result != replayUnanswered {
-			inRow = 0
-		}
-		if inRow == patience {
-			ended = fmt.Errorf("%d asked for, ended at dead letter %d: the stream does not answer", count[replayAsked], letter.ID)
-			break
-		}
-	}
-	if err := table.Flush(); err != nil {
+	err := View{}.WriteTable(out, func(row func(...any)) {
+		row("ID", "REASON", "SUBJECT", "REPLAY")
+		ended = s.each(ctx, letters, on, count, row)
+	})
+	if err != nil {
 		return err
 	}
 	switch {
@@ -154,6 +136,34 @@ func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on 
 		return fmt.Errorf("%d of %d dead letters cannot be replayed now: try again later", later, len(letters))
 	case len(s.IDs) > 0 && count[replayRefused] > 0:
 		return fmt.Errorf("%d of %d dead letters cannot be replayed", count[replayRefused], len(letters))
+	}
+	return nil
+}
+
+// each replays one dead letter after the other, adds a row for it, and counts what comes of it. An error says at which one it ended.
+func (s *selection) each(
+	ctx context.Context, letters []events.DeadLetter, on replayer, count map[replayResult]int, row func(cells ...any),
+) error {
+	last, inRow := lastLetters(letters), 0
+	for _, letter := range letters {
+		var result replayResult
+		var text string
+		if again, ok := last[keyOf(letter)]; ok && again != letter.ID {
+			result, text = replayWith, fmt.Sprintf("with %d, which has the same event", again)
+		} else {
+			var err error
+			if result, text, err = s.one(ctx, letter, on); err != nil {
+				return fmt.Errorf("%d asked for, ended at dead letter %d: %w", count[replayAsked], letter.ID, err)
+			}
+		}
+		count[result]++
+		row(letter.ID, cmp.Or(letter.Reason, "-"), cmp.Or(letter.Subject, "-"), text)
+		if inRow++; result != replayUnanswered {
+			inRow = 0
+		}
+		if inRow == patience {
+			return fmt.Errorf("%d asked for, ended at dead letter %d: the stream does not answer", count[replayAsked], letter.ID)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -28,6 +29,8 @@ type report struct {
 	Pending []string      `json:"pending"`
 	Sources []explanation `json:"sources"`
 
+	// paragraphs are the lines of each of Notes, for texts of others may have line breaks, too.
+	paragraphs [][]string
 	// waits says that its rollout goes on only when somebody has it go on.
 	waits bool
 	// now is when it was asked. Zero leaves out how long ago anything was.
@@ -45,9 +48,13 @@ func newReport(cluster string, id events.Workload, now time.Time) *report {
 	return &report{Cluster: cluster, Workload: id, now: now, Pending: []string{}, Sources: []explanation{}}
 }
 
-// note adds a paragraph.
-func (r *report) note(format string, about ...any) {
-	r.Notes = append(r.Notes, fmt.Sprintf(format, about...))
+// note adds a paragraph of one line.
+func (r *report) note(format string, about ...any) { r.noteLines(fmt.Sprintf(format, about...)) }
+
+// noteLines adds a paragraph of several lines.
+func (r *report) noteLines(lines ...string) {
+	r.Notes = append(r.Notes, strings.Join(lines, "\n"))
+	r.paragraphs = append(r.paragraphs, lines)
 }
 
 // state is a note that says whether and when a workload is rolled.
@@ -59,7 +66,12 @@ type state struct {
 
 // noteState adds a paragraph that says whether and when the workload is rolled.
 func (r *report) noteState(reason plan.Reason, format string, about ...any) {
-	r.note(format, about...)
+	r.noteStateLines(reason, fmt.Sprintf(format, about...))
+}
+
+// noteStateLines is noteState for a paragraph of several lines.
+func (r *report) noteStateLines(reason plan.Reason, lines ...string) {
+	r.noteLines(lines...)
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
 
@@ -80,37 +92,38 @@ func (r *report) coming(at time.Time) string {
 func (r *report) writeText(out io.Writer, view View) error {
 	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", r.Workload, r.Workload.Namespace, r.Cluster)
 	for _, problem := range r.Problems {
-		fmt.Fprintf(out, "! %s\n", problem)
+		fmt.Fprintf(out, "! %s\n", events.Printable(problem))
 	}
 	if len(r.Problems) > 0 {
 		fmt.Fprintln(out)
 	}
-	for i, note := range r.Notes {
+	for i, lines := range r.paragraphs {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintln(out, note)
+		for _, line := range lines {
+			fmt.Fprintln(out, events.Printable(line))
+		}
 	}
 	if len(r.Sources) == 0 {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return view.WriteTable(out, func(table io.Writer) { r.writeSources(table, view.isNarrow()) })
+	return view.WriteTable(out, func(row func(...any)) { r.addSources(row, view.isNarrow()) })
 }
 
-// writeSources writes a line for each source. What has to be short has no dates, and not how the source is read.
-func (r *report) writeSources(table io.Writer, narrow bool) {
+// addSources adds a row for each source. What has to be short has no dates, and not how the source is read.
+func (r *report) addSources(row func(cells ...any), narrow bool) {
 	if narrow {
-		fmt.Fprintln(table, "SOURCE\tCHANGED\tROLLED FOR\tNOW")
-		for _, row := range r.Sources {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", row.Source, r.age(row.Changed, row.never), r.age(row.Rolled, false), row.text())
+		row("SOURCE", "CHANGED", "ROLLED FOR", "NOW")
+		for _, e := range r.Sources {
+			row(e.Source, r.age(e.Changed, e.never), r.age(e.Rolled, false), e.text())
 		}
 		return
 	}
-	fmt.Fprintln(table, "SOURCE\tREAD\tASKED BY\tLAST CHANGE\tLAST ROLLED FOR\tNOW")
-	for _, row := range r.Sources {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Source, row.read(), row.asked(),
-			r.change(row.Changed, row.never), r.change(row.Rolled, false), row.text())
+	row("SOURCE", "READ", "ASKED BY", "LAST CHANGE", "LAST ROLLED FOR", "NOW")
+	for _, e := range r.Sources {
+		row(e.Source, e.read(), e.asked(), r.change(e.Changed, e.never), r.change(e.Rolled, false), e.text())
 	}
 }
 

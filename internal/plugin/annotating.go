@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // annotating is a command that annotates what its arguments name.
@@ -72,8 +74,11 @@ func (a *annotating) say(format string, about ...any) {
 	if a.dryRun {
 		line += " (dry run: nothing is changed)"
 	}
-	fmt.Fprintln(a.out, line)
+	fmt.Fprintln(a.out, events.Printable(line))
 }
+
+// add prints a line that says more.
+func (a *annotating) add(text string) { fmt.Fprintln(a.out, "  "+events.Printable(text)) }
 
 // change is what a command does to each of its objects.
 type change struct {
@@ -109,9 +114,9 @@ func (a *annotating) change(ctx context.Context, o *object, c change) error {
 		return nil
 	}
 	if len(before.Pending) == 0 {
-		fmt.Fprintln(a.out, "  nothing was pending")
+		a.add("nothing was pending")
 	} else {
-		fmt.Fprintf(a.out, "  pending: %s\n", strings.Join(before.Pending, ", "))
+		a.add("pending: " + strings.Join(before.Pending, ", "))
 	}
 	if after == nil || a.dryRun {
 		return nil // Of a dry run, nothing is so as it would be.
@@ -119,7 +124,9 @@ func (a *annotating) change(ctx context.Context, o *object, c change) error {
 	said := []string{c.reason}
 	for _, state := range after.States {
 		if state.Reason == "" || !slices.Contains(said, state.Reason) {
-			fmt.Fprintln(a.out, "  "+strings.ReplaceAll(state.Text, "\n", "\n  "))
+			for line := range strings.SplitSeq(state.Text, "\n") {
+				a.add(line)
+			}
 		}
 		said = append(said, state.Reason)
 	}

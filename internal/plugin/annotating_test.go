@@ -73,6 +73,12 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 			want: "deployment/web: held\n  nothing was pending\n  It asks for nothing:\n  annotate it\n  It is paused.\n",
 		},
 		{
+			name: "one of which others say what breaks a line and controls the terminal", object: "deployment/web", explanations: []string{
+				`{"pending": ["secret/db"], "states": [{"text": "It is held: \u001b]52;c;cm0=\u0007\rnow"}]}`,
+			}, change: change{done: "held", value: &text, reason: onHold, holds: true},
+			want: "deployment/web: held\n  pending: secret/db\n  It is held:  ]52;c;cm0=  now\n",
+		},
+		{
 			name: "a dry run", object: "deployment/web", explanations: []string{held}, change: change{done: "released"}, dryRun: true,
 			want: "deployment/web: released (dry run: nothing is changed)\n  pending: secret/db\n",
 		},

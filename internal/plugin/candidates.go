@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
@@ -117,7 +118,7 @@ func (p *Plugin) letters(ctx context.Context, cmd *cobra.Command, _ string) ([]c
 	var found []cobra.Completion
 	for _, letter := range letters {
 		if letter.Replayed.IsZero() {
-			found = append(found, cobra.CompletionWithDesc(fmt.Sprint(letter.ID), cmp.Or(letter.Reason, "-")+" "+letter.Subject))
+			found = append(found, cobra.CompletionWithDesc(fmt.Sprint(letter.ID), events.Printable(cmp.Or(letter.Reason, "-")+" "+letter.Subject)))
 		}
 	}
 	return found, nil

@@ -81,6 +81,19 @@ FAILED      NAMESPACE  FOR  REASON
 	}
 }
 
+func TestTextsOfOthersNeitherBreakALineOfTheStatusNorControlTheTerminal(t *testing.T) {
+	s := status{now: now, Status: inspect.Status{Cluster: "prod", Since: now, Failed: []inspect.StandingWorkload{{
+		Workload: "deployment/web", Namespace: "shop", Reason: "patch-denied", Time: now, Message: "denied by:\n\x1b]52;c;cm0=\x07",
+	}}}}
+	var out bytes.Buffer
+	if err := s.write(&out, inspect.Wide); err != nil {
+		t.Fatal(err)
+	}
+	if want := "deployment/web  shop       0s   patch-denied: denied by:  ]52;c;cm0= \n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want %q at its end", &out, want)
+	}
+}
+
 // failedRows are those of jobs that failed so many minutes ago.
 func failedRows(first, last int) string {
 	var rows strings.Builder

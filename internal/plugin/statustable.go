@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -20,12 +19,12 @@ func (s *status) writePrograms(out io.Writer) {
 	if len(s.Programs) == 0 {
 		return
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROGRAM\tREADY\tVERSION")
-	for _, p := range s.Programs {
-		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", p.Name, p.Ready, p.Replicas, p.Version)
-	}
-	_ = table.Flush()
+	_ = inspect.View{}.WriteTable(out, func(row func(...any)) {
+		row("PROGRAM", "READY", "VERSION")
+		for _, p := range s.Programs {
+			row(p.Name, fmt.Sprintf("%d/%d", p.Ready, p.Replicas), p.Version)
+		}
+	})
 	switch {
 	case s.Leader == nil:
 		fmt.Fprintln(out, "\nNo actuator leads.")
@@ -50,27 +49,32 @@ func (s *status) writeTable(out io.Writer, view inspect.View) error {
 	fmt.Fprintf(out, "Last change: %s. In the last %s: %d changes, %d rollouts completed, %d failed.\n\n",
 		last, s.ago(s.Since), s.Changes, s.Completed, s.Failures)
 
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STREAM\tMESSAGES\tSIZE\tLIMIT")
-	var letters uint64
-	for _, stream := range s.Streams {
-		limit := "-"
-		if stream.Limit > 0 {
-			limit = mebibytes(stream.Limit)
-		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", stream.Stream, stream.Messages, mebibytes(stream.Bytes), limit)
-		if stream.Stream == "DEADLETTERS" {
-			letters = stream.Messages
-		}
-	}
-	_ = table.Flush()
-	if letters > 0 {
-		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
-	}
-	err := errors.Join(s.writeWorkloads(out, view, "WAITING", s.Waiting), s.writeWorkloads(out, view, "FAILED", s.Failed),
+	err := errors.Join(s.writeStreams(out), s.writeWorkloads(out, view, "WAITING", s.Waiting), s.writeWorkloads(out, view, "FAILED", s.Failed),
 		s.writeWorkloads(out, view, "ROLLING", s.Rolling))
 	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 {
 		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
+	}
+	return err
+}
+
+// writeStreams writes how much each stream holds, and whether there are dead letters.
+func (s *status) writeStreams(out io.Writer) error {
+	var letters uint64
+	err := inspect.View{}.WriteTable(out, func(row func(...any)) {
+		row("STREAM", "MESSAGES", "SIZE", "LIMIT")
+		for _, stream := range s.Streams {
+			limit := "-"
+			if stream.Limit > 0 {
+				limit = mebibytes(stream.Limit)
+			}
+			row(stream.Stream, stream.Messages, mebibytes(stream.Bytes), limit)
+			if stream.Stream == "DEADLETTERS" {
+				letters = stream.Messages
+			}
+		}
+	})
+	if letters > 0 {
+		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
 	}
 	return err
 }
@@ -85,14 +89,14 @@ func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, 
 	if view.Format == inspect.Wide {
 		left = 0
 	}
-	err := view.WriteTable(out, func(table io.Writer) {
-		fmt.Fprintf(table, "%s\tNAMESPACE\tFOR\tREASON\n", title)
+	err := view.WriteTable(out, func(row func(...any)) {
+		row(title, "NAMESPACE", "FOR", "REASON")
 		for _, w := range list[left:] {
 			reason := w.Reason
 			if w.Message != "" {
 				reason += ": " + w.Message
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", w.Workload, w.Namespace, s.ago(w.Time), reason)
+			row(w.Workload, w.Namespace, s.ago(w.Time), reason)
 		}
 	})
 	if left > 0 {

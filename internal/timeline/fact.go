@@ -129,13 +129,7 @@ func (f fact) bounded() fact {
 
 // printable replaces what is no text, or would reorder the text around it, and cuts what is too long.
 func printable(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ', r >= 0x7f && r < 0xa0, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	clean := events.Printable(text)
 	if runes := []rune(clean); len(runes) > maxText {
 		return string(runes[:maxText]) + "…"
 	}
