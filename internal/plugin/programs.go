@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,8 +80,17 @@ type leader struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
+// elects reports whether the actuators elect one of them that acts. Those that post to a webhook do not.
+func (i *installation) elects() bool {
+	elect, err := strconv.ParseBool(i.settings["KEYTURN_LEADER_ELECT"])
+	return (elect || err != nil) && i.settings["KEYTURN_WEBHOOK_URL"] == ""
+}
+
 // leader returns who holds the Lease. Nil: nobody does, or there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
+	if !i.elects() {
+		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.
+	}
 	namespace := cmp.Or(i.settings["KEYTURN_LEASE_NAMESPACE"], usualNamespace)
 	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

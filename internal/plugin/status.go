@@ -14,11 +14,13 @@ import (
 type status struct {
 	Installation string    `json:"installation"`
 	Programs     []program `json:"programs"`
-	// Leader is the actuator that acts. Nil: none does.
+	// Leader is the actuator that acts. Nil: none does, or all do.
 	Leader *leader `json:"leader,omitempty"`
 	inspect.Status
 
-	now time.Time
+	// unelected says that there is no election, and all actuators act.
+	unelected bool
+	now       time.Time
 }
 
 // statusOptions are the flags of the command.
@@ -54,6 +56,7 @@ func (p *Plugin) showStatus(cmd *cobra.Command, o statusOptions) error {
 		if s.Programs, err = p.installed.programs(ctx); err != nil {
 			return err
 		}
+		s.unelected = !p.installed.elects()
 		if s.Leader, err = p.installed.leader(ctx, s.now); err != nil {
 			return err
 		}

@@ -114,10 +114,13 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 		name    string
 		objects []runtime.Object
 		refused bool
+		set     map[string]string
 		want    *leader
 		err     string
 	}{
-		{name: "nobody, without an election"},
+		{name: "nobody, where all do, whatever Lease is left", set: map[string]string{"KEYTURN_LEADER_ELECT": "false"}, objects: []runtime.Object{lease("a-0", now)}},
+		{name: "nobody, where all do, without the right to know", set: map[string]string{"KEYTURN_WEBHOOK_URL": "https://example.com/hook"}, refused: true},
+		{name: "nobody, without a Lease"},
 		{name: "nobody, once it was given up", objects: []runtime.Object{lease("", now)}},
 		{name: "who has renewed the Lease", objects: []runtime.Object{lease("a-0", now.Add(-time.Second))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Second)}},
 		{name: "who no longer renews it", objects: []runtime.Object{lease("a-0", now.Add(-time.Hour))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Hour), Lost: true}},
@@ -128,10 +131,33 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 			client.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
 				return tt.refused, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", nil)
 			})
-			got, err := (&installation{client: client, namespace: "keyturn-system"}).leader(t.Context(), now)
+			got, err := (&installation{client: client, namespace: "keyturn-system", settings: tt.set}).leader(t.Context(), now)
 			wantErrorWith(t, err, tt.err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("leader (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStatusSaysThatThereIsNoElection(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  map[string]string
+		want string
+	}{
+		{"of settings that have none", map[string]string{"KEYTURN_LEADER_ELECT": "false"}, "No election: every actuator acts."},
+		{"of settings that have none, in another form", map[string]string{"KEYTURN_LEADER_ELECT": "0"}, "No election: every actuator acts."},
+		{"of actuators that post to a webhook", map[string]string{"KEYTURN_WEBHOOK_URL": "https://example.com/hook"}, "No election: every actuator acts."},
+		{"but not of others", nil, "No actuator leads."},
+		{"nor of those that are told to elect", map[string]string{"KEYTURN_LEADER_ELECT": "true", "KEYTURN_WEBHOOK_URL": ""}, "No actuator leads."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := status{now: now, Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}, unelected: !(&installation{settings: tt.set}).elects()}
+			var out bytes.Buffer
+			s.writePrograms(&out)
+			if !strings.HasSuffix(out.String(), "\n"+tt.want+"\n") {
+				t.Errorf("got %q, want %q at its end", &out, tt.want)
 			}
 		})
 	}

@@ -26,6 +26,8 @@ func (s *status) writePrograms(out io.Writer) {
 		}
 	})
 	switch {
+	case s.unelected:
+		fmt.Fprintln(out, "\nNo election: every actuator acts.")
 	case s.Leader == nil:
 		fmt.Fprintln(out, "\nNo actuator leads.")
 	case s.Leader.Lost:
