@@ -25,7 +25,7 @@ func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (
 	if opts.URL == "" {
 		opts.URL = nats.DefaultURL
 	}
-	shown, err := redact(opts.URL)
+	shown, err := Redact(opts.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -120,8 +120,8 @@ func (o ConnectOptions) inbox() string {
 	return "_INBOX_" + o.Role + "." + o.Cluster
 }
 
-// redact returns the URLs without credentials: without a token, or a user and password.
-func redact(urls string) (string, error) {
+// Redact returns the URLs of NATS servers without credentials: without a token, or a user and password.
+func Redact(urls string) (string, error) {
 	var shown []string
 	for text := range strings.SplitSeq(urls, ",") {
 		text = strings.TrimSpace(text)

@@ -192,9 +192,8 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 		return streams, nil
 	}
 	if !p.installed.embedsNATS() {
-		return streams, fmt.Errorf("the installation in namespace %s uses the NATS at %s, not an embedded one: give an address of it that can be "+
-			"reached from here with --nats-url, and a user like READER with --nats-creds",
-			p.installed.namespace, p.installed.settings["KEYTURN_NATS_URL"])
+		return streams, fmt.Errorf("the installation in namespace %s uses %s, not an embedded one: give an address of it that can be "+
+			"reached from here with --nats-url, and a user like READER with --nats-creds", p.installed.namespace, p.installed.externalNATS())
 	}
 	port, err := p.installed.natsPort()
 	if err != nil {

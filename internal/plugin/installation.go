@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -80,6 +82,15 @@ func namespacesOf(actuators []appsv1.StatefulSet) []string {
 
 // embedsNATS reports whether the server is in the actuator's pods.
 func (i *installation) embedsNATS() bool { return i.settings["KEYTURN_NATS_EMBEDDED"] == "true" }
+
+// externalNATS says for people which NATS is used that is not in the actuator's pods. Its address may be in a Secret.
+func (i *installation) externalNATS() string {
+	at, err := events.Redact(i.settings["KEYTURN_NATS_URL"])
+	if err != nil {
+		return "a NATS of its own"
+	}
+	return "the NATS at " + at
+}
 
 // pod returns a pod of the actuator whose NATS answers: one that is ready, if there is one, and rather one that stays than one that is being deleted.
 func (i *installation) pod(ctx context.Context) (string, error) {
