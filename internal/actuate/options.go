@@ -264,3 +264,11 @@ func (o *Options) Windows() (window.Windows, error) {
 func (o *Options) policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
 }
+
+// ValidatePolicy returns an error if a flag has the plan do what it does not know.
+func (o *Options) ValidatePolicy() error {
+	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
+		return fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations())
+	}
+	return nil
+}

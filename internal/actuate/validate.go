@@ -3,11 +3,9 @@ package actuate
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -58,8 +56,8 @@ func (o *Options) Validate() error {
 		problems = append(problems, fmt.Errorf("--settle-max: %s, want --settle (%s) or more", o.SettleMax, o.Settle))
 	}
 	problems = append(problems, o.validateLimits()...)
-	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
-		problems = append(problems, fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations()))
+	if err := o.ValidatePolicy(); err != nil {
+		problems = append(problems, err)
 	}
 	if _, err := o.Kinds(); err != nil {
 		problems = append(problems, err)

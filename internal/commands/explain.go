@@ -27,6 +27,10 @@ func Explain(program *Program) *cobra.Command {
 			if err := r.validateTraceURL(); err != nil {
 				return err
 			}
+			if err := settings.ValidatePolicy(); err != nil {
+				return err
+			}
+			options.Policy.Create, options.Policy.Delete = settings.RollOnCreate, settings.RollOnDelete
 			var err error
 			if options.Reading.Keys, err = annotations.Parse(keys); err != nil {
 				return err
@@ -79,8 +83,9 @@ func Explain(program *Program) *cobra.Command {
 	flags.DurationVar(&settings.MinInterval, "min-interval", 0, "explain the decisions of an actuator with --min-interval")
 	flags.IntVar(&settings.MaxRollsPerHour, "max-rolls-per-hour", settings.MaxRollsPerHour,
 		"explain the decisions of an actuator with this `number`")
-	flags.StringVar((*string)(&options.Policy.Create), "roll-on-create", "auto", "explain the decisions of an actuator with --roll-on-create")
-	flags.BoolVar(&options.Policy.Delete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
+	flags.StringVar((*string)(&settings.RollOnCreate), "roll-on-create", string(settings.RollOnCreate),
+		"explain the decisions of an actuator with --roll-on-create")
+	flags.BoolVar(&settings.RollOnDelete, "roll-on-delete", false, "explain the decisions of an actuator with --roll-on-delete")
 	flags.StringSliceVar(&settings.IgnoreNamespaces, "ignore-namespaces", nil, "explain the decisions of an actuator with --ignore-namespaces")
 	flags.BoolVar(&settings.DryRun, "dry-run", false, "explain the decisions of an actuator with --dry-run")
 	flags.StringVar(&webhook, "webhook-url", "", "explain the decisions of an actuator with this `URL`")

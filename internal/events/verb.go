@@ -62,4 +62,14 @@ var verbs = map[Kind][]Verb{
 	KindProjection: {VerbApplied, VerbSkipped, VerbFailed},
 }
 
+// Verbs returns the verbs of all events, in order.
+func Verbs() []Verb {
+	var all []Verb
+	for _, of := range verbs {
+		all = append(all, of...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }

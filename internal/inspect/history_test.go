@@ -42,6 +42,31 @@ func TestHistoryFlags(t *testing.T) {
 		{name: "a time that is none", set: HistoryOptions{Since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
 		{name: "a source that is none", set: HistoryOptions{Source: "db"}, err: `--source: source "db": want secret/<name>`},
 		{name: "a workload that is none", set: HistoryOptions{Workload: "web"}, err: `--workload: "web", want <kind>/<name>`},
+		{
+			name: "a workload by a short name of kubectl", set: HistoryOptions{Workload: "deploy/web"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web"},
+		},
+		{
+			name: "a workload by the name of its resource", set: HistoryOptions{Workload: "statefulsets.apps/db"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "statefulset-db"},
+		},
+		{
+			name: "a workload of a kind that comes from configuration", set: HistoryOptions{Workload: "prometheus/main"},
+			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "prometheus-main"},
+		},
+		{
+			name: "a workload of a kind that has no such name", set: HistoryOptions{Workload: "Prometheuses.monitoring.coreos.com/main"},
+			err: `--workload: "Prometheuses.monitoring.coreos.com/main", want <kind>/<name> such as deployment/web, with a kind of deployment, ` +
+				`statefulset, daemonset, cronjob, rollout, job, externalsecret, or of --targets-config`,
+		},
+		{name: "a workload that is a source", set: HistoryOptions{Workload: "secret/db"}, err: `--workload: "secret/db", want <kind>/<name>`},
+		{name: "a workload with a path", set: HistoryOptions{Workload: "deployment/shop/web"}, err: `--workload: "deployment/shop/web", want <kind>/<name>`},
+		{name: "verbs", set: HistoryOptions{Verbs: []string{"failed", "rotated"}}, want: events.HistoryQuery{Clusters: []string{"prod"}}},
+		{
+			name: "a verb that is none", set: HistoryOptions{Verbs: []string{"failed", "fail"}},
+			err: `--verb: "fail", want some of ["applied" "changed" "claimed" "completed" "deleted" "failed" "held" "issued" "observed" "rotated" ` +
+				`"skipped" "started" "synced" "watched"]`,
+		},
 		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
 		{
 			name: "a page, for which rotations are read whole", set: HistoryOptions{Output: "html", Source: "secret/db", Namespace: "shop"},

@@ -3,7 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -65,6 +65,9 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	if query.Clusters, err = o.clusters(); err != nil {
 		return query, err
 	}
+	if at := slices.IndexFunc(o.Verbs, isNoVerb); at >= 0 {
+		return query, fmt.Errorf("--verb: %q, want some of %q", o.Verbs[at], events.Verbs())
+	}
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
@@ -82,11 +85,11 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 			query.Namespace = "" // A secret in a store has none.
 		}
 	case o.Workload != "":
-		kind, name, ok := strings.Cut(o.Workload, "/")
-		if !ok || kind == "" || name == "" {
-			return query, fmt.Errorf("--workload: %q, want <kind>/<name> such as deployment/web", o.Workload)
+		w, err := workloadNamed(o.Workload)
+		if err != nil {
+			return query, fmt.Errorf("--workload: %w", err)
 		}
-		query.Kind, query.Name = events.KindRollout, kind+"-"+name
+		query.Kind, query.Name = events.KindRollout, w.Kind+"-"+w.Name
 	}
 	if o.Output == HTML {
 		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn whole.
@@ -102,10 +105,16 @@ func (o *HistoryOptions) columns() columns {
 	}
 }
 
-// selection returns which rotations a page shows.
+// selection returns which rotations a page shows. The options are valid.
 func (o *HistoryOptions) selection() timeline.Selection {
-	return timeline.Selection{Namespace: o.Namespace, Source: o.Source, Workload: o.Workload, Verbs: o.Verbs, Trace: o.Trace}
+	s := timeline.Selection{Namespace: o.Namespace, Source: o.Source, Verbs: o.Verbs, Trace: o.Trace}
+	if w, err := workloadNamed(o.Workload); err == nil {
+		s.Workload = w.String()
+	}
+	return s
 }
+
+func isNoVerb(verb string) bool { return !slices.Contains(events.Verbs(), events.Verb(verb)) }
 
 // clusters returns the clusters to list; nil is all.
 func (o *HistoryOptions) clusters() ([]string, error) {

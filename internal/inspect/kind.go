@@ -1,13 +1,35 @@
 package inspect
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // shortNames are those of kubectl.
 var shortNames = map[string]string{"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
+
+// lettersAndDigits are those of the name of a kind.
+const lettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+// workloadNamed returns the workload of outcomes that a text such as "deployment/web" names, without its namespace. A kind that is none of Keyturn's
+// may come from --targets-config of the actuator, which is not known here.
+func workloadNamed(text string) (events.Workload, error) {
+	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
+	named, name, _ := strings.Cut(text, "/")
+	if kind, known := kindOf(kinds, named); known {
+		named = kind.Name
+	}
+	isSource := slices.Contains(events.SourceKinds(), events.Kind(named))
+	if named == "" || strings.Trim(named, lettersAndDigits) != "" || isSource || name == "" || strings.Contains(name, "/") {
+		return events.Workload{}, fmt.Errorf("%q, want <kind>/<name> such as deployment/web, with a kind of %s, externalsecret, or of "+
+			"--targets-config", text, strings.Join(kinds.Names(), ", "))
+	}
+	return events.Workload{Kind: named, Name: name}, nil
+}
 
 // kindOf returns a kind by the names that kubectl takes: deployment, deployments, deployment.apps, deployment.v1.apps and deploy.
 func kindOf(kinds workload.Kinds, name string) (workload.Kind, bool) {
