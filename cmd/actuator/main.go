@@ -42,7 +42,9 @@ func newCommand(smallHeap uint64) *cobra.Command {
 	a.AddRunFlags(cmd.Flags())
 	reads := readProgram(a)
 	deadLetters := commands.DeadLetters(reads)
-	deadLetters.AddCommand(commands.Replay(reads))
+	replay := commands.Replay(reads)
+	process.WithoutVariable(replay.Flags(), "dry-run") // That of the actuator is not about a replay.
+	deadLetters.AddCommand(replay)
 	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), deadLetters, commands.Ready())
 	return cmd
 }

@@ -37,6 +37,22 @@ func EnvironmentVariable(flag string) string {
 	return "KEYTURN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// withoutVariable marks a flag that has none.
+const withoutVariable = "keyturn.dev/without-variable"
+
+// WithoutVariable has no environment variable set a flag: the one of its name is for another command, which runs in the same environment.
+func WithoutVariable(flags *pflag.FlagSet, name string) {
+	_ = flags.SetAnnotation(name, withoutVariable, nil) // Its only error is a flag that is not there.
+}
+
+// variableOf returns the name of the variable of a flag, empty if it has none.
+func variableOf(flag *pflag.Flag) string {
+	if _, without := flag.Annotations[withoutVariable]; without {
+		return ""
+	}
+	return EnvironmentVariable(flag.Name)
+}
+
 // Environment sets every flag that the command line did not set from its environment variable, if there is one. Call it after parsing,
 // with the flags of the command that runs: cmd.Flags(). A variable set to nothing is the empty value, like --flag=. The error has a line
 // for each invalid variable: its name, its value and what is allowed.
@@ -49,7 +65,7 @@ func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.Lo
 func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		name := EnvironmentVariable(flag.Name)
+		name := variableOf(flag)
 		if flag.Changed || name == "" {
 			return
 		}
