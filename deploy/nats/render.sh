@@ -118,8 +118,14 @@ for arg in "$@"; do
 	case $cluster in
 	"" | -* | *- | *[!a-z0-9-]*) fail "cluster \"$cluster\": want lower-case letters, digits or '-', beginning and ending with a letter or digit" ;;
 	esac
+	# The hub has files of its own, and two more for each cluster that connects to it.
 	case $arg in
 	fleet | fleet:leaf | hub:leaf | keys:leaf | streams:leaf) fail "cluster \"$arg\": the name is taken" ;;
+	server | server:leaf | clusters | clusters:leaf | fleet-accounts | fleet-accounts:leaf) fail "cluster \"$arg\": the name is taken" ;;
+	*-users | *-users:leaf | *-accounts | *-accounts:leaf)
+		case " $* " in
+		*" ${cluster%-*} "*) fail "cluster \"$arg\": the name is taken: hub/$cluster.conf is a file of \"${cluster%-*}\"" ;;
+		esac ;;
 	esac
 	[ "$arg" != "$stores:leaf" ] || fail "STORES: \"$stores\" has a NATS of its own, want a cluster that connects to the hub"
 	clusters="$clusters $cluster"

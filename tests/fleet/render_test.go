@@ -25,6 +25,11 @@ func TestRenderRefuses(t *testing.T) {
 		{"a name that is no label", "", []string{"eu", "Prod"}, `cluster "Prod": want lower-case letters`},
 		{"a name that means something else", "", []string{"fleet"}, `cluster "fleet": the name is taken`},
 		{"a leaf node whose folder is the hub's", "", []string{"hub:leaf"}, `cluster "hub:leaf": the name is taken`},
+		{"a name of a file of the hub", "", []string{"eu", "server"}, `cluster "server": the name is taken`},
+		{"the one of all clusters", "", []string{"clusters:leaf"}, `cluster "clusters:leaf": the name is taken`},
+		{"the one of the accounts of FLEET", "", []string{"fleet-accounts"}, `cluster "fleet-accounts": the name is taken`},
+		{"a name of a file of another cluster", "", []string{"eu", "eu-users"}, `cluster "eu-users": the name is taken: hub/eu-users.conf`},
+		{"the other one, in any order", "", []string{"eu-accounts:leaf", "eu"}, `hub/eu-accounts.conf is a file of "eu"`},
 		{"stores that no cluster watches", "core", []string{"eu"}, `STORES: "core" is not one of eu`},
 		{"a size that is no number", "", []string{"eu"}, "MEMBER_MIB, FLEET_MIB: want whole numbers of MiB"},
 		{"stores beyond a leaf node", "eu", []string{"eu:leaf"}, `STORES: "eu" has a NATS of its own`},
@@ -45,6 +50,17 @@ func TestRenderRefuses(t *testing.T) {
 				t.Error("it has written something")
 			}
 		})
+	}
+}
+
+// A cluster with a leaf node has no users on the hub, so no file of the hub is named for them.
+func TestANameLikeAFileThatNoClusterHasIsAccepted(t *testing.T) {
+	t.Parallel()
+	h := render(t, "eu:leaf", "eu-users", "us-accounts:leaf")
+	for _, path := range []string{"hub/eu-users.conf", "hub/eu-users-users.conf", "us-accounts/server.conf"} {
+		if h.files()[path] == "" {
+			t.Errorf("%s is missing", path)
+		}
 	}
 }
 
