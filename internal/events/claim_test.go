@@ -113,6 +113,69 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 	}
 }
 
+func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
+	b := startServer(t).bus()
+	now := testTime
+	b.now = func() time.Time { return now }
+	told := func() int { return len(readHistory(t, b, HistoryQuery{Kind: KindCluster})) }
+	if err := b.Claim(t.Context(), otherUID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Claim(t.Context(), testUID, otherUID); err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		name  string
+		after time.Duration
+		want  int
+	}{
+		{"a minute later", time.Minute, 2},
+		{"within the week", claimInterval - 2*time.Minute, 2},
+		{"when the week is over", time.Minute, 3},
+		{"a minute after that", time.Minute, 3},
+		{"after another week", claimInterval, 4},
+		{"by a clock that is a month behind", -30 * 24 * time.Hour, 5},
+	}
+	for _, step := range steps {
+		now = now.Add(step.after)
+		if err := b.Claim(t.Context(), testUID, ""); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if got := told(); got != step.want {
+			t.Errorf("%s: claimed %d times, want %d", step.name, got, step.want)
+		}
+		if err := b.CheckClaim(t.Context(), testUID, ""); err != nil {
+			t.Errorf("%s, its actuator: %v", step.name, err)
+		}
+	}
+	stored, err := b.Last(t.Context(), ClaimSubject(testCluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := stored.Claim(); err != nil || !got.Time.Equal(now) || got.Replaces != otherUID {
+		t.Errorf("the claim is %+v, %v, want one of now that still says whom it has replaced", got, err)
+	}
+	if err := b.Claim(t.Context(), otherUID, ""); !errors.Is(err, ErrClaimed) {
+		t.Errorf("another cluster: got %v, want it refused", err)
+	}
+}
+
+func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
+	for replaces, want := range map[string]string{"": "", otherUID: otherUID, testUID: ""} {
+		b := startServer(t).bus()
+		if err := b.Claim(t.Context(), testUID, replaces); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := b.Last(t.Context(), ClaimSubject(testCluster))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := stored.Claim(); err != nil || got.Replaces != want {
+			t.Errorf("replacing %q: the claim is %+v, %v, want that it replaces %q", replaces, got, err, want)
+		}
+	}
+}
+
 // claimedWithin bounds what would be tried for ever.
 const claimedWithin = 20 * time.Second
 

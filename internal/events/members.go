@@ -16,8 +16,9 @@ type Member struct {
 	Cluster string `json:"cluster"`
 	// Last is the time of the cluster's last event. Zero if the stream has none.
 	Last time.Time `json:"last,omitzero"`
-	// UIDs are those of the clusters that have claimed the name and were not replaced, in the order of their claims. More
-	// than one means that as many clusters are configured with this name. Only claims that the stream still has are counted.
+	// UIDs are those of the clusters that have claimed the name and were not replaced, in the order of their first claims. More
+	// than one means that as many clusters are configured with this name. Only claims that the stream still has are counted: each is made
+	// again once a week.
 	UIDs []string `json:"uids"`
 	// Sourced means that the stream sources the events from the cluster's own stream. Only then do Lag and Reached apply: Lag
 	// is the number of events not sourced yet, as last reported, and Reached means that the cluster is connected.
@@ -43,9 +44,7 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 	claims := HistoryQuery{Kind: KindCluster, Name: claimName}
 	err = r.History(ctx, claims, func(stored Stored) error {
 		if claim, err := stored.Claim(); err == nil {
-			m := members.of(claim.Cluster)
-			m.UIDs = slices.DeleteFunc(m.UIDs, func(uid string) bool { return uid == claim.UID || uid == claim.Replaces })
-			m.UIDs = append(m.UIDs, claim.UID)
+			members.of(claim.Cluster).claimed(claim)
 		}
 		return nil
 	})
@@ -72,6 +71,14 @@ func (m members) of(cluster string) *Member {
 		m[cluster] = &Member{Cluster: cluster}
 	}
 	return m[cluster]
+}
+
+// claimed adds a claim of the member's name. One that was replaced and claims again is there still, whatever the other one repeats.
+func (m *Member) claimed(claim Claim) {
+	if slices.Contains(m.UIDs, claim.UID) {
+		return
+	}
+	m.UIDs = append(slices.DeleteFunc(m.UIDs, func(uid string) bool { return uid == claim.Replaces }), claim.UID)
 }
 
 // sourced returns the clusters that the stream sources, with what it and their intakes say about that.

@@ -141,3 +141,34 @@ func TestTheMembersOfAFleet(t *testing.T) {
 		t.Errorf("members, %v (-want +got):\n%s", err, diff)
 	}
 }
+
+func TestTheClustersOfANameAreThoseThatClaimIt(t *testing.T) {
+	tests := []struct {
+		name   string
+		claims []Claim
+		want   []string
+	}{
+		{"one that claims it again", []Claim{{UID: "one"}, {UID: "one"}}, []string{"one"}},
+		{"two in turn, in the order of their first claims", []Claim{{UID: "one"}, {UID: "two"}, {UID: "one"}}, []string{"one", "two"}},
+		{"one that was replaced", []Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "two", Replaces: "one"}}, []string{"two"}},
+		{
+			"one that was replaced and is still there, whatever the other one repeats",
+			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one"}, {UID: "two", Replaces: "one"}}, []string{"two", "one"},
+		},
+		{
+			"one that takes its name back, and loses it again",
+			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one", Replaces: "two"}, {UID: "two", Replaces: "one"}}, []string{"two"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &Member{}
+			for _, claim := range tt.claims {
+				m.claimed(claim)
+			}
+			if diff := cmp.Diff(tt.want, m.UIDs); diff != "" {
+				t.Errorf("UIDs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -2,7 +2,7 @@
 //
 // A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name on the stream for that
 // UID. When they start, and every minute after, both programs compare the claim with their own cluster, and end with an error that wraps
-// events.ErrClaimed if another cluster has the name. A claim that the stream has lost is made again.
+// events.ErrClaimed if another cluster has the name. A claim that the stream has lost, or that is a week old, is made again.
 //
 // The check needs permission to get that one namespace. Without it, as in an installation that is restricted to single
 // namespaces, the program logs a warning once and runs unchecked.
