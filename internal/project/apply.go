@@ -83,6 +83,10 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	same := a.digests.of(t.wishes, values) == t.state
 	missing, dropped := t.differences()
 	if same && !missing && !dropped {
+		if contested := t.contested(); len(contested) > 0 {
+			r.reason, r.message = reasonShared, fmt.Sprintf("Another field manager owns %s, too: the next value will be a conflict. "+
+				"Have it give the field up.", strings.Join(contested, ", "))
+		}
 		return r, nil
 	}
 	body := &unstructured.Unstructured{Object: map[string]any{}}
@@ -123,7 +127,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	case len(t.wishes) == 0 || same && dropped:
 		r.reason = reasonReleased
 	case same:
-		return r, nil // Only who owns the fields is another now.
+		return r, nil // Only who owns the fields is another now. If they have another owner, too, the resource is due again.
 	default:
 		r.reason = reasonApplied
 	}
@@ -148,7 +152,7 @@ func explain(why reason, t *target) string {
 	case why == reasonReleased && len(t.wishes) == 0:
 		return "No field has the value of a Secret any more."
 	case why == reasonRecovered:
-		return "The fields have their values again, without a write."
+		return "The fields have their values, without a write."
 	}
 	fields := make([]string, 0, len(t.wishes))
 	for _, w := range t.wishes {

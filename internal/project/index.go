@@ -59,13 +59,19 @@ func (x *index) put(t *target) {
 	}
 }
 
-// wrote takes note of a resource as the projector has written it, unless the watch is further: then what the watch tells is no news.
+// wrote takes note of a resource as the projector has written it, unless the watch is further: then what the watch tells is no news. A resource
+// is due again if its fields have another owner, too: a write of the same values has made the projector one of them.
 func (x *index) wrote(from *target, object *unstructured.Unstructured) {
+	now := x.reader.read(from.kind, object)
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	// One that wants nothing any more goes with the watch, and with it what the loop knows of it.
-	if now := x.reader.read(from.kind, object); x.targets[from.key()] == from && now.concerns() {
+	isNews := x.targets[from.key()] == from && now.concerns()
+	if isNews {
 		x.targets[from.key()] = now
+	}
+	x.mu.Unlock()
+	if isNews && len(now.contested()) > 0 {
+		x.changed(from.key())
 	}
 }
 

@@ -62,6 +62,8 @@ type bench struct {
 	// answer is what the API server answers, nil: it stores what is applied as version. clock is the time.
 	answer  error
 	version int
+	// shared has the API server say that another manager owns the password, too.
+	shared  bool
 	applied int
 	clock   time.Time
 }
@@ -88,6 +90,9 @@ func newBench(t *testing.T) *bench {
 		}
 		password, _, _ := unstructured.NestedString(object.Object, "spec", "auth", "password")
 		stored := equal(password)
+		if b.shared {
+			stored.SetManagedFields(append(stored.GetManagedFields(), another...))
+		}
 		stored.SetResourceVersion(strconv.Itoa(b.version))
 		return true, stored, nil
 	})

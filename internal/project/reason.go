@@ -25,6 +25,8 @@ const (
 	reasonNotText reason = "not-text"
 	// reasonConflict means that another manager owns one of the fields.
 	reasonConflict reason = "conflict"
+	// reasonShared means that the fields have the values, and that another manager owns one of them, too. The next value will be a conflict.
+	reasonShared reason = "shared"
 	// reasonRejected means that the API server does not accept the resource with the values.
 	reasonRejected reason = "rejected"
 	// reasonNotKept means that the API server has stored other values than were applied, as when a webhook alters them.
@@ -38,7 +40,7 @@ const (
 // String returns the reason as metrics and events have it.
 func (r reason) String() string { return string(r) }
 
-// open reports whether the fields do not have the values.
+// open reports whether the fields do not have the values, or will not have the next ones.
 func (r reason) open() bool { return r != reasonNone && r.verb() != events.VerbApplied }
 
 // refused reports whether the resource itself is why. Another generation of it may be accepted.

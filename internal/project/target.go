@@ -3,20 +3,14 @@ package project
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// fieldManager owns the fields that are written.
-const fieldManager = "keyturn-projector"
 
 // key names a resource.
 type key struct{ kind, namespace, name string }
@@ -31,8 +25,8 @@ type target struct {
 	text    string
 	wishes  []wish
 	problem string
-	// owned are the JSON pointers of the fields that the projector owns, sorted.
-	owned []string
+	// owned are the JSON pointers of the fields that the projector owns, sorted. Another manager owns those in shared, too.
+	owned, shared []string
 	// state is the digest of the fields that are wished.
 	state digest
 }
@@ -49,7 +43,8 @@ func (t *target) reads(of source) bool {
 
 // isLike reports whether nothing has changed that the projector would act on. Most writes of a resource are those of its status.
 func (t *target) isLike(other *target) bool {
-	return t.uid == other.uid && t.text == other.text && t.state == other.state && slices.Equal(t.owned, other.owned)
+	return t.uid == other.uid && t.text == other.text && t.state == other.state &&
+		slices.Equal(t.owned, other.owned) && slices.Equal(t.shared, other.shared)
 }
 
 // workload names the resource in events.
@@ -79,8 +74,9 @@ type reader struct{ digests digests }
 func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 	t := &target{
 		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
-		generation: object.GetGeneration(), text: object.GetAnnotations()[annotation], owned: ownedBy(object.GetManagedFields()),
+		generation: object.GetGeneration(), text: object.GetAnnotations()[annotation],
 	}
+	t.owned, t.shared = owners(object.GetManagedFields())
 	if t.text == "" {
 		return t
 	}
@@ -128,39 +124,4 @@ func (d digests) of(wishes []wish, values []string) digest {
 		fmt.Fprintf(hash, "%d %s %d %s\n", len(w.pointer), w.pointer, len(values[i]), values[i])
 	}
 	return digest(hash.Sum(nil))
-}
-
-// ownedBy returns the JSON pointers of the fields that the projector has applied, sorted.
-func ownedBy(entries []metav1.ManagedFieldsEntry) []string {
-	var list []string
-	for _, entry := range entries {
-		ours := entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-		if !ours || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields map[string]any
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
-			list = append(list, leaves("", fields)...)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// leaves returns the JSON pointers of the fields in a set of FieldsV1.
-func leaves(at string, set map[string]any) []string {
-	var list []string
-	for name, value := range set {
-		field, isField := strings.CutPrefix(name, "f:")
-		if !isField {
-			continue
-		}
-		pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
-		if below, ok := value.(map[string]any); ok && len(below) > 0 {
-			list = append(list, leaves(pointer, below)...)
-			continue
-		}
-		list = append(list, pointer)
-	}
-	return list
 }

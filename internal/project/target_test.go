@@ -64,6 +64,9 @@ func TestOfAResourceNoValueIsKept(t *testing.T) {
 	if diff := cmp.Diff([]string{"/spec/auth/password", "/spec/a~0b~1c"}, read.owned); diff != "" {
 		t.Errorf("the fields of the projector (-want +got):\n%s", diff)
 	}
+	if len(read.shared) > 0 {
+		t.Errorf("the fields that another manager owns, too: got %q, want none", read.shared)
+	}
 	same := s.index.reader.digests.of(read.wishes, []string{value})
 	other := s.index.reader.digests.of(read.wishes, []string{value + "2"})
 	if read.state != same || same == other || same == (digest{}) {
@@ -101,6 +104,17 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 	step("another owner", 1, func() error {
 		object := widget("main", wants+";", "b")
 		object.SetManagedFields(nil)
+		return s.Update(object)
+	})
+	step("one more owner of the field", 1, func() error {
+		object := widget("main", wants+";", "b")
+		object.SetManagedFields(append(object.GetManagedFields(), another...))
+		return s.Update(object)
+	})
+	step("the same again, with one of another field", 0, func() error {
+		object := widget("main", wants+";", "b")
+		other := metav1.ManagedFieldsEntry{Manager: "operator", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:auth":{".":{},"f:user":{}}}}`)}
+		object.SetManagedFields(append(append(object.GetManagedFields(), another...), other))
 		return s.Update(object)
 	})
 	step("one that wants nothing", 0, func() error { return s.Update(free) })
