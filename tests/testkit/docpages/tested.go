@@ -70,6 +70,7 @@ var Tested = map[string]Page{
 		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-0 data": oneActuator,
 		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-1":      oneActuator,
 		"kubectl -n keyturn-system delete pod keyturn-actuator-1":           oneActuator,
+		"kubectl -n keyturn-system rollout restart deployment":              "kubectl refuses a second one within a second",
 		"cmctl": noProgram,
 	}},
 	"docs/reliability.md":   {"", map[string]string{"make soak": long}},
