@@ -110,24 +110,30 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 			v.leaving = append(v.leaving, decision)
 			continue
 		}
-		if decision.Reason.Action() == plan.Roll {
-			if came := c.came(); !v.rolls || came.Before(v.since) {
-				v.since = came
-			}
-			v.rolls = true
-		}
-		if decision.Reason.Action() == plan.Hold {
-			v.waits = obstacle{reason: decision.Reason}
-			if decision.Hold != "" {
-				v.waits.said = c.change.Source.String() + ": " + decision.Hold
-			}
-		}
-		v.doing = append(v.doing, decision)
+		v.do(c, decision)
 	}
 	if v.rolls {
 		v.rollNow()
 	}
 	return v
+}
+
+// do takes a decision that needs the patch.
+func (v *verdict) do(c *pendingChange, decision plan.Decision) {
+	v.doing = append(v.doing, decision)
+	switch decision.Reason.Action() {
+	case plan.Roll:
+		if came := c.came(); !v.rolls || came.Before(v.since) {
+			v.since = came
+		}
+		v.rolls = true
+	case plan.Hold:
+		v.waits = obstacle{reason: decision.Reason}
+		if decision.Hold != "" {
+			v.waits.said = c.change.Source.String() + ": " + decision.Hold
+		}
+	default:
+	}
 }
 
 // rollNow has changes not wait for pods that a roll for other changes is going to replace: the new ones read what there is.

@@ -153,11 +153,13 @@ func TestTheClustersOfANameAreThoseThatClaimIt(t *testing.T) {
 		{"one that was replaced", []Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "two", Replaces: "one"}}, []string{"two"}},
 		{
 			"one that was replaced and is still there, whatever the other one repeats",
-			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one"}, {UID: "two", Replaces: "one"}}, []string{"two", "one"},
+			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one"}, {UID: "two", Replaces: "one"}},
+			[]string{"two", "one"},
 		},
 		{
 			"one that takes its name back, and loses it again",
-			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one", Replaces: "two"}, {UID: "two", Replaces: "one"}}, []string{"two"},
+			[]Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one", Replaces: "two"}, {UID: "two", Replaces: "one"}},
+			[]string{"two"},
 		},
 	}
 	for _, tt := range tests {

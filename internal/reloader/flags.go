@@ -51,7 +51,7 @@ var annotationFlags = []struct{ name, key, about string }{
 	{"auto-search-annotation", "reloader.stakater.com/search", "that makes a workload roll on marked sources that it references"},
 	{"search-match-annotation", "reloader.stakater.com/match", "that marks a source for that"},
 	{"ignore-annotation", "reloader.stakater.com/ignore", "that makes a source roll nothing"},
-	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period for which the changes of a Deployment are gathered before it is rolled"},
+	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period in which changes of a Deployment are gathered"},
 	{"pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at", "with the beginning of that period"},
 }
 

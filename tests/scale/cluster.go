@@ -16,8 +16,8 @@ import (
 const workers = 8
 
 const (
-	// maxTries is how often an event is published until the run is given up. Each try waits for five seconds, if the hub does not say at once that the
-	// stream has no leader.
+	// maxTries is how often an event is published until the run is given up. Each try waits for five seconds, if the hub does not say at once that
+	// the stream has no leader.
 	maxTries = 12
 	// tryPause is how long after a try the next one comes.
 	tryPause = time.Second
