@@ -177,6 +177,12 @@ func (b *bed) isSettled(t *event) (done bool, err error) {
 	return done, err
 }
 
+// heldBy returns how often an event is held.
+func (b *bed) heldBy(t *event) (n int) {
+	b.ask(func() { n = t.holds })
+	return n
+}
+
 // mustSettle checks that an event is settled without an error.
 func (b *bed) mustSettle(t *event) {
 	b.Helper()

@@ -236,14 +236,14 @@ func TestASyncWhoseTargetChangesWhileItWaitsFinishesOnce(t *testing.T) {
 			Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "old"}, Verb: events.VerbChanged, UID: "s", ResourceVersion: "9", ChangedAt: "9",
 		})
 		b.pass(time.Second)
-		if done, _ := b.isSettled(second); done || second.holds != 1 {
-			b.Errorf("a change of the Secret of before settles the next sync: %t, held %d times", done, second.holds)
+		if done, _ := b.isSettled(second); done || b.heldBy(second) != 1 {
+			b.Errorf("a change of the Secret of before settles the next sync: %t, held %d times", done, b.heldBy(second))
 		}
 		b.pass(time.Minute)
 		b.mustSettle(second)
 		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
-		if first.holds != 0 {
-			b.Errorf("the event of the first is held %d times, want 0", first.holds)
+		if n := b.heldBy(first); n != 0 {
+			b.Errorf("the event of the first is held %d times, want 0", n)
 		}
 	})
 }
@@ -262,8 +262,8 @@ func TestAFinishedSyncFinishesNoOtherOfItsName(t *testing.T) {
 			b.take(second)
 			b.y.tracker.finish(b.Context(), finished, done, nil)
 		})
-		if first.holds != 0 {
-			b.Errorf("the event of the first is held %d times, want 0", first.holds)
+		if n := b.heldBy(first); n != 0 {
+			b.Errorf("the event of the first is held %d times, want 0", n)
 		}
 		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
 		b.pass(time.Minute)
