@@ -29,6 +29,19 @@ func pausingCluster(t *testing.T, period string) (*cluster, Options) {
 	return c, options
 }
 
+// gatheringBoth has a workload that reads the Secret and the ConfigMap app, was rolled for both, and has a pause.
+func gatheringBoth(t *testing.T, pause workload.Pause) (w *workload.Workload, app events.Source) {
+	t.Helper()
+	app = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	return workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
+		w.Refs = append(w.Refs, workload.Reference{Kind: app.Kind, Name: app.Name})
+		w.Pause = pause
+		had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
+		w.Rolled = map[string]workload.RolledFor{"secret/db": had, "configmap/app": had}
+		w.Progress.Pods = 3
+	}), app
+}
+
 // content has an event tell of other content.
 func content(letter string) func(*events.Change) {
 	return func(c *events.Change) {
@@ -168,14 +181,7 @@ func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 
 // A period begins with the first change that is to roll the workload, and the workload is asked once in a minute to say so.
 func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
-	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
-	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
-		w.Refs = append(w.Refs, workload.Reference{Kind: app.Kind, Name: app.Name})
-		w.Pause = workload.Pause{Period: 5 * time.Minute}
-		had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
-		w.Rolled = map[string]workload.RolledFor{"secret/db": had, "configmap/app": had}
-		w.Progress.Pods = 3
-	})
+	w, app := gatheringBoth(t, workload.Pause{Period: 5 * time.Minute})
 	now, options := written, testOptions()
 	options.Now = func() time.Time { return now }
 	l := loopOf(t, options, w)
@@ -238,14 +244,7 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
-			w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
-				w.Refs = append(w.Refs, workload.Reference{Kind: app.Kind, Name: app.Name})
-				w.Pause = workload.Pause{Period: time.Minute, Begun: written}
-				had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
-				w.Rolled = map[string]workload.RolledFor{"secret/db": had, "configmap/app": had}
-				w.Progress.Pods = 3
-			})
+			w, app := gatheringBoth(t, workload.Pause{Period: time.Minute, Begun: written})
 			now, options := written, testOptions()
 			options.Now = func() time.Time { return now }
 			l := loopOf(t, options, w)

@@ -1,9 +1,7 @@
 package inspect
 
 import (
-	"bytes"
 	"errors"
-	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -59,14 +57,8 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
 			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}, Kinds: test.kinds}
-			if err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(out.String(), test.want) {
-				t.Errorf("it does not say %q:\n%s", test.want, &out)
-			}
+			explainSays(t, options, bus, test.workload, test.want)
 		})
 	}
 }

@@ -73,17 +73,9 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 			options := ExplainOptions{
 				Origins: events.Origins{Cluster: "demo"}, Kinds: test.kinds, Clients: workload.Clients{Typed: client, Dynamic: custom},
 			}
-			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, &out)
-				}
-			}
-			if len(test.want) == 0 && strings.Contains(out.String(), "abort") {
-				t.Errorf("it says that something was aborted:\n%s", &out)
+			said := explainSays(t, options, bus, test.workload, test.want...)
+			if len(test.want) == 0 && strings.Contains(said, "abort") {
+				t.Errorf("it says that something was aborted:\n%s", said)
 			}
 		})
 	}

@@ -46,15 +46,7 @@ func TestExplainSaysThatARolloutWaitsForSomebody(t *testing.T) {
 		{"rollout/web", []string{"Its rollout waits: the Rollout is paused: CanaryPauseStep. Pods that are not replaced yet keep what they have read.\n"}},
 	} {
 		t.Run(tt.workload, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, tt.workload, "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, &out)
-				}
-			}
+			explainSays(t, options, bus, tt.workload, tt.want...)
 		})
 	}
 }
@@ -80,13 +72,22 @@ func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
 			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Now: opened, Clients: workload.Clients{
 				Typed: fake.NewClientset(deploymentOf("web", annotations)), Dynamic: customClient(),
 			}}
-			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(out.String(), tt.want) {
-				t.Errorf("it does not say %q:\n%s", tt.want, &out)
-			}
+			explainSays(t, options, bus, "deployment/web", tt.want)
 		})
 	}
+}
+
+// explainSays returns what is said about a workload of the namespace shop, and checks that each text is in it.
+func explainSays(t *testing.T, options ExplainOptions, bus *events.Bus, name string, texts ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, &bus.Reader, name, "shop", &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range texts {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &out)
+		}
+	}
+	return out.String()
 }

@@ -1,10 +1,8 @@
 package inspect
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,15 +76,7 @@ func TestExplainIsAboutTheOutermostController(t *testing.T) {
 		{"widget/self", []string{"widget/self in namespace", "! widget/self and its controllers own each other"}},
 	} {
 		t.Run(tt.workload, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, tt.workload, "shop", &out); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, &out)
-				}
-			}
+			explainSays(t, options, bus, tt.workload, tt.want...)
 		})
 	}
 }
