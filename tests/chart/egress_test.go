@@ -144,6 +144,47 @@ func TestReloadInPlaceReachesPodsButThoseOfKeyturn(t *testing.T) {
 	}
 }
 
+// dnsOf are the ports of the rule for DNS of each policy that has one, those of helm test among them.
+func dnsOf(t *testing.T, values string) map[string]string {
+	t.Helper()
+	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ports := map[string]string{}
+	for name, one := range objects(t, out) {
+		rules, _ := one.at("spec", "egress").([]any)
+		for _, rule := range rules {
+			if text := fmt.Sprint(rule); strings.Contains(text, "protocol:UDP") {
+				ports[name] = text
+			}
+		}
+	}
+	return ports
+}
+
+func TestDNSBehindTheServiceOfOpenShiftIsReached(t *testing.T) {
+	const (
+		audit = "openbaoAudit: {enabled: true}"
+		usual = "map[ports:[map[port:53 protocol:UDP] map[port:53]]]"
+		both  = "map[ports:[map[port:53 protocol:UDP] map[port:53] map[port:5353 protocol:UDP] map[port:5353]]]"
+	)
+	before := dnsOf(t, audit)
+	for _, values := range []string{
+		"reloader: {isOpenshift: true}", "reloader: {isOpenshift: 'true'}", "reloader: {isOpenshift: true}, networkPolicy: {dnsPorts: [53, 5353]}",
+	} {
+		got := dnsOf(t, "{"+audit+", "+values+"}")
+		for name, ports := range before {
+			if ports != usual || got[name] != both {
+				t.Errorf("%s with %s: got %s and without it %s, want both ports", name, values, got[name], ports)
+			}
+		}
+	}
+	if len(before) < 4 {
+		t.Errorf("got policies %v, want those of each program and of helm test", before)
+	}
+}
+
 // An overlay replaces the first rule of each policy, as docs/install.md shows.
 func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
 	out, err := overlaid(t, "base")

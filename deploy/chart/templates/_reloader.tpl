@@ -30,7 +30,7 @@ reloadOnCreate: {taken: env.KEYTURN_ROLL_ON_CREATE}
 reloadOnDelete: {taken: env.KEYTURN_ROLL_ON_DELETE}
 reloadStrategy: {taken: env.KEYTURN_RELOADER_STRATEGY}
 enableCSIIntegration: {taken: secretProviderClasses.enabled}
-isOpenshift: {taken: the security context of the pods without user and groups}
+isOpenshift: {taken: 'the security context of the pods without user and groups, and networkPolicy.dnsPorts with 5353'}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
