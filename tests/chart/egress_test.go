@@ -33,7 +33,7 @@ func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 	}{
 		{"the watcher reaches it, NATS and DNS", "{" + named + "}", "watcher", []string{api, dns, nats}},
 		{"the actuator reaches it and DNS", "{" + named + "}", "actuator", []string{api, dns}},
-		{"the job reaches nothing else", "{" + named + "}", "keys", []string{api}},
+		{"so does the job", "{" + named + "}", "keys", []string{api, dns}},
 		{"the actuator calls chat services", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "actuator", []string{api, calls, dns}},
 		{"so the watcher does not", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "watcher", []string{api, dns, nats}},
 		{"the actuator calls Reloader's webhook", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com/hook'}}", "actuator", []string{api, calls, dns}},
@@ -141,6 +141,27 @@ func TestReloadInPlaceReachesPodsButThoseOfKeyturn(t *testing.T) {
 	}
 	if programs < 2 {
 		t.Errorf("there are %d programs", programs)
+	}
+}
+
+// The API server may be known by a name alone: Gardener sets KUBERNETES_SERVICE_HOST to one in each container.
+func TestWhoReachesTheAPIServerReachesDNS(t *testing.T) {
+	const projector = "projector: {enabled: true, projections: [{apiVersion: example.org/v1, kind: Widget, resource: widgets, paths: [spec.a], " +
+		"secrets: [{namespace: a, name: one, keys: [k]}]}]}"
+	const values = "{" + projector + ", networkPolicy: {apiServer: {ports: [7443]}}}"
+	dns := dnsOf(t, values)
+	policies := 0
+	for name, one := range rendered(t, values) {
+		if !strings.Contains(fmt.Sprint(one.at("spec", "egress")), "port:7443") {
+			continue
+		}
+		policies++
+		if dns[name] == "" {
+			t.Errorf("%s has no rule for DNS", name)
+		}
+	}
+	if policies != 4 {
+		t.Errorf("%d policies open the port of the API server, want 4", policies)
 	}
 }
 
