@@ -149,6 +149,30 @@ func TestOpenShiftAssignsTheUser(t *testing.T) {
 	}
 }
 
+// A quota or a LimitRange of the namespace refuses a pod without the resources that it asks for.
+func TestThePodsOfTheJobAndTheTestHaveTheirResources(t *testing.T) {
+	const values = "keys: {resources: {requests: {memory: 64Mi}, limits: {cpu: 100m}}}"
+	const want = "map[limits:map[cpu:100m memory:128Mi] requests:map[cpu:10m memory:64Mi]]"
+	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	all := objects(t, out)
+	job, _ := all["Job keyturn-system/keyturn-keys"].at("spec", "template").(map[string]any)
+	for name, pod := range map[string]object{"the job": job, "the test": all["Pod keyturn-system/keyturn-test"]} {
+		containers, _ := pod.at("spec", "containers").([]any)
+		if len(containers) == 0 {
+			t.Errorf("%s has no container", name)
+		}
+		for _, container := range containers {
+			container := object(container.(map[string]any))
+			if got := fmt.Sprint(container["resources"]); got != want {
+				t.Errorf("%s, container %s: got %s, want %s", name, container["name"], got, want)
+			}
+		}
+	}
+}
+
 // Whatever keeps other pods off the nodes keeps the job off them, without which none of the others starts.
 func TestThePodsOfTheJobAndTheTestGoWhereTheyMay(t *testing.T) {
 	const fields = "nodeSelector: {a: b}, tolerations: [{key: c}], affinity: {podAffinity: {}}"
