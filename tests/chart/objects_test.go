@@ -91,6 +91,34 @@ func TestAnAccountThatExistsHasAName(t *testing.T) {
 	}
 }
 
+func TestNoTwoProgramsShareAnAccount(t *testing.T) {
+	for _, test := range []struct{ name, values, want string }{
+		{
+			"one for both", "{watcher: {serviceAccount: {create: false, name: reloader}}, actuator: {serviceAccount: {create: false, name: reloader}}}",
+			`actuator.serviceAccount.name: is "reloader", as is watcher.serviceAccount.name, want two accounts: one with both permissions could`,
+		},
+		{
+			"that of the other program", "watcher: {serviceAccount: {name: keyturn-actuator}}",
+			`actuator.serviceAccount.name: is "keyturn-actuator", as is watcher.serviceAccount.name, want two accounts`,
+		},
+		{
+			"that of the job of the keys", "watcher: {serviceAccount: {name: keyturn-keys}}",
+			`watcher.serviceAccount.name: is "keyturn-keys", which has other permissions, want another name`,
+		},
+		{
+			"that of the projector", "actuator: {serviceAccount: {create: false, name: keyturn-projector}}",
+			`actuator.serviceAccount.name: is "keyturn-projector", which has other permissions, want another name`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if out, err := template(t, test.values); err == nil || !strings.Contains(out, test.want) {
+				t.Errorf("got %v, want %q in\n%.300s", err, test.want, out)
+			}
+		})
+	}
+}
+
 func TestWithoutRightsThereAreNoRoles(t *testing.T) {
 	for _, values := range []string{"rbac: {create: false}", "reloader: {rbac: {enabled: false}}"} {
 		for name := range rendered(t, values) {

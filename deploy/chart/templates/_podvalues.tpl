@@ -42,16 +42,30 @@ The names of pull secrets, of which Helm's global values may have bare names.
 {{- uniq $all | toYaml -}}
 {{- end }}
 
+{{/*
+The account of a program. No other has it: one account must never read Secrets and write workloads. Arguments: the chart's root and the program's name.
+*/}}
 {{- define "keyturn.serviceAccountName" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
 {{- if has $program (list "audit" "projector") -}}
 keyturn-{{ $program }}
 {{- else -}}
-{{- $account := (get $root.Values $program).serviceAccount -}}
+{{- $names := dict -}}
+{{- range $each := list "watcher" "actuator" -}}
+{{- $account := (get $root.Values $each).serviceAccount -}}
+{{- $field := printf "%s.serviceAccount.name" $each -}}
 {{- if and (not $account.create) (not $account.name) -}}
-{{- fail (printf "%s.serviceAccount.name: is empty, want the account to use if create is false" $program) }}
+{{- fail (printf "%s: is empty, want the account to use if create is false" $field) }}
 {{- end -}}
-{{- $account.name | default (printf "keyturn-%s" $program) -}}
+{{- if has $account.name (list "keyturn-audit" "keyturn-keys" "keyturn-projector") -}}
+{{- fail (printf "%s: is %q, which has other permissions, want another name" $field $account.name) }}
+{{- end -}}
+{{- $_ := set $names $each ($account.name | default (printf "keyturn-%s" $each)) -}}
+{{- end -}}
+{{- if eq $names.watcher $names.actuator -}}
+{{- fail (printf "actuator.serviceAccount.name: is %q, as is watcher.serviceAccount.name, want two accounts: one with both permissions could read Secrets and write workloads" $names.actuator) }}
+{{- end -}}
+{{- get $names $program -}}
 {{- end -}}
 {{- end }}
 

@@ -57,7 +57,7 @@ serviceAccount:
     create:
       unless: [true]
       instead: watcher.serviceAccount and actuator.serviceAccount, because each program has its own
-    name: {instead: watcher.serviceAccount.name and actuator.serviceAccount.name, because each program has its own}
+    name: {instead: 'watcher.serviceAccount.name and actuator.serviceAccount.name, which differ, because each program has its own'}
     labels: {taken: the labels of both accounts}
     annotations: {taken: the annotations of both accounts}
     automountServiceAccountToken: {moot: only the pods mount the token}
