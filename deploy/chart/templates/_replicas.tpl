@@ -14,11 +14,14 @@ true
 {{- end }}
 
 {{/*
-What a disruption budget allows: Reloader's, if its values have one.
+What a disruption budget allows: Reloader's, if its values have one. That is for replicas of which one is enough, so it is not for three actuators, whose
+majority the stream needs. Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.disruption" -}}
-{{- $theirs := get .Values.reloader "podDisruptionBudget" | default dict -}}
-{{- if ne (toString (get $theirs "enabled")) "true" }}{{ $theirs = dict }}{{ end -}}
+{{- $root := index . 0 -}}
+{{- $theirs := get $root.Values.reloader "podDisruptionBudget" | default dict -}}
+{{- $majority := and (eq (index . 1) "actuator") (eq (include "keyturn.replicated" $root) "true") -}}
+{{- if or $majority (ne (toString (get $theirs "enabled")) "true") }}{{ $theirs = dict }}{{ end -}}
 {{- if and $theirs.minAvailable (not $theirs.maxUnavailable) -}}
 minAvailable: {{ $theirs.minAvailable }}
 {{- else -}}
