@@ -9,7 +9,7 @@ annotations:
   # The ConfigMaps keep their names, so this restarts the pods when their content changes, but not for another label alone.
   checksum/config: {{ include "keyturn.configMapData" $root | sha256sum }}
   {{- if and (eq $program "actuator") (include "keyturn.reloaderSecret" $root | fromYaml) }}
-  # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds.
+  # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds. Where Helm only renders, as in Argo CD, it is always 1.
   helm.sh/revision: {{ $root.Release.Revision | quote }}
   {{- end }}
   {{- with $values.podAnnotations }}
