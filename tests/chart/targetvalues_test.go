@@ -21,6 +21,41 @@ func TestAGroupThatTheActuatorRefusesIsRefused(t *testing.T) {
 	}
 }
 
+// The programs refuse what is there twice, and of two policies of one name the API server keeps one.
+func TestAKindThatIsThereTwiceIsRefused(t *testing.T) {
+	const (
+		target     = "{apiVersion: %s, kind: %s, resource: %s, trigger: {annotations: spec.a}}"
+		named      = "{apiVersion: other.org/v1, kind: Cluster, name: other, resource: clusters, trigger: {annotations: spec.a}}"
+		projection = "{apiVersion: %s, kind: User, resource: users, paths: [spec.a], secrets: [{namespace: a, name: b, keys: [c]}]}"
+	)
+	cluster := fmt.Sprintf(target, "example.org/v1", "Cluster", "clusters")
+	user := fmt.Sprintf(projection, "example.org/v1")
+	for _, tt := range []struct{ name, values, want string }{
+		{
+			"two targets of a name", "targets: [" + cluster + ", " + fmt.Sprintf(target, "other.org/v1", "Cluster", "clusters") + "]",
+			"targets[1].name: \"cluster\" is the name of targets[0], too, want another name for one of them\n",
+		},
+		{
+			"two targets of a resource", "targets: [" + cluster + ", " + fmt.Sprintf(target, "example.org/v2", "Group", "clusters") + "]",
+			"targets[1].resource: clusters.example.org is that of targets[0], too, want it once\n",
+		},
+		{
+			"two projections of a kind",
+			"projector: {enabled: true, projections: [" + user + ", " + fmt.Sprintf(projection, "other.org/v1") + "]}",
+			"projector.projections[1].kind: \"User\" is that of projections[0], too, want each kind once\n",
+		},
+		{"two names", "targets: [" + cluster + ", " + named + "]", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := template(t, tt.values)
+			if (err == nil) != (tt.want == "") || !strings.Contains(out, tt.want) {
+				t.Errorf("got %v, want %q in\n%.300s", err, tt.want, out)
+			}
+		})
+	}
+}
+
 // The policies are made by replacing parts of a text. What a target is called may look like such a part.
 func TestThePolicyOfATargetHasItsValuesAsTheyAre(t *testing.T) {
 	const (

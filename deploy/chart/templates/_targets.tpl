@@ -1,4 +1,31 @@
 {{/*
+Fails with one line about targets or projections that the programs would not start with: each has a policy and a permission of its own.
+*/}}
+{{- define "keyturn.checkKinds" -}}
+{{- $names := dict }}{{ $resources := dict -}}
+{{- range $i, $target := .Values.targets -}}
+{{- $name := include "keyturn.targetName" $target -}}
+{{- if hasKey $names $name }}
+{{- fail (printf "targets[%d].name: %q is the name of targets[%d], too, want another name for one of them" $i $name (get $names $name)) }}
+{{- end -}}
+{{- $resource := printf "%s.%s" $target.resource (splitList "/" $target.apiVersion | first) -}}
+{{- if hasKey $resources $resource }}
+{{- fail (printf "targets[%d].resource: %s is that of targets[%d], too, want it once" $i $resource (get $resources $resource)) }}
+{{- end -}}
+{{- $_ := set $names $name $i -}}
+{{- $_ := set $resources $resource $i -}}
+{{- end -}}
+{{- $kinds := dict -}}
+{{- range $i, $projection := ternary .Values.projector.projections list .Values.projector.enabled -}}
+{{- $kind := lower $projection.kind -}}
+{{- if hasKey $kinds $kind }}
+{{- fail (printf "projector.projections[%d].kind: %q is that of projections[%d], too, want each kind once" $i $projection.kind (get $kinds $kind)) }}
+{{- end -}}
+{{- $_ := set $kinds $kind $i -}}
+{{- end -}}
+{{- end }}
+
+{{/*
 The name of a target, its kind in lower case by default.
 */}}
 {{- define "keyturn.targetName" -}}
