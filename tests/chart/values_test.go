@@ -128,6 +128,7 @@ func TestNamespacesAreChosenInOneWay(t *testing.T) {
 		"{namespaces: [a], reloader: {namespaceSelector: b=c}}":      "reloader.namespaceSelector: is set",
 		"{namespaces: [a], reloader: {ignoreNamespaces: b}}":         "reloader.ignoreNamespaces: is set",
 		"{namespaceSelector: b=c, reloader: {watchGlobally: false}}": "namespaceSelector: is set",
+		"{namespaces: [a], env: {KEYTURN_IGNORE_NAMESPACES: b}}":     "env.KEYTURN_IGNORE_NAMESPACES: is set",
 	} {
 		want += " beside the names of all namespaces to watch (namespaces, or reloader.watchGlobally: false), want one of the two\n"
 		if out, err := template(t, values); err == nil || !strings.Contains(out, ": "+want) {

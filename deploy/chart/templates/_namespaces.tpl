@@ -19,6 +19,7 @@ Fails with one line about namespaces that the programs would not start with. Val
 {{- end -}}
 {{- if or .Values.namespaces (not $global) -}}
 {{- $others := dict "namespaceSelector" .Values.namespaceSelector -}}
+{{- $_ := set $others "env.KEYTURN_IGNORE_NAMESPACES" (get (.Values.env | default dict) "KEYTURN_IGNORE_NAMESPACES") -}}
 {{- if $global -}}
 {{- range list "ignoreNamespaces" "namespaceSelector" }}{{ $_ := set $others (printf "reloader.%s" .) (get $.Values.reloader .) }}{{ end -}}
 {{- end -}}
