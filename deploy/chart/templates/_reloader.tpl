@@ -38,7 +38,7 @@ readOnlyRootFileSystem: {moot: always on}
 pprofAddr: {moot: it is only used with enablePProf}
 podDisruptionBudget:
   below:
-    enabled: {taken: one for each program}
+    enabled: {taken: one for the watcher and one for the actuator}
     minAvailable: {taken: the same}
     maxUnavailable: {taken: the same}
 enableHA:
