@@ -52,8 +52,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		return origins.Recall(ctx, s.bus, source, now())
 	}
 	recaller := newRecaller(last, s.log)
+	notes := notes{kinds: s.kinds, log: s.log, now: now}
 	reverts := &reverts{
-		dryRun: o.DryRun, delays: o.RevertDelays, kinds: s.kinds, index: s.index, patcher: patcher, ask: recaller.askAfter,
+		dryRun: o.DryRun, delays: o.RevertDelays, notes: notes, index: s.index, patcher: patcher, ask: recaller.askAfter,
 		metrics: s.metrics, log: s.log, now: now, open: make(map[workload.Key]*correction),
 	}
 	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
@@ -65,22 +66,23 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
 		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
+	denied := make(denials)
 	recorder := &recorder{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, reads: recordReadsOf(s, last), metrics: s.metrics, log: s.log, now: now,
+		dryRun: o.DryRun, notes: notes, index: s.index, patcher: patcher, reads: recordReadsOf(s, last), metrics: s.metrics, log: s.log, now: now,
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
-		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: make(denials),
+		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		dryRun: o.DryRun, notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		open: make(map[workload.Key]openPause),
 	}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	owing := &owing{
 		dryRun: o.DryRun,
-		policy: o.policy(), kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		policy: o.policy(), notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		turns: make(map[workload.Key]*owingTurn),
 	}
 	shadows := &shadows{
@@ -116,8 +118,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-			owing: owing, concluder: concluder,
+			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
 			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
 			uncounted: make(map[string]bool),
 		},

@@ -22,10 +22,7 @@ type completion struct {
 	gathering *debounce
 	baselines baselines
 	rollouts  *rollouts
-	recorder  *recorder
-	pauses    *pauses
-	shadows   *shadows
-	owing     *owing
+	denied    denials
 	concluder *concluder
 	teller    *teller
 	outcomes  outcomes
@@ -51,16 +48,8 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.warnUncounted(ctx, r, result.uncounted)
 	}
 	switch {
-	case r.corrects != nil:
-		c.rollouts.reverts.finish(ctx, result)
-	case r.restores:
-		c.shadows.finish(ctx, result)
-	case r.pauses:
-		c.pauses.finish(ctx, result)
-	case r.owes:
-		c.owing.finish(ctx, result)
-	case r.completes:
-		c.recorder.finish(ctx, result)
+	case r.finish != nil:
+		r.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
 	case errors.Is(result.err, errTerminating):
@@ -185,7 +174,7 @@ func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
 	c.metrics.failed(ctx, r.workload.ID)
 	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
-	c.recorder.denied.add(r.workload.Key(), r.pending.changes)
+	c.denied.add(r.workload.Key(), r.pending.changes)
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)
 		change.event.reject(&events.RejectError{Reason: events.ReasonPatchDenied, Err: err})

@@ -25,7 +25,7 @@ const owingLook = time.Minute
 type owing struct {
 	dryRun    bool
 	policy    plan.Policy
-	kinds     workload.Kinds
+	notes     notes
 	index     *index
 	patcher   *patcher
 	gathering *debounce
@@ -87,21 +87,16 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 		if w == nil || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
-		k, known := o.kinds.Named(key.Kind)
 		entries := w.Notable(o.entries(p, w))
 		if len(entries) == 0 {
 			p.noteAt = o.now().Add(owingLook)
 		}
-		if !known || len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
+		if len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
 			continue
 		}
-		note, err := newNote(ctx, k, w, workload.Write{Rolled: entries}, o.now())
-		if err != nil {
-			o.log.ErrorContext(ctx, "no patch to note what a workload waits for", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-			continue
+		if note := o.notes.make(ctx, w, workload.Write{Rolled: entries}, o.finish); note != nil {
+			o.patcher.start(ctx, note)
 		}
-		note.owes = true
-		o.patcher.start(ctx, note)
 	}
 }
 

@@ -30,8 +30,8 @@ type patcher struct {
 	rolls map[workload.Key]*roll
 	// moved is called with each workload whose patch begins or ends.
 	moved func(workload.Key)
-	// completing counts those that only complete a record. They take no place of others.
-	completing int
+	// background counts those that take no worker from others.
+	background int
 	running    sync.WaitGroup
 	results    chan patchResult
 }
@@ -71,7 +71,7 @@ func (p *patcher) full() bool {
 func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 	free = p.workers
 	for key, r := range p.rolls {
-		if r.completes || r.way.inPlace != inPlace {
+		if r.background || r.way.inPlace != inPlace {
 			continue
 		}
 		free--
@@ -98,7 +98,7 @@ func (p *patcher) mayStart(namespace string, inPlace bool) bool {
 }
 
 // idle reports whether no patch is under way that is for a change.
-func (p *patcher) idle() bool { return len(p.rolls) == p.completing }
+func (p *patcher) idle() bool { return len(p.rolls) == p.background }
 
 // busy reports whether a patch of the workload is under way, or it is being restored.
 func (p *patcher) busy(key workload.Key) bool { return p.rolls[key] != nil }
@@ -126,8 +126,8 @@ func (p *patcher) replaces(key workload.Key) bool {
 // start sends a patch in the background, after the pods have answered that are asked to reload.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.key()] = r
-	if r.completes {
-		p.completing++
+	if r.background {
+		p.background++
 	}
 	p.moved(r.key())
 	p.running.Go(func() {
@@ -148,8 +148,8 @@ func (p *patcher) start(ctx context.Context, r *roll) {
 // finished takes a patch off those that are under way. Call it with each result.
 func (p *patcher) finished(r *roll) {
 	delete(p.rolls, r.key())
-	if r.completes {
-		p.completing--
+	if r.background {
+		p.background--
 	}
 	p.moved(r.key())
 }

@@ -20,7 +20,7 @@ const (
 // away is known from the workloads.
 type pauses struct {
 	dryRun    bool
-	kinds     workload.Kinds
+	notes     notes
 	index     *index
 	patcher   *patcher
 	gathering *debounce
@@ -76,17 +76,9 @@ func (p *pauses) advance(ctx context.Context) {
 }
 
 func (p *pauses) write(ctx context.Context, w *workload.Workload, write workload.Write) {
-	k, known := p.kinds.Named(w.ID.Kind)
-	if !known {
-		return
+	if note := p.notes.make(ctx, w, write, p.finish); note != nil {
+		p.patcher.start(ctx, note)
 	}
-	note, err := newNote(ctx, k, w, write, p.now())
-	if err != nil {
-		p.log.ErrorContext(ctx, "no patch of a pause", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-		return
-	}
-	note.pauses = true
-	p.patcher.start(ctx, note)
 }
 
 // finish takes the result of a patch.

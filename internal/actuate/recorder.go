@@ -40,7 +40,7 @@ func lookBackoff() wait.Backoff {
 // that has anything else to do. What waits is known from the state of the workloads, so nothing is lost with the leader.
 type recorder struct {
 	dryRun  bool
-	kinds   workload.Kinds
+	notes   notes
 	index   *index
 	patcher *patcher
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
@@ -191,8 +191,7 @@ func (r *recorder) advance(ctx context.Context) {
 func (r *recorder) answered(ctx context.Context, found recordable) {
 	r.busy, r.reading = false, workload.Key{}
 	w, turn := r.index.get(found.workload), r.turns[found.workload]
-	k, known := r.kinds.Named(found.workload.Kind)
-	if w == nil || turn == nil || !known {
+	if w == nil || turn == nil {
 		return
 	}
 	turn.absent = found.absent
@@ -214,14 +213,13 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.lookLater(turn)
 		return
 	}
-	note, err := newNote(ctx, k, w, workload.Write{Rolled: entries, Version: w.Version}, r.now())
-	if err != nil {
-		r.log.ErrorContext(ctx, "no patch to complete the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
+	note := r.notes.make(ctx, w, workload.Write{Rolled: entries, Version: w.Version}, r.finish)
+	if note == nil {
 		r.postpone(turn)
 		return
 	}
 	r.busy, turn.wrote, turn.looks = true, r.now(), lookBackoff()
-	note.completes = true
+	note.background = true
 	r.patcher.start(ctx, note)
 }
 

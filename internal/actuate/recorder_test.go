@@ -267,8 +267,8 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 	b.now = b.now.Add(recordPause)
 	b.turn()
 	b.wantRecords(2, "it has waited")
-	if b.patcher.completing != 0 || b.patcher.full() {
-		t.Errorf("%d patches are still counted", b.patcher.completing)
+	if b.patcher.background != 0 || b.patcher.full() {
+		t.Errorf("%d patches are still counted", b.patcher.background)
 	}
 }
 

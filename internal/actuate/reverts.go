@@ -21,7 +21,7 @@ type reverts struct {
 	dryRun bool
 	// delays are Options.RevertDelays.
 	delays  [plan.RevertRetries]time.Duration
-	kinds   workload.Kinds
+	notes   notes
 	index   *index
 	patcher *patcher
 	// ask has the last event of a source decided for a workload after a delay.
@@ -91,29 +91,25 @@ func (v *reverts) advance(ctx context.Context) {
 			continue
 		}
 		w := v.index.get(key)
-		k, known := v.kinds.Named(key.Kind)
-		if !known || w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
+		if w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
 			delete(v.open, key) // It has gone, or has another pod template since.
 			continue
 		}
-		note, err := newNote(ctx, k, w, workload.Write{
-			Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes),
-		}, v.now())
-		if err != nil {
+		note := v.notes.make(ctx, w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)},
+			func(ctx context.Context, result patchResult) { v.finish(ctx, c, result) })
+		if note == nil {
 			delete(v.open, key)
-			v.log.ErrorContext(ctx, "no patch to correct the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 			continue
 		}
-		note.corrects, note.attempts, note.span = c, c.failures, c.span
+		note.attempts, note.span = c.failures, c.span
 		v.patcher.start(ctx, note)
 	}
 }
 
 // finish takes the result of a patch.
-func (v *reverts) finish(ctx context.Context, result patchResult) {
-	r, c := result.roll, result.roll.corrects
-	id := r.workload.ID
-	ctx = r.context(ctx)
+func (v *reverts) finish(ctx context.Context, c *correction, result patchResult) {
+	id := result.roll.workload.ID
+	ctx = result.roll.context(ctx)
 	if result.err == nil {
 		v.metrics.patched(ctx, id, false)
 		v.close(id, c)

@@ -38,16 +38,12 @@ type roll struct {
 	write workload.Write
 	// started is the outcome of a patch that rolls, but for what only its answer says.
 	started events.Outcome
-	// corrects is what a patch does that is for no change. Nil: it is for changes.
-	corrects *correction
-	// pauses says that the patch only writes that a pause has begun, or takes that away.
-	pauses bool
-	// restores says that the patch creates the workload that its own one stands for.
-	restores bool
-	// owes says that the patch only notes what the workload waits to be rolled for.
-	owes bool
-	// completes says that the patch completes the record, and is for no change.
-	completes bool
+	// finish takes the result of a patch that is for no pending change. Nil: the patch is for changes, and completion takes its result.
+	finish func(context.Context, patchResult)
+	// background says that the patch takes no worker from others.
+	background bool
+	// restores is the workload that the patch creates again, if that is not its own.
+	restores workload.Key
 	// pending has the changes that are released when the patch is finished.
 	pending *pending
 	// attempts counts the failed patches before this one.
@@ -58,8 +54,8 @@ type roll struct {
 
 // key is the workload that nothing else may be done with meanwhile.
 func (r *roll) key() workload.Key {
-	if r.restores {
-		return r.workload.StandsFor
+	if r.restores != (workload.Key{}) {
+		return r.restores
 	}
 	return r.workload.Key()
 }
@@ -102,12 +98,6 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	var err error
 	r.patch, err = k.Patch(w, r.write)
 	return r, err
-}
-
-// newNote makes a patch that is for no pending changes, such as one that completes the record. The caller sets whose it is.
-func newNote(ctx context.Context, k workload.Kind, w *workload.Workload, write workload.Write, now time.Time) (*roll, error) {
-	patch, err := k.Patch(w, write)
-	return &roll{kind: k, workload: w, patch: patch, pending: newPending(w.Key(), now), span: trace.SpanFromContext(ctx)}, err
 }
 
 // writtenAt returns when a change was written, by the API server's clock; zero if that is not known, as of a deletion, or of a path in a store,

@@ -73,8 +73,8 @@ func (s *shadows) advance(ctx context.Context) {
 		}
 		s.left[key] = leftShadow{due: s.now().Add(shadowRetry), tried: w.ID.UID}
 		s.patcher.start(ctx, &roll{
-			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: true, pending: newPending(key, s.now()),
-			span: trace.SpanFromContext(ctx),
+			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: w.StandsFor, pending: newPending(key, s.now()),
+			span: trace.SpanFromContext(ctx), finish: s.finish,
 		})
 	}
 }

@@ -70,8 +70,8 @@ func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
 					p.rolls[w.Key()] = &roll{workload: w}
 				}
 			}
-			p.rolls[workload.Key{Namespace: "shop", Name: "recorded"}] = &roll{completes: true}
-			p.completing++
+			p.rolls[workload.Key{Namespace: "shop", Name: "recorded"}] = &roll{background: true}
+			p.background++
 			if got := p.hasRoom("shop"); got != test.want {
 				t.Errorf("it may begin a patch: %t, want %t", got, test.want)
 			}
