@@ -52,15 +52,19 @@ func goesBefore(w, other *workload.Workload) bool {
 	) < 0
 }
 
-// canGo reports whether a workload has a change of a source pending, and was not held but for others of its namespace.
+// canGo reports whether a workload has a change of a source pending, and is not held but for others of its namespace. What it was last held for may
+// be over since, for all of them at once, so that each is asked anew what can be.
 func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	p := c.gathering.byKey[w.Key()]
-	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || p.held == plan.SourceOnHold || c.timing.stops(w.Key()) {
+	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || c.timing.stops(w.Key()) {
 		return false
 	}
-	return !slices.ContainsFunc(p.reported, func(why plan.Reason) bool {
-		return why != plan.CanaryFirst && why != plan.LowerWave && !isSlot(why)
-	})
+	return p.held != plan.SourceOnHold && p.changes[source].change.Hold == "" && !c.isHeldByItself(p)
+}
+
+// isHeldByItself reports whether a workload was last held for its own pods or files, or for one that failed and still is failed.
+func (c *candidates) isHeldByItself(p *pending) bool {
+	return p.isReported(plan.PodsStarting) || p.isReported(plan.FilesPending) || p.isReported(plan.PeerFailed) && c.peers.has(p.behind)
 }
 
 // hasFailed reports whether the last patch of a workload was not made, so that it waits for another attempt.
