@@ -17,6 +17,7 @@ type admission struct {
 	limits    *limits
 	reloads   *reloads
 	gathering *debounce
+	following *following
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -108,7 +109,10 @@ func (a *admission) awaitsRepair(key workload.Key) bool {
 }
 
 // begin takes note of a workload that is being rolled.
-func (a *admission) begin(w *workload.Workload, doing []plan.Decision) { a.canaries.start(w, doing) }
+func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
+	a.canaries.start(w, doing)
+	a.peers.begin(w, a.following.follows(w.Key()))
+}
 
 // review looks at a workload that has changed, or whose patch or rollout has begun or ended.
 func (a *admission) review(key workload.Key) {

@@ -90,7 +90,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
 	}
 	admission := &admission{
-		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering,
+		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering, following: following,
 		waves:  newWaves(s.index, unfinished, returns(gathering, following, timing), now),
 		limits: newLimits(o, following, patcher),
 	}

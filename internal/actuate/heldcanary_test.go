@@ -74,11 +74,7 @@ func TestOneGoesFirstWhenWhatHeldAllIsOver(t *testing.T) {
 
 // Both are held for one that failed. What would repair one of them is not what the other waits for.
 func TestOneThatWaitsForTheRepairOfAnotherDoesNotGoFirst(t *testing.T) {
-	both := deploymentOf("b", "db", inWave("0"))
-	other := deploymentOf("other", "other", inWave("0")).Spec.Template.Spec
-	both.Spec.Template.Spec.Containers = append(both.Spec.Template.Spec.Containers, other.Containers...)
-	both.Spec.Template.Spec.Volumes = append(both.Spec.Template.Spec.Volumes, other.Volumes...)
-	b := newBakeBed(t, deploymentOf("a", "other", inWave("-1")), both, deploymentOf("c", "db", inWave("0")))
+	b := newBakeBed(t, deploymentOf("a", "other", inWave("-1")), readsBoth("b", inWave("0")), deploymentOf("c", "db", inWave("0")))
 	b.changeOf("other", "200")
 	failures["its controller has given up"].fail(b, "a")
 	b.wantTold("b held peer-failed")

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"maps"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -15,9 +16,12 @@ type failedPeers struct {
 	keys  map[workload.Key]failure
 	// byChange has those that were rolled for a change.
 	byChange map[sourceChange]map[workload.Key]struct{}
+	// good has what each workload had recorded when it was last rolled while all of its pods were ready. Nothing of that has it fail. It has none of
+	// those that this actuator has not rolled so.
+	good map[workload.Key]map[string]workload.RolledFor
 }
 
-// failure is what a workload was rolled to when its rollout failed.
+// failure is what a workload was rolled to when its rollout failed: its record without what it had been ready with before.
 type failure struct {
 	revision string
 	rolled   map[string]workload.RolledFor
@@ -29,7 +33,10 @@ type failure struct {
 }
 
 func newFailedPeers(index *index) *failedPeers {
-	return &failedPeers{index: index, keys: make(map[workload.Key]failure), byChange: make(map[sourceChange]map[workload.Key]struct{})}
+	return &failedPeers{
+		index: index, keys: make(map[workload.Key]failure), byChange: make(map[sourceChange]map[workload.Key]struct{}),
+		good: make(map[workload.Key]map[string]workload.RolledFor),
+	}
 }
 
 // stop returns a workload that was rolled for the same change and failed, for which this one must wait. Nil: there is none.
@@ -48,6 +55,13 @@ func (f *failedPeers) has(key workload.Key) bool {
 	return failed
 }
 
+// begin takes a workload that is about to be rolled. Followed says that an earlier rollout is not over, which that supersedes.
+func (f *failedPeers) begin(w *workload.Workload, followed bool) {
+	if w.Progress.State == workload.Complete && !followed && !f.has(w.Key()) {
+		f.good[w.Key()] = w.Rolled
+	}
+}
+
 // add takes a workload whose rollout has failed.
 func (f *failedPeers) add(key workload.Key) {
 	f.remove(key)
@@ -56,8 +70,13 @@ func (f *failedPeers) add(key workload.Key) {
 	if w == nil {
 		return
 	}
-	f.keys[key] = failure{revision: w.Revision, rolled: w.Rolled}
-	for source, change := range w.Rolled {
+	suspect := maps.Clone(w.Rolled)
+	maps.DeleteFunc(suspect, func(source string, change workload.RolledFor) bool {
+		good, ready := f.good[key][source]
+		return ready && good.SameChange(change)
+	})
+	f.keys[key] = failure{revision: w.Revision, rolled: suspect}
+	for source, change := range suspect {
 		of := sourceChangeOf(key.Namespace, source, change)
 		if f.byChange[of] == nil {
 			f.byChange[of] = make(map[workload.Key]struct{})
@@ -108,6 +127,9 @@ func (f *failedPeers) remove(key workload.Key) {
 func (f *failedPeers) recovered(
 	key workload.Key, w *workload.Workload, bakes bool, now time.Time,
 ) (untested map[string]workload.RolledFor, recovered bool) {
+	if w == nil {
+		delete(f.good, key)
+	}
 	failed, ok := f.keys[key]
 	complete := w != nil && w.Revision == failed.revision && w.Progress.State == workload.Complete
 	if ok && bakes && w != nil && w.Revision == failed.revision {
@@ -133,11 +155,15 @@ func (f *failedPeers) resume() {
 }
 
 // resumeOutcome adds the workload of its last outcome, if that says that its rollout failed. Only Deployments and Rollouts have a status that says
-// so. Whether it has recovered since is seen when it is reviewed.
+// so. Whether it has recovered since is seen when it is reviewed. If its rollout was complete, what failed since is another one, of its owner.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
 	w := f.index.get(workload.KeyOf(last.Workload))
-	if w != nil && w.ID.UID == last.Workload.UID && w.Revision == last.Revision && failsPeers(last) {
+	switch {
+	case w == nil || w.ID.UID != last.Workload.UID || w.Revision != last.Revision:
+	case failsPeers(last):
 		f.addFor(last, false)
+	case last.Verb == events.VerbCompleted:
+		f.remove(w.Key())
 	}
 }
 
