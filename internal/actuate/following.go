@@ -75,8 +75,13 @@ func (f *following) has(key workload.Key, source events.Source) bool {
 
 // isUnfinished is has without rollouts that wait for people, or for a time: those would hold up others for as long.
 func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
+	return f.has(key, source) && !f.waits(key)
+}
+
+// waits reports whether the rollout of a workload, whoever started it, waits for people or for a time.
+func (f *following) waits(key workload.Key) bool {
 	w := f.index.get(key)
-	return f.has(key, source) && (w == nil || !w.Progress.Waits(f.now()))
+	return w != nil && w.Progress.Waits(f.now())
 }
 
 // isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held by that.

@@ -45,8 +45,8 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
-// begun. One that is on hold, or whose rollout was aborted, waits for people, who may take for ever; one whose windows are closed, or that was rolled
-// recently, for longer than others should, and for a source that changes all the time again and again.
+// begun. One that is on hold, or whose rollout was aborted or stays half way, waits for people, who may take for ever; one whose windows are closed,
+// or that was rolled recently, for longer than others should, and for a source that changes all the time again and again.
 func unfinished(
 	gathering *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
 ) func(workload.Key, events.Source) bool {
@@ -54,7 +54,10 @@ func unfinished(
 		if begun(key, source) {
 			return true
 		}
-		return gathering.has(key, source) && !gathering.isHeldFor(key, plan.SourceOnHold) && !timing.stops(key) && !following.isAborted(key)
+		if !gathering.has(key, source) || gathering.isHeldFor(key, plan.SourceOnHold) || timing.stops(key) || following.isAborted(key) {
+			return false
+		}
+		return !gathering.byKey[key].isReported(plan.PodsStarting) || !following.waits(key)
 	}
 }
 
@@ -67,10 +70,11 @@ func returns(gathering *debounce, following *following, timing *timing) func(wor
 			return time.Time{}
 		}
 		var at time.Time
-		if following.has(key, source) && following.now().Before(w.Progress.NotBefore) {
+		pending := gathering.has(key, source)
+		if (pending || following.has(key, source)) && following.now().Before(w.Progress.NotBefore) {
 			at = w.Progress.NotBefore
 		}
-		if !gathering.has(key, source) {
+		if !pending {
 			return at
 		}
 		if goes := timing.mayGo(w); at.IsZero() || !goes.IsZero() && goes.Before(at) {

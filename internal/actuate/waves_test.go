@@ -57,6 +57,17 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b.gathering.pend(peer, changeOf(nil))
 			b.gathering.hold(b.gathering.byKey[peer.Key()], plan.SourceOnHold)
 		}, plan.None},
+		{"nor for those whose own rollout is to replace the pods and waits for people", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+			peer.Progress.State = workload.Waiting
+		}, plan.None},
+		{"but for those whose own rollout is replacing them", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+		}, plan.LowerWave},
+		{"and for those whose own rollout waits and that are to be rolled", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
+			b.gathering.pend(peer, changeOf(nil))
+			peer.Progress.State = workload.Waiting
+		}, plan.LowerWave},
 		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
 		}, plan.None},
@@ -112,5 +123,22 @@ func TestALowerWaveGoesFirstOnceItsWindowOpens(t *testing.T) {
 	now = now.Add(2 * time.Second)
 	if lower := waves.stop(read[1], db); lower == nil {
 		t.Error("it does not wait for the lower wave, whose window is open")
+	}
+}
+
+func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testing.T) {
+	now := written
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Wave = 1 })
+	peer := workloadOf(t, "auto", wholeDB, named("peer", func(w *workload.Workload) { w.Progress.NotBefore = now.Add(time.Hour) }))
+	options := testOptions()
+	options.Now = func() time.Time { return now }
+	l := loopOf(t, options, w, peer)
+	l.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+	if got := l.dispatcher.admission.waves.stop(w, db); got != nil {
+		t.Errorf("before that it waits for %s", got.ID)
+	}
+	now = now.Add(time.Hour)
+	if got := l.dispatcher.admission.waves.stop(w, db); got == nil {
+		t.Error("then it waits for nobody")
 	}
 }
