@@ -59,12 +59,13 @@ func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || c.timing.stops(w.Key()) {
 		return false
 	}
-	return p.held != plan.SourceOnHold && p.changes[source].change.Hold == "" && !c.isHeldByItself(p)
+	return p.held != plan.SourceOnHold && p.changes[source].change.Hold == "" && !c.isHeldFor(p)
 }
 
-// isHeldByItself reports whether a workload was last held for its own pods or files, or for one that failed and still is failed.
-func (c *candidates) isHeldByItself(p *pending) bool {
-	return p.isReported(plan.PodsStarting) || p.isReported(plan.FilesPending) || p.isReported(plan.PeerFailed) && c.peers.has(p.behind)
+// isHeldFor reports whether a workload was last held for its own pods, or for one that failed and still is failed. What it waits for until its files
+// are new is short.
+func (c *candidates) isHeldFor(p *pending) bool {
+	return p.isReported(plan.PodsStarting) || p.isReported(plan.PeerFailed) && c.peers.has(p.behind)
 }
 
 // hasFailed reports whether the last patch of a workload was not made, so that it waits for another attempt.

@@ -13,10 +13,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// newFollowedBed is a tellBed with another workload, which reads db and comes after that whose pods reload.
-func newFollowedBed(t *testing.T, set func(*Options)) (b *tellBed, after *workload.Workload, rolled *int) {
+// newFollowedBed is a tellBed with another workload, which is of a wave, reads db, and comes after that whose pods reload.
+func newFollowedBed(t *testing.T, wave string, set func(*Options)) (b *tellBed, after *workload.Workload, rolled *int) {
 	t.Helper()
-	deployment := mountingDeployment("db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": "1"})
+	deployment := mountingDeployment("db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave})
 	deployment.Name, deployment.UID = "worker", "uid-worker"
 	after, ok := workload.Read(deployments, deployment, workload.Reading{})
 	if !ok {
@@ -48,18 +48,25 @@ func (b *tellBed) changeBoth(after *workload.Workload) {
 }
 
 func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
-	for name, set := range map[string]func(*Options){
-		"in a higher wave": func(*Options) {},
-		"after the canary": func(o *Options) { o.Canary = true },
+	for _, tt := range []struct {
+		name, wave string
+		set        func(*Options)
+	}{
+		{"in a higher wave", "1", func(*Options) {}},
+		{"after the canary", "0", func(o *Options) { o.Canary = true }},
+		{"after the canary, and in a higher wave", "1", func(o *Options) { o.Canary = true }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b, after, rolled := newFollowedBed(t, set)
+				b, after, rolled := newFollowedBed(t, tt.wave, tt.set)
 				b.answer.Store(http.StatusInternalServerError)
 				b.changeBoth(after)
 				b.act()
-				<-time.After(2 * time.Minute)
-				b.dispatcher.dispatch(b.Context())
+				for range 2 * time.Minute / overdueCheck {
+					<-time.After(overdueCheck)
+					b.rollouts.reviewOverdue(b.Context())
+					b.dispatcher.dispatch(b.Context())
+				}
 				if b.patcher.idle() || *rolled > 0 {
 					t.Fatalf("while pods are asked to reload, the next has %d patches: %s", *rolled, b.said())
 				}
