@@ -166,6 +166,16 @@ func (x *index) keepStarts(key workload.Key, starts workload.Starts) {
 	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
 }
 
+// uncount has a workload not know of a roll that was none. Stripped is the state that counts it, before that was corrected: the watch may have shown
+// it, and whoever takes a count off a workload usually is not believed. Before is the state before the roll.
+func (x *index) uncount(stripped, before *workload.Workload) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known := x.workloads[stripped.Key()]; known != nil && known.ID.UID == stripped.ID.UID {
+		x.workloads[stripped.Key()] = known.Uncounting(stripped, before)
+	}
+}
+
 func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*workload.Workload, bool)) {
 	x.mu.Lock()
 	if earlier := x.workloads[key]; earlier != nil {

@@ -27,6 +27,8 @@ type revertBed struct {
 	reading    workload.Reading
 	// strips has admission remove what the actuator writes on the pod template.
 	strips bool
+	// watches says whether the watch shows a write before its answer is there. Nil: it shows none.
+	watches func(*appsv1.Deployment) bool
 	// loses has the answer to a patch lost, and answers is the answer to all of them.
 	loses   bool
 	answers error
@@ -77,6 +79,9 @@ func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) 
 			d.Spec.Template.Annotations = after.Spec.Template.Annotations
 		}
 	})
+	if b.watches != nil && b.watches(b.deployment) {
+		b.intake.index.observe(b.read(), true)
+	}
 	if b.loses {
 		return nil, errors.New("connection reset")
 	}

@@ -38,6 +38,7 @@ func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload,
 			if corrected, ok := p.index.read(r.kind, obj); ok {
 				p.index.answer(corrected, false)
 			}
+			p.index.uncount(after, r.workload)
 			return stripped
 		}
 		if kube.HasChanged(err) {

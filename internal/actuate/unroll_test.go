@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -51,5 +53,31 @@ func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
 	}
 	if got := b.deployment.Annotations["keyturn.dev/rolls"]; got != "" || b.read().Revision != "" {
 		t.Errorf("it was never rolled (revision %q), and counts %q", b.read().Revision, got)
+	}
+}
+
+// The roll is counted on the workload until its record is corrected.
+func TestARollThatAdmissionStripsIsNotCountedAlsoIfTheWatchShowsIt(t *testing.T) {
+	counts := func(d *appsv1.Deployment) bool { return d.Annotations["keyturn.dev/rolls"] != "" }
+	for name, watches := range map[string]func(*appsv1.Deployment) bool{
+		"before its correction":                         counts,
+		"and its correction, before the answer to that": func(*appsv1.Deployment) bool { return true },
+		"not, but its correction":                       func(d *appsv1.Deployment) bool { return !counts(d) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newReadBed(t, workload.Reading{MaxRollsPerHour: 1}, rollOn("auto"))
+			b.strips, b.watches = true, watches
+			b.change()
+			b.act()
+			b.strips, b.watches = false, nil
+			b.outcomes()
+			b.act()
+			if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbStarted {
+				t.Errorf("got %+v, want that it is rolled", got)
+			}
+			if _, _, often := b.intake.index.get(b.read().Key()).TooOften(b.now); !often {
+				t.Error("that roll is not counted")
+			}
+		})
 	}
 }

@@ -125,6 +125,18 @@ func (w *Workload) Recount(before *Workload, at time.Time) {
 	w.breaker.rolls = before.breaker.rolls.and(at)
 }
 
+// Uncounting returns the workload without a roll that was none. Stripped is the state after that, and before the one before it. It is the workload
+// itself unless that was the last roll that it knows of.
+func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
+	known, counted := w.breaker.rolls, stripped.breaker.rolls
+	if known.count != counted.count || !known.since.Equal(counted.since) {
+		return w
+	}
+	uncounted := *w
+	uncounted.breaker.rolls = before.breaker.rolls
+	return &uncounted
+}
+
 // rollsAfter returns what counts a roll.
 func (w *Workload) rollsAfter(write Write) []operation {
 	if !w.Counts(write) {
