@@ -8,6 +8,7 @@ var (
 	// ErrNotListed is returned if the pods could not be listed, and may be at another time.
 	ErrNotListed = errors.New("listing pods")
 
+	errOthers      = errors.New("all pods with its labels are of ReplicaSets that are named for another Deployment")
 	errNodeAddress = errors.New("it has the address of its node")
 	errAddress     = errors.New("it has no address that a pod can have")
 	errTimeout     = errors.New("it does not answer in time")

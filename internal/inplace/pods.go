@@ -51,6 +51,7 @@ type pod struct {
 // all of its containers have started.
 func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
+	others := 0
 	options := metav1.ListOptions{LabelSelector: pods.Selector, FieldSelector: unfinished, Limit: page}
 	if pods.name != "" {
 		options.FieldSelector += ",metadata.name=" + pods.name
@@ -62,23 +63,39 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 		}
 		for i := range list.Items {
 			p := &list.Items[i]
-			if !pods.include(p) {
-				continue
+			switch {
+			case !pods.include(p):
+			case pods.own(p):
+				one, err := newPod(p)
+				if err != nil {
+					return nil, err
+				}
+				found = append(found, one)
+			case pods.mayOwn(p):
+				others++
 			}
-			address, err := addressOf(p)
-			if err != nil && p.Status.PodIP == "" {
-				err = ErrStarting
-			}
-			if err != nil {
-				return nil, fmt.Errorf("pod %s: %w", p.Name, err)
-			}
-			found = append(found, pod{p.Name, p.UID, address, isReady(p)})
 		}
-		if list.Continue == "" {
+		switch {
+		case list.Continue != "":
+		case len(found) == 0 && others > 0 && pods.name == "":
+			return nil, errOthers
+		default:
 			return found, nil
 		}
 		options.Continue = list.Continue
 	}
+}
+
+// newPod returns a pod that is to be told. It is an error if it has no address to call.
+func newPod(p *corev1.Pod) (pod, error) {
+	address, err := addressOf(p)
+	if err != nil && p.Status.PodIP == "" {
+		err = ErrStarting
+	}
+	if err != nil {
+		return pod{}, fmt.Errorf("pod %s: %w", p.Name, err)
+	}
+	return pod{p.Name, p.UID, address, isReady(p)}, nil
 }
 
 // notListed returns an error of a list: ErrNotListed unless it will be the same each time.
@@ -106,7 +123,7 @@ func (t *Teller) judge(ctx context.Context, p pod, pods Pods, untold error) erro
 	return fmt.Errorf("pod %s: %w", p.name, untold)
 }
 
-// include reports whether a pod is one of those that are to be told.
+// include reports whether a pod may have read the files.
 func (p Pods) include(of *corev1.Pod) bool {
 	switch phase := of.Status.Phase; {
 	case phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil:
@@ -116,6 +133,11 @@ func (p Pods) include(of *corev1.Pod) bool {
 	case of.CreationTimestamp.After(p.Refreshed.Add(clockMargin)):
 		return false
 	}
+	return true
+}
+
+// own reports whether a pod is one of the workload.
+func (p Pods) own(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
 	switch {
 	case controller == nil:
@@ -124,8 +146,14 @@ func (p Pods) include(of *corev1.Pod) bool {
 		return string(controller.UID) == p.Controller
 	}
 	// Another Deployment may have the same labels, and more.
-	return controller.APIVersion == "apps/v1" && controller.Kind == "ReplicaSet" &&
-		controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	return p.mayOwn(of) && controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// mayOwn reports whether a pod may be of the Deployment although its ReplicaSet is not named for it: a Deployment adopts those of another one that
+// was deleted without them.
+func (p Pods) mayOwn(of *corev1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(of)
+	return p.Controller == "" && controller != nil && controller.APIVersion == "apps/v1" && controller.Kind == "ReplicaSet"
 }
 
 func isReady(p *corev1.Pod) bool {

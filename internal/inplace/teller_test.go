@@ -253,3 +253,28 @@ func TestWhatTheAPIServerMayAnswerLaterIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A Deployment that is made anew under another name adopts the ReplicaSet of the one that was deleted without its pods.
+func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
+	adopted := func(p *corev1.Pod) { p.OwnerReferences[0].Name = "shop-1" }
+	for name, tt := range map[string]struct {
+		pods []runtime.Object
+		told int
+		want error
+	}{
+		"all may have been":              {[]runtime.Object{podOf("a", "10.0.0.1", adopted), podOf("b", "10.0.0.2", adopted)}, 0, errOthers},
+		"those of its own name are told": {[]runtime.Object{podOf("a", "10.0.0.1", adopted), podOf("b", "10.0.0.2", nil)}, 1, nil},
+		"those that have read the new files": {[]runtime.Object{podOf("a", "10.0.0.1", func(p *corev1.Pod) {
+			adopted(p)
+			p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute))
+		})}, 0, nil},
+		"there are none": {nil, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			teller := tellerOf(t, &network{answer: accept}, tracetest.NewSpanRecorder(), tt.pods...)
+			if told, err := teller.Tell(t.Context(), webPods()); told != tt.told || !errors.Is(err, tt.want) {
+				t.Errorf("told %d, %v; want %d, %v", told, err, tt.told, tt.want)
+			}
+		})
+	}
+}
