@@ -13,7 +13,7 @@ import (
 // movedOverlay is the overlay of docs/install.md for another namespace, with an admission policy of somebody else.
 const movedOverlay = `
 resources: [BASE, other.yaml]
-namespace: tools
+namespace: TOOLS
 transformers: [NAMESPACE]
 components: [COMPONENTS]
 configMapGenerator:
@@ -21,7 +21,7 @@ configMapGenerator:
     namespace: keyturn-system
     behavior: merge
     literals:
-      - KEYTURN_NATS_URL=nats://keyturn-nats.tools.svc:4222
+      - KEYTURN_NATS_URL=nats://keyturn-nats.TOOLS.svc:4222
 `
 
 const otherPolicy = `
@@ -31,43 +31,57 @@ metadata: {name: other}
 spec: {matchConditions: [{name: is-a-pod, expression: "request.resource.resource == 'pods'"}]}
 `
 
+// moved are the manifests of the overlay in a namespace, of a folder of deploy with components, which are folders of deploy, too.
+func moved(t *testing.T, namespace, base string, components ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeMoved(t, dir, namespace, base, components...)
+	return built(t, dir)
+}
+
+func writeMoved(t *testing.T, dir, namespace, base string, components ...string) {
+	t.Helper()
+	for i, component := range components {
+		components[i] = deployFrom(t, dir, component)
+	}
+	write(t, dir, "kustomization.yaml", strings.NewReplacer(
+		"BASE", deployFrom(t, dir, base), "NAMESPACE", deployFrom(t, dir, "namespace"), "COMPONENTS", strings.Join(components, ", "), "TOOLS", namespace,
+	).Replace(movedOverlay))
+	write(t, dir, "other.yaml", otherPolicy)
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func built(t *testing.T, dir string) string {
+	t.Helper()
+	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
 func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 	for _, base := range []string{"base", "namespaced"} {
 		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy", "targets"} {
 			t.Run(strings.TrimSpace(base+" "+component), func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
-				deploy := func(elem ...string) string {
-					path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", "deploy"}, elem...)...))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if path, err = filepath.Rel(dir, path); err != nil {
-						t.Fatal(err)
-					}
-					return path
-				}
-				components := ""
+				var components []string
 				if component != "" {
-					components = deploy("components", component)
+					components = append(components, "components/"+component)
 				}
 				if component == "targets" {
-					components += ", " + deploy("targets", "prometheus-operator")
+					components = append(components, "targets/prometheus-operator")
 				}
-				overlay := strings.NewReplacer("BASE", deploy(base), "NAMESPACE", deploy("namespace"), "COMPONENTS", components).Replace(movedOverlay)
-				if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, "other.yaml"), []byte(otherPolicy), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all := objects(t, string(out))
-				rest := string(out)
+				out := moved(t, "tools", base, components...)
+				all := objects(t, out)
+				rest := out
 				for name, of := range map[string]string{"actuator": "actuator", "protected": "actuator", "keys": "keys"} {
 					policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-"+name]
 					if policy == nil { // Of a kustomize that does not know that it is in no namespace. The API server does.
@@ -96,5 +110,54 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Kustomize moves the permissions in the namespace that is served as well, where they would be for the keys of the installation.
+func TestAnOverlayWithAnotherNamespaceServesTheSame(t *testing.T) {
+	all := objects(t, moved(t, "tools", "namespaced"))
+	for _, program := range []string{"watcher", "actuator"} {
+		for _, kind := range []string{"Role", "RoleBinding"} {
+			if all[kind+" team-a/keyturn-"+program] == nil {
+				t.Errorf("there is no %s of the %s in the namespace that it serves", kind, program)
+			}
+			if all[kind+" tools/keyturn-"+program] != nil {
+				t.Errorf("there is a %s of the %s in the namespace of Keyturn", kind, program)
+			}
+		}
+		subjects := fmt.Sprint(all["RoleBinding team-a/keyturn-"+program].at("subjects"))
+		if want := fmt.Sprintf("[map[kind:ServiceAccount name:keyturn-%s namespace:tools]]", program); subjects != want {
+			t.Errorf("the binding is for %s, want %s", subjects, want)
+		}
+	}
+}
+
+// Those in other namespaces are beside the overlay, in a kustomization on top of it, where nothing moves them.
+func TestAKustomizationOnTopHasTheRolesOfMoreNamespaces(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "keyturn"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	writeMoved(t, filepath.Join(dir, "keyturn"), "tools", "namespaced")
+	top, err := os.ReadFile("../../deploy/projections/example/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "rbac.yaml", strings.ReplaceAll(string(top), systemNamespace, "tools"))
+	write(t, dir, "kustomization.yaml", `
+resources: [keyturn, rbac.yaml]
+patches:
+  - target: {kind: ConfigMap, name: keyturn}
+    patch: |
+      - {op: replace, path: /data/KEYTURN_NAMESPACES, value: "team-a,team-b"}
+`)
+	all := objects(t, built(t, dir))
+	for _, name := range []string{"Role team-a/keyturn-watcher", "Role shop/keyturn-projector", "RoleBinding shop/keyturn-projector"} {
+		if all[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	if subjects := fmt.Sprint(all["RoleBinding shop/keyturn-projector"].at("subjects")); !strings.Contains(subjects, "namespace:tools") {
+		t.Errorf("the binding is for %s", subjects)
 	}
 }

@@ -82,28 +82,31 @@ func kustomized(t *testing.T, base string, components ...string) map[string]obje
 func overlaid(t *testing.T, base string, components ...string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
-	deploy := func(elem ...string) string {
-		path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", "deploy"}, elem...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if path, err = filepath.Rel(dir, path); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
 	var overlay strings.Builder
-	fmt.Fprintf(&overlay, "resources: [%s]\ncomponents:\n", deploy(base))
+	fmt.Fprintf(&overlay, "resources: [%s]\ncomponents:\n", deployFrom(t, dir, base))
 	for _, component := range components {
 		if !strings.Contains(component, "/") {
 			component = "components/" + component
 		}
-		fmt.Fprintf(&overlay, "- %s\n", deploy(component))
+		fmt.Fprintf(&overlay, "- %s\n", deployFrom(t, dir, component))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return testbed.Kustomize(t.Context(), os.Stderr, dir)
+}
+
+// deployFrom is the path of a folder of deploy from a folder in which there is a kustomization.
+func deployFrom(t *testing.T, dir, folder string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "deploy", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, err = filepath.Rel(dir, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // object is one object of a manifest.
@@ -127,8 +130,8 @@ func (o object) at(fields ...string) any {
 var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets|keyturn-projections)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 
 // objects parses manifests, by kind, namespace and name. It removes what cannot be equal in Helm and Kustomize: digests in names
-// and annotations, annotations for Flux, the Namespace, which Helm creates itself, and the order of the rules in roles and
-// network policies.
+// and annotations, annotations for Flux, the Namespace, which Helm creates itself, a setting that says nothing, which deploy/namespace
+// reads, and the order of the rules in roles and network policies.
 func objects(t *testing.T, manifests string) map[string]object {
 	t.Helper()
 	all := map[string]object{}
@@ -160,6 +163,9 @@ func normalise(o object) {
 		if len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}
+	}
+	if settings, ok := o["data"].(map[string]any); ok && settings["KEYTURN_NAMESPACES"] == "" {
+		delete(settings, "KEYTURN_NAMESPACES")
 	}
 	if rules, ok := o["rules"].([]any); ok {
 		o["rules"] = rights(rules)
