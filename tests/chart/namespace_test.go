@@ -161,3 +161,14 @@ patches:
 		t.Errorf("the binding is for %s", subjects)
 	}
 }
+
+// The overlay would restrict the other pods of a namespace that is there, and delete them with its own.
+func TestAnOverlayLeavesANamespaceThatIsThereAlone(t *testing.T) {
+	for _, base := range []string{"base", "namespaced"} {
+		for component, owns := range map[string]bool{"components/without-namespace": false, "components/jobs": true} {
+			if out := moved(t, "tools", base, component); strings.Contains(out, "\nkind: Namespace\n") != owns {
+				t.Errorf("%s with %s: want that the Namespace is there: %v", base, component, owns)
+			}
+		}
+	}
+}
