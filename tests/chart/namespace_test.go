@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/tests/testbed"
 )
@@ -41,11 +44,12 @@ func moved(t *testing.T, namespace, base string, components ...string) string {
 
 func writeMoved(t *testing.T, dir, namespace, base string, components ...string) {
 	t.Helper()
-	for i, component := range components {
-		components[i] = deployFrom(t, dir, component)
+	var from []string
+	for _, component := range components {
+		from = append(from, deployFrom(t, dir, component))
 	}
 	write(t, dir, "kustomization.yaml", strings.NewReplacer(
-		"BASE", deployFrom(t, dir, base), "NAMESPACE", deployFrom(t, dir, "namespace"), "COMPONENTS", strings.Join(components, ", "), "TOOLS", namespace,
+		"BASE", deployFrom(t, dir, base), "NAMESPACE", deployFrom(t, dir, "namespace"), "COMPONENTS", strings.Join(from, ", "), "TOOLS", namespace,
 	).Replace(movedOverlay))
 	write(t, dir, "other.yaml", otherPolicy)
 }
@@ -66,6 +70,9 @@ func built(t *testing.T, dir string) string {
 	return string(out)
 }
 
+// policyOfTools is the name of an admission policy, or of a binding of it.
+var policyOfTools = regexp.MustCompile(`name: keyturn-system-[a-z-]+\.tools\n|policyName: keyturn-system-[a-z-]+\.tools\n`)
+
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
 func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 	for _, base := range []string{"base", "namespaced"} {
@@ -81,19 +88,16 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				}
 				out := moved(t, "tools", base, components...)
 				all := objects(t, out)
-				rest := out
 				for name, of := range map[string]string{"actuator": "actuator", "protected": "actuator", "keys": "keys"} {
-					policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-"+name]
+					policy := all["ValidatingAdmissionPolicy <nil>/keyturn-system-"+name+".tools"]
 					if policy == nil { // Of a kustomize that does not know that it is in no namespace. The API server does.
-						policy = all["ValidatingAdmissionPolicy tools/keyturn-system-"+name]
+						policy = all["ValidatingAdmissionPolicy tools/keyturn-system-"+name+".tools"]
 					}
 					account := fmt.Sprint(policy.at("spec", "matchConditions"))
 					confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-"+of+"'")
 					if want := component != "without-admission-policy"; confined != want {
 						t.Errorf("the policy is for %s, want that of the overlay: %v", account, want)
 					}
-					// The policy, which is in no namespace, keeps its name.
-					rest = strings.ReplaceAll(rest, "keyturn-system-"+name, "")
 				}
 				for name, policy := range all {
 					account := fmt.Sprint(policy.at("spec", "matchConditions"))
@@ -104,8 +108,7 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 				if lease := all["ConfigMap tools/keyturn"].at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "tools" {
 					t.Errorf("namespace of the Lease: got %v", lease)
 				}
-				rest = strings.ReplaceAll(rest, "keyturn-system-target", "")
-				if strings.Contains(rest, systemNamespace) {
+				if rest := policyOfTools.ReplaceAllString(out, ""); strings.Contains(rest, systemNamespace) {
 					t.Errorf("%s is named in\n%s", systemNamespace, rest)
 				}
 			})
@@ -170,5 +173,48 @@ func TestAnOverlayLeavesANamespaceThatIsThereAlone(t *testing.T) {
 				t.Errorf("%s with %s: want that the Namespace is there: %v", base, component, owns)
 			}
 		}
+	}
+}
+
+// Otherwise each would replace the policies of the other by some for its own accounts.
+func TestOverlaysInNamespacesOfTheirOwnShareNoObject(t *testing.T) {
+	components := []string{"components/projector", "projections/example", "components/monitoring"}
+	overlays := map[string]string{}
+	one, err := overlaid(t, "namespaced", components...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, out := range map[string]string{
+		// The second is the beginning of the first.
+		systemNamespace: string(one), "keyturn": moved(t, "keyturn", "namespaced", components...), "tools": moved(t, "tools", "namespaced", components...),
+	} {
+		for name, o := range objects(t, out) {
+			kind, _, _ := strings.Cut(name, " ")
+			if strings.HasPrefix(kind, "ValidatingAdmissionPolicy") {
+				name = fmt.Sprintf("%s %v", kind, o.at("metadata", "name"))
+			}
+			served := strings.Contains(name, " team-a/") || strings.Contains(name, " shop/") // by all of them
+			if other, taken := overlays[name]; taken && !served && !strings.HasSuffix(name, " other") {
+				t.Errorf("%s is in the overlays of %s and %s", name, other, namespace)
+			}
+			overlays[name] = namespace
+		}
+	}
+}
+
+func TestTheBindingsOfAnOverlayWithAnotherNamespaceAreForItsPolicies(t *testing.T) {
+	all := objects(t, moved(t, "tools", "base", "components/targets", "targets/prometheus-operator", "components/projector", "projections/example"))
+	policies, bound := map[any]bool{}, map[any]bool{}
+	for name, o := range all {
+		switch kind, _, _ := strings.Cut(name, " "); kind {
+		case "ValidatingAdmissionPolicy":
+			policies[o.at("metadata", "name")] = true
+		case "ValidatingAdmissionPolicyBinding":
+			bound[o.at("spec", "policyName")] = true
+		}
+	}
+	delete(policies, "other")
+	if diff := cmp.Diff(policies, bound); diff != "" || len(policies) != 6 {
+		t.Errorf("policies, and those that are bound (-policies +bound):\n%s\nof %v", diff, policies)
 	}
 }
