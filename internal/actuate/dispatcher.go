@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -257,13 +258,13 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
 	k, known := d.kinds.Named(w.ID.Kind)
 	if !known {
-		d.fail(ctx, span, p)
+		d.fail(ctx, span, p, w, fmt.Errorf("kind %q is not rolled", w.ID.Kind))
 		return
 	}
 	p.decided = d.now()
 	r, err := newRoll(k, w, doing, p)
 	if err != nil {
-		d.fail(ctx, span, p)
+		d.fail(ctx, span, p, w, err)
 		return
 	}
 	r.span = span
@@ -274,9 +275,11 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 }
 
 // fail releases a workload that no patch can be made for, and what waits for it or its slot.
-func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending) {
+func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, err error) {
+	d.log.ErrorContext(ctx, "no patch to roll the workload or to record its changes; it is left as it is", "workload", w.ID.String(),
+		"namespace", w.ID.Namespace, "err", err)
 	span.SetStatus(codes.Error, "no patch")
-	d.concluder.releaseAll(ctx, p, plan.Unknown)
+	d.concluder.releaseAll(ctx, p, plan.NoPatch)
 	d.admission.canaries.forget()
 	d.gathering.releaseNamespace(p.key.Namespace, d.now())
 }

@@ -110,6 +110,22 @@ func TestAWorkloadThatNoPatchCanBeMadeForFreesWhatWaitsForIt(t *testing.T) {
 	}
 }
 
+func TestWhyNoPatchCanBeMadeIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	options := testOptions()
+	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.ID.Kind = "unheard" })
+	l := loopOf(t, options, w)
+	p := l.gathering.pend(w, changeOf(nil))
+	p.seen = w
+	l.dispatcher.act(t.Context(), p, w)
+	for _, want := range []string{"level=ERROR", "workload=unheard/web", "namespace=shop", "is not rolled"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &log)
+		}
+	}
+}
+
 func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	const bad = "app:bad"
 	read := func(version, image string, status appsv1.DeploymentStatus) *workload.Workload {

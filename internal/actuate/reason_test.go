@@ -183,6 +183,7 @@ func reasonCases() []reasonCase {
 				*w = *told
 			},
 		},
+		{reason: plan.NoPatch, unexplained: true, meanwhile: func(l *loop, _ *workload.Workload) { l.dispatcher.kinds = nil }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,

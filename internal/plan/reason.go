@@ -85,6 +85,7 @@ const (
 	Suspended
 	Aborted
 	NamespaceTerminating
+	NoPatch
 	WorkloadGone
 )
 
@@ -175,6 +176,7 @@ var verdicts = map[Reason]verdict{
 	NamespaceTerminating: {
 		"namespace-terminating", Skip, nobody, "the namespace is being deleted, so nothing in it is rolled",
 	},
+	NoPatch:      {"no-patch", Skip, people, "no patch could be made for it; the log of the actuator has the error"},
 	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},
 }
 
