@@ -37,8 +37,8 @@ func TestAWorkloadCreatedAfterItsKeyChangedIsNotRolledForAnotherKey(t *testing.T
 		l.gathering.schedule(p, written)
 	}
 	l.dispatcher.dispatch(t.Context())
-	if l.gathering.countHeld() != 2 || !l.patcher.idle() {
-		t.Fatalf("%d workloads wait for the history, want 2", l.gathering.countHeld())
+	if held := newSnapshot(l.rollouts).held[plan.HistoryPending]; held != 2 || !l.patcher.idle() {
+		t.Fatalf("%d workloads wait for the history, want 2", held)
 	}
 	answer := <-l.dater.answers
 	l.gathering.date(l.dater.waited(answer), answer, written)

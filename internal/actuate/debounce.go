@@ -215,7 +215,7 @@ func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.T
 			continue
 		}
 		p.changes[answer.source].written = answer.written
-		if p.held == plan.Unknown {
+		if p.held == plan.HistoryPending {
 			d.release(p, now)
 		}
 	}

@@ -163,7 +163,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		for _, change := range v.undated {
 			d.dater.ask(ctx, p.key, change)
 		}
-		d.gathering.hold(p, plan.Unknown)
+		d.gathering.hold(p, plan.HistoryPending)
 		return
 	}
 	if isLong(v.waits.reason) {

@@ -18,7 +18,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	a.index.observe(w, false)
 	l := newLoop(a.surroundings, unwritten(a))
-	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed, "four": plan.OnHold} {
+	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed, "four": plan.OnHold, "five": plan.KindNotServed} {
 		l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}
 	hourAgo := changeOf(func(c *events.Change) { c.Time = l.now().Add(-time.Hour) })
@@ -37,12 +37,13 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 		{"keyturn.leader", "", "", 1},
 		{"keyturn.workloads", "kind", "deployment", 1},
 		{"keyturn.workloads", "kind", "cronjob", 0},
-		{"keyturn.workloads.pending", "", "", 5},
+		{"keyturn.workloads.pending", "", "", 6},
 		{"keyturn.workloads.held", "reason", "on-hold", 1},
 		{"keyturn.workloads.held.oldest", "reason", "on-hold", 3600},
 		{"keyturn.workloads.held.oldest", "reason", "limit-reached", 0},
 		{"keyturn.workloads.held", "reason", "limit-reached", 2},
 		{"keyturn.workloads.held", "reason", "peer-failed", 1},
+		{"keyturn.workloads.held", "reason", "kind-not-served", 1},
 		{"keyturn.workloads.held", "reason", "lower-wave", 0},
 		{"keyturn.rollouts.active", "kind", "deployment", 1},
 		{"keyturn.rollouts.active", "kind", "statefulset", 1},

@@ -89,9 +89,14 @@ func (p *pending) awaits() awaited {
 	}
 }
 
-// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, its history, or its time.
+// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, its history, its kind, or its time.
 func isOwn(why plan.Reason) bool {
-	return why == plan.Busy || why == plan.PodsStarting || why == plan.Unknown || why == plan.ReloaderFirst
+	switch why {
+	case plan.Busy, plan.PodsStarting, plan.HistoryPending, plan.KindNotServed, plan.ReloaderFirst:
+		return true
+	default:
+		return false
+	}
 }
 
 // rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. It waits for nobody

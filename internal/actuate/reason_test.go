@@ -38,8 +38,8 @@ type reasonCase struct {
 	unexplained bool
 }
 
-// reasonCases has each reason but two that are no decisions: unknown is of a source that the stream does not know, and busy
-// of a workload that another decision is being carried out at.
+// reasonCases has each reason but three that are no decisions: unknown is of a source that the stream does not know, busy of a workload that
+// another decision is being carried out at, and history-pending of one that is decided once the history was read.
 func reasonCases() []reasonCase {
 	rolled := func(letter, version string) func(*workload.Workload) {
 		return func(w *workload.Workload) {
@@ -183,6 +183,10 @@ func reasonCases() []reasonCase {
 				*w = *told
 			},
 		},
+		{reason: plan.KindNotServed, unexplained: true, meanwhile: func(l *loop, w *workload.Workload) {
+			l.dispatcher.index.forget(w.Key(), w.ID.UID)
+			l.dispatcher.index.unserve(kindPlace{kind: w.ID.Kind}, written)
+		}},
 		{reason: plan.NoPatch, unexplained: true, meanwhile: func(l *loop, _ *workload.Workload) { l.dispatcher.kinds = nil }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
@@ -273,7 +277,7 @@ func (tt *reasonCase) decide(t *testing.T) *told {
 }
 
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
-	tested := map[plan.Reason]bool{plan.Unknown: true, plan.Busy: true}
+	tested := map[plan.Reason]bool{plan.Unknown: true, plan.Busy: true, plan.HistoryPending: true}
 	for _, tt := range reasonCases() {
 		tested[tt.reason] = true
 		name := tt.reason.String()

@@ -3,7 +3,10 @@ package actuate
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -67,12 +70,29 @@ func (x *index) servedAgain() served {
 // miss decides what becomes of a workload with changes that is not there.
 func (d *dispatcher) miss(ctx context.Context, p *pending) {
 	if d.index.isUnserved(p.key, d.now()) {
-		d.gathering.holdUntil(p, plan.Unknown, d.now().Add(installInterval))
+		d.awaitKind(ctx, p)
 		return
 	}
 	d.gathering.drop(p)
 	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
 	d.gathering.releaseHeld(p.key, d.now())
+}
+
+// awaitKind holds a workload until its kind may be served again.
+func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
+	why := obstacle{reason: plan.KindNotServed}
+	if p.isReported(why.reason) {
+		d.keep(p, why)
+	} else {
+		span := startPlan(ctx, d.tracer, p, p.seen)
+		defer span.End()
+		var doing []plan.Decision
+		for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
+			doing = append(doing, plan.Decision{Source: c.change.Source, Reason: why.reason})
+		}
+		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, p.seen, doing, why)
+	}
+	d.gathering.schedule(p, d.now().Add(installInterval))
 }
 
 // returned asks for what workloads have missed while their kind was not served. Nobody knows what came meanwhile: this leader may have taken it for

@@ -42,6 +42,12 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	if !l.gathering.has(w.Key(), change.Source) {
 		t.Fatal("while the kind is not served, the change that was held is forgotten")
 	}
+	reported := len(l.outbox.waiting)
+	now = now.Add(installInterval)
+	l.dispatcher.dispatch(t.Context())
+	if held := newSnapshot(l.rollouts).held[plan.KindNotServed]; held != 1 || len(l.outbox.waiting) != reported {
+		t.Errorf("while the kind is not served, %d workloads are counted as held for that, want 1; %d more outcomes are reported", held, len(l.outbox.waiting)-reported)
+	}
 	back, _ := a.index.read(deployments, c.get("web"))
 	back.Version = "160"
 	if err := store.Replace([]any{back}, "160"); err != nil {

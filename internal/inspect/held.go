@@ -106,6 +106,8 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 	case decides && decided, timing.reason == h.reason:
 	case decides:
 		h.Over = "what held it has ended"
+	case h.reason == plan.KindNotServed:
+		h.Over = "its kind is served again"
 	case timing.reason != plan.None:
 		h.Over = "something else holds it now"
 	case timing.rollsNow && h.isByChoice():

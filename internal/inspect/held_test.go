@@ -121,6 +121,10 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 			want: []string{"(source-on-hold). That is over: what held it has ended.\n", rolls},
 		},
 		{
+			name: "of a kind that is served again", web: web, outcomes: []events.Outcome{heldFor(plan.KindNotServed, "")},
+			want: []string{"(kind-not-served). That is over: its kind is served again.\n", rolls},
+		},
+		{
 			name: "of a wave after somebody has put it on hold", web: onHold, outcomes: []events.Outcome{lowerWave},
 			want: []string{"(lower-wave). That is over: something else holds it now.\n", strings.Replace(row, "%", "on-hold", 1)},
 		},

@@ -42,7 +42,7 @@ type Reason int
 const (
 	// None means that there was no reason, such as for holding a roll. It has no name and is never reported.
 	None Reason = iota
-	// Unknown: too little is known about the source or the workload to decide.
+	// Unknown: explain finds no event of the source. The actuator decides about events alone.
 	Unknown
 	NotOptedIn
 	Excluded
@@ -68,6 +68,8 @@ const (
 	Deleted
 	Changed
 	Busy
+	HistoryPending
+	KindNotServed
 	Limit
 	NamespaceLimit
 	PeerFailed
@@ -144,7 +146,13 @@ var verdicts = map[Reason]verdict{
 	Deleted:   {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
 	Changed:   {"content-changed", Roll, people, "content that the pods read has changed"},
 	Busy:      {"busy", Hold, nobody, "the workload is being patched"},
-	Limit:     {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
+	HistoryPending: {
+		"history-pending", Hold, nobody, "the history is being read for when the change was made",
+	},
+	KindNotServed: {
+		"kind-not-served", Hold, history, "the API server does not serve its kind, so nobody knows whether it is there; it is dropped after a day",
+	},
+	Limit: {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
 	NamespaceLimit: {
 		"namespace-limit-reached", Hold, history, "as many rollouts of its namespace are in progress as its share of max-rollouts, or " +
 			"max-rollouts-per-namespace, allows",
