@@ -80,58 +80,74 @@ func (l *loop) work(ctx context.Context) {
 	defer prune.Stop()
 	for {
 		l.progress.Idle()
-		deliveries := l.deliveries
-		if l.outbox.full() {
-			deliveries = nil
-		}
-		select {
-		case <-ctx.Done():
+		step := l.await(ctx, timer.C, overdue.C, prune.C)
+		if step == nil {
 			return
-		case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
-			l.outbox.flushed()
-		case reports := <-l.publisher.published:
-			l.progress.Busy()
-			l.confirm(ctx, reports)
-		case delivery := <-deliveries:
-			l.progress.Busy()
-			l.intake.take(ctx, delivery)
-		case recalled := <-l.recalled():
-			l.progress.Busy()
-			l.intake.recall(ctx, recalled)
-		case answer := <-l.dater.answers:
-			l.gathering.date(l.dater.waited(answer), answer, l.now())
-		case found := <-l.recorder.answers:
-			l.recorder.answered(ctx, found)
-		case result := <-l.patcher.results:
-			l.progress.Busy()
-			l.completion.finish(ctx, result)
-		case <-l.dirty.signal:
-			l.review(ctx)
-		case <-l.syncer.Signal():
-			l.progress.Busy()
-			l.syncer.Collect(ctx)
-		case <-overdue.C:
-			// In this order: the review releases what is held, and only the dispatch after it holds it again.
-			l.takeSnapshot()
-			l.dispatcher.admission.forget()
-			l.owing.advance(ctx, false)
-			l.returned.advance(l.recaller.ask)
-			l.rollouts.reviewOverdue(ctx)
-			l.recorder.collect()
-			l.pauses.advance(ctx)
-			l.shadows.advance(ctx)
-		case <-prune.C:
-			l.prune()
-		case <-timer.C:
 		}
-		if !l.outbox.full() {
-			l.rollouts.reverts.advance(ctx)
-			l.dispatcher.dispatch(ctx)
-			l.syncer.Advance(ctx)
-			l.recorder.advance(ctx)
-		}
+		l.progress.Busy()
+		step(ctx)
+		l.advance(ctx)
 		l.wake(timer)
 	}
+}
+
+// await waits for work and returns it, nil when the context is done. It does none of it: the liveness probe watches what work does.
+func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) func(context.Context) {
+	deliveries := l.deliveries
+	if l.outbox.full() {
+		deliveries = nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
+		return func(context.Context) { l.outbox.flushed() }
+	case reports := <-l.publisher.published:
+		return func(ctx context.Context) { l.confirm(ctx, reports) }
+	case delivery := <-deliveries:
+		return func(ctx context.Context) { l.intake.take(ctx, delivery) }
+	case recalled := <-l.recalled():
+		return func(ctx context.Context) { l.intake.recall(ctx, recalled) }
+	case answer := <-l.dater.answers:
+		return func(context.Context) { l.gathering.date(l.dater.waited(answer), answer, l.now()) }
+	case found := <-l.recorder.answers:
+		return func(ctx context.Context) { l.recorder.answered(ctx, found) }
+	case result := <-l.patcher.results:
+		return func(ctx context.Context) { l.completion.finish(ctx, result) }
+	case <-l.dirty.signal:
+		return l.review
+	case <-l.syncer.Signal():
+		return l.syncer.Collect
+	case <-overdue:
+		return l.reviewOverdue
+	case <-prune:
+		return func(context.Context) { l.prune() }
+	case <-due:
+		return func(context.Context) {}
+	}
+}
+
+// advance starts what can be started now.
+func (l *loop) advance(ctx context.Context) {
+	if l.outbox.full() {
+		return
+	}
+	l.rollouts.reverts.advance(ctx)
+	l.dispatcher.dispatch(ctx)
+	l.syncer.Advance(ctx)
+	l.recorder.advance(ctx)
+}
+
+// reviewOverdue looks at what only time changes. In this order: the review releases what is held, and only the dispatch after it holds it again.
+func (l *loop) reviewOverdue(ctx context.Context) {
+	l.takeSnapshot()
+	l.dispatcher.admission.forget()
+	l.owing.advance(ctx, false)
+	l.returned.advance(l.recaller.ask)
+	l.rollouts.reviewOverdue(ctx)
+	l.recorder.collect()
+	l.pauses.advance(ctx)
+	l.shadows.advance(ctx)
 }
 
 // review looks at the workloads that have changed.

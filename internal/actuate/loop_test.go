@@ -3,12 +3,15 @@ package actuate
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
@@ -74,4 +77,57 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
+}
+
+func TestTheProbeSeesTheLoopHangInWhateverItDoes(t *testing.T) {
+	nothing := func(*loop) {}
+	for _, test := range []struct {
+		name            string
+		arrange, begins func(*loop)
+	}{
+		{"a change of a workload", nothing, func(l *loop) { l.dirty.add(workload.Key{}) }},
+		{"a delivery", nothing, func(l *loop) { l.deliveries <- &events.Delivery{Change: changeOf(nil)} }},
+		{"an answer of the history", nothing, func(l *loop) { l.dater.answers <- dates{} }},
+		{"an answer for the recorder", nothing, func(l *loop) { l.recorder.answers <- recordable{} }},
+		{"a workload that is due", func(l *loop) {
+			l.gathering.schedule(l.gathering.pend(workloadOf(t, "auto", wholeDB, nil), changeOf(nil)), written.Add(time.Second))
+		}, nothing},
+		{"the look at what takes too long", nothing, nothing},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				options := testOptions()
+				options.Progress = health.NewProgress(time.Now, time.Minute)
+				l := loopOf(t, options)
+				l.dirty.begin()
+				test.arrange(l)
+				l.inFlight.done = func(*events.Delivery, context.Context, error) {}
+				var hangs atomic.Bool
+				goesOn := make(chan struct{})
+				l.now = func() time.Time {
+					if hangs.Load() {
+						<-goesOn
+					}
+					return written
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { l.work(ctx) })
+				synctest.Wait()
+				hangs.Store(true)
+				test.begins(l)
+				<-time.After(2 * time.Minute)
+				if options.Progress.Check() == nil {
+					t.Error("it hangs, and the probe does not say so")
+				}
+				close(goesOn)
+				synctest.Wait()
+				if err := options.Progress.Check(); err != nil {
+					t.Errorf("it waits for work, and the probe says %v", err)
+				}
+				cancel()
+				running.Wait()
+			})
+		})
+	}
 }
