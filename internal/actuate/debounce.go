@@ -196,7 +196,7 @@ func (d *debounce) unhold(p *pending) {
 	}
 }
 
-// holdUntil does the same, and releases it at a time.
+// holdUntil is hold with an end: it makes the workload due at that time.
 func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
 	d.hold(p, why)
 	d.schedule(p, end)

@@ -17,15 +17,22 @@
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
 //	debounce.go, pending.go         the debounce window, and what is held; turns.go has the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds in the history when a change was written
-//	admission.go                    what a roll has to wait for: waves.go, peers.go, canaries.go, limits.go
+//	admission.go                    what a roll has to wait for: timing.go, reloads.go, waves.go, peers.go, canaries.go, limits.go
+//	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, roll.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
-//	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet
+//	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
 //	denials.go                      what the recorder must not record: rolls that the API server refused
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
+//	pauses.go, owing.go             write on workloads for the next leader that a pause has begun, and what they wait for
+//	starts.go, shadows.go           take up the Jobs that others have started or deleted
 //	reverts.go                      has rolls repeated that someone else took back; recaller.go asks for the change
 //	concluder.go                    releases what needs no patch
 //	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//
+// The index is filled by reflectors: reflect.go, reflectcustom.go, store.go, and poller.go without the permission to watch. links.go and runners.go
+// say how workloads in it depend on sources and on each other, unserved.go which kinds the API server does not serve, and namespaces.go what
+// namespaces say about their workloads.
 //
 // build.go puts them together for each term as the leader (leader.go). ExternalSecrets that read a changed secret in a store are synced
 // by internal/forcesync.

@@ -99,19 +99,19 @@ type Options struct {
 	RecreateJobs bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
-	// PrivateStream says that replicas have a stream each, so that outcomes of another leader are not on it. Default false.
-	PrivateStream bool
 	// LeaderElect elects a leader among replicas, using a Lease. Default true.
 	LeaderElect bool
 	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.
 	LeaseNamespace string
+
+	// PrivateStream says that replicas have a stream each, so that outcomes of another leader are not on it. Default false.
+	PrivateStream bool
 	// LeaseName is the name of the Lease. The one that deploy/base/rbac.yaml allows is the default, keyturn-actuator.
 	LeaseName string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
-	// Lease takes it at once, without waiting for it to expire. the program uses POD_NAME, which a restarted container keeps and
+	// Lease takes it at once, without waiting for it to expire. The program uses POD_NAME, which a restarted container keeps and
 	// no two running pods share. Default: the host name and a random number.
 	Identity string
-
 	// Client is the client of workloads.
 	Client kubernetes.Interface
 	// Dynamic is the client of custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.

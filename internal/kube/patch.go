@@ -15,7 +15,8 @@ import (
 const (
 	// PatchTimeout bounds one patch.
 	PatchTimeout = 15 * time.Second
-	// MaxDenials is how often a denied patch is tried before it is given up, after about half a minute.
+	// MaxDenials is how often a denied patch is tried before it is given up. The delays between so many tries are 31 seconds or a little more, which
+	// docs/architecture.md calls "within a minute".
 	MaxDenials = 6
 )
 

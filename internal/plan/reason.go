@@ -38,7 +38,7 @@ func (a Action) String() string {
 // span and of the log line, and the reason of the outcome and of the Kubernetes Event; Sentence is the same for people.
 type Reason int
 
-// The reasons, in the order in which Decide asks.
+// The reasons. What each of them means and does is in verdicts.
 const (
 	// None means that there was no reason, such as for holding a roll. It has no name and is never reported.
 	None Reason = iota
@@ -200,7 +200,7 @@ func (r Reason) Sentence() string { return verdicts[r].sentence }
 // Silent reports whether a decision with this reason makes no outcome.
 func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 
-// Reasons lists every reason, in the order in which they are asked.
+// Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
 // Loud reports whether a decision with the reason of this name makes a Kubernetes Event beside its outcome.
