@@ -38,15 +38,14 @@ func New(options Options) (*Actuator, error) {
 		}
 		options.Identity = host + "_" + nuid.Next()
 	}
-	reading, err := options.reading()
-	if err != nil {
-		return nil, err
-	}
 	kinds, err := options.Kinds()
 	if err != nil {
 		return nil, err
 	}
-	reading.Owners, reading.Unwatched = kinds.Owners(), kinds.Unwatched()
+	reading, err := options.Reading(kinds)
+	if err != nil {
+		return nil, err
+	}
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),

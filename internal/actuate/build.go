@@ -82,7 +82,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	owing := &owing{
 		dryRun: o.DryRun,
-		policy: o.policy(), notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		policy: o.Policy(), notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 		turns: make(map[workload.Key]*owingTurn),
 	}
 	shadows := &shadows{
@@ -108,11 +108,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
-			policy: o.policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
+			policy: o.Policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
 			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, policy: o.policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
+			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
 			log: s.log, now: now,

@@ -157,18 +157,36 @@ func DefaultOptions() Options {
 
 // AddFlags adds the flags of the first group, but for those that both programs have.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
-		"`namespaces` to leave out of all of them, separated by commas; the API server leaves them out")
+	o.AddDecisionFlags(flags)
 	flags.DurationVar(&o.Settle, "settle", o.Settle, "debounce: how long a workload must have no further change before it is rolled")
 	flags.DurationVar(&o.SettleMax, "settle-max", o.SettleMax, "longest debounce, counted from the first change")
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
 	flags.IntVar(&o.MaxRolloutsPerNamespace, "max-rollouts-per-namespace", o.MaxRolloutsPerNamespace,
 		"maximum `number` of rollouts in progress in a namespace; 0 means no limit but its share of --max-rollouts")
 	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
-	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
-	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave as Reloader does where Keyturn differs, for those who come from it")
 	flags.StringVar(&o.ReloaderStrategy, "reloader-strategy", o.ReloaderStrategy, "`strategy` of Reloader that says what a rollout with --reloader "+
 		"also writes on the pod template: its marker ("+strategyMarker+") or its variables ("+strategyVariables+")")
+	flags.BoolVar(&o.Canary, "canary", o.Canary,
+		"roll one workload of a namespace first for each change, and the others once its pods have stayed ready for --bake")
+	flags.DurationVar(&o.Bake, "bake", o.Bake,
+		"with --canary: how long the pods of a workload without "+workload.AnnotationBake+" must stay ready; 0 means until they are ready once")
+	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers,
+		"maximum `number` of workloads that are patched at a time, and of others whose pods are asked to reload")
+	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
+	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
+	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
+		"also serve metrics under the names of Reloader, for existing dashboards")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
+	flags.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace, "`namespace` of the Lease")
+}
+
+// AddDecisionFlags adds those of AddFlags that say what a change means to a workload, or whether workloads are rolled at all. They are what Kinds,
+// Reading and Policy depend on, but for ReloaderStrategy and Bake: those say what a roll writes, and whom others wait for.
+func (o *Options) AddDecisionFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
+		"`namespaces` to leave out of all of them, separated by commas; the API server leaves them out")
+	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
+	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave as Reloader does where Keyturn differs, for those who come from it")
 	annotations.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.StringVar(&o.StoreAccess, "store-access", o.StoreAccess,
 		"`file` with the secrets in stores that namespaces may name in keyturn.dev/roll-on, in YAML; empty allows those that pods are seen to read")
@@ -187,26 +205,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"ask pods to reload after a change instead of replacing them, where "+workload.AnnotationReload+" says how and they read it from files")
 	flags.DurationVar(&o.ReloadDelay, "reload-delay", o.ReloadDelay,
 		"how long after a change pods are asked to reload, so that every kubelet has refreshed their files")
-	flags.BoolVar(&o.Canary, "canary", o.Canary,
-		"roll one workload of a namespace first for each change, and the others once its pods have stayed ready for --bake")
-	flags.DurationVar(&o.Bake, "bake", o.Bake,
-		"with --canary: how long the pods of a workload without "+workload.AnnotationBake+" must stay ready; 0 means until they are ready once")
 	flags.StringSliceVar(&o.IgnoreWorkloadKinds, "ignore-workload-kinds", o.IgnoreWorkloadKinds,
 		"`kinds` of workloads that are neither watched nor rolled, such as cronjobs, separated by commas")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "decide and report, but patch nothing")
-	flags.IntVar(&o.PatchWorkers, "patch-workers", o.PatchWorkers,
-		"maximum `number` of workloads that are patched at a time, and of others whose pods are asked to reload")
-	flags.BoolVar(&o.ForceSync, "force-sync", o.ForceSync, "force ExternalSecrets to sync when a secret that they read in OpenBao or Vault changes")
-	flags.IntVar(&o.MaxSyncs, "max-syncs", o.MaxSyncs, "maximum `number` of ExternalSecrets that wait to be synced at a time")
 	flags.BoolVar(&o.ArgoRollouts, "argo-rollouts", o.ArgoRollouts, "also roll Rollouts of Argo Rollouts; its CRD may be installed later")
 	flags.BoolVar(&o.StartCronJobs, "start-cronjobs", o.StartCronJobs,
 		"start a Job of a CronJob for a change, instead of changing its template for the next run")
 	flags.BoolVar(&o.RecreateJobs, "recreate-jobs", o.RecreateJobs,
 		"also roll Jobs, finished ones too: each is deleted and created again under its name")
-	flags.BoolVar(&o.ReloaderMetrics, "reloader-metrics", o.ReloaderMetrics,
-		"also serve metrics under the names of Reloader, for existing dashboards")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
-	flags.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace, "`namespace` of the Lease")
 }
 
 // clients returns the clients of workloads.
@@ -237,19 +243,20 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 	return kinds, nil
 }
 
-// reading returns how workloads are read.
-func (o *Options) reading() (workload.Reading, error) {
+// Reading returns how workloads are read, if the kinds are those of Kinds. Its error has a line for each problem.
+func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
-	windows, windowErr := o.Windows()
+	windows, windowErr := o.windows()
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
 		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, Bake: o.Bake, InPlace: o.InPlace,
+		Owners: kinds.Owners(), Unwatched: kinds.Unwatched(),
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
-// Windows returns when workloads may be rolled whose annotations do not say it.
-func (o *Options) Windows() (window.Windows, error) {
+// windows returns when workloads may be rolled whose annotations do not say it.
+func (o *Options) windows() (window.Windows, error) {
 	if o.Window == "" {
 		return window.Windows{}, nil
 	}
@@ -260,8 +267,8 @@ func (o *Options) Windows() (window.Windows, error) {
 	return windows, nil
 }
 
-// policy returns what the flags have the plan do.
-func (o *Options) policy() plan.Policy {
+// Policy returns what the flags have the plan do.
+func (o *Options) Policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
 }
 

@@ -271,7 +271,7 @@ func (tt *reasonCase) decide(t *testing.T) *told {
 		got.kubeEvents = append(got.kubeEvents, event)
 	}
 	if !tt.unexplained {
-		got.explained = options.policy().Decide(w, change, plan.Past{}).Reason // what explain decides
+		got.explained = options.Policy().Decide(w, change, plan.Past{}).Reason // what explain decides
 	}
 	return got
 }

@@ -77,7 +77,7 @@ func (o *Options) Validate() error {
 	case o.ReloaderStrategy == strategyVariables && !o.Reloader:
 		problems = append(problems, fmt.Errorf("--reloader-strategy: %q, want it with --reloader only", o.ReloaderStrategy))
 	}
-	if _, err := o.reading(); err != nil {
+	if _, err := o.Reading(nil); err != nil {
 		problems = append(problems, err)
 	}
 	if o.LeaderElect && o.LeaseNamespace == "" {
