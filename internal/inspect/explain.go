@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -107,7 +107,7 @@ func (r *report) explain(
 	case options.Posts:
 		r.noteState(plan.None, "It is not rolled: an actuator with --webhook-url posts to that instead.")
 		return nil
-	case !options.serves(w.ID.Namespace):
+	case !kube.Includes(options.Namespaces, options.IgnoreNamespaces, w.ID.Namespace):
 		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the namespace %s alone.", w.ID.Namespace)
 		return nil
 	case options.ignores(w.ID.Kind):
@@ -125,14 +125,6 @@ func (r *report) explain(
 		return nil
 	}
 	return r.explainSources(ctx, options, reader, w, timing)
-}
-
-// serves reports whether the actuator rolls workloads of a namespace.
-func (o *ExplainOptions) serves(namespace string) bool {
-	if slices.Contains(o.IgnoreNamespaces, namespace) {
-		return false
-	}
-	return len(o.Namespaces) == 0 || slices.Contains(o.Namespaces, namespace)
 }
 
 // ignores reports whether the actuator rolls no workloads of a kind.
