@@ -51,7 +51,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	last := func(ctx context.Context, source events.Source) (*events.Delivery, error) {
 		return origins.Recall(ctx, s.bus, source, now())
 	}
-	recaller := newRecaller(last, s.log)
+	recaller := newRecaller(last, s.log, now)
 	notes := notes{kinds: s.kinds, log: s.log, now: now}
 	reverts := &reverts{
 		dryRun: o.DryRun, delays: o.RevertDelays, notes: notes, index: s.index, patcher: patcher, ask: recaller.askAfter,

@@ -42,6 +42,7 @@ type recaller struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
 	log  *slog.Logger
+	now  func() time.Time
 	// answers has an event for each question, in no order. A question about a source without an event has none, unless something is owed for it; nor
 	// has one that is asked again if the answer is the same.
 	answers chan answer
@@ -57,9 +58,9 @@ type answer struct {
 	delivery *events.Delivery
 }
 
-func newRecaller(last func(context.Context, events.Source) (*events.Delivery, error), log *slog.Logger) *recaller {
+func newRecaller(last func(context.Context, events.Source) (*events.Delivery, error), log *slog.Logger, now func() time.Time) *recaller {
 	return &recaller{
-		last: last, log: log, answers: make(chan answer), asked: make(map[question]time.Time), signal: make(chan struct{}, 1),
+		last: last, log: log, now: now, answers: make(chan answer), asked: make(map[question]time.Time), signal: make(chan struct{}, 1),
 	}
 }
 
@@ -69,7 +70,7 @@ func (r *recaller) ask(q question) { r.askAfter(q, 0) }
 
 // askAfter is ask after a delay, which a question that was asked before does not make longer.
 func (r *recaller) askAfter(q question, delay time.Duration) {
-	due := time.Now().Add(delay)
+	due := r.now().Add(delay)
 	r.mu.Lock()
 	if earlier, ok := r.asked[q]; !ok || due.Before(earlier) {
 		r.asked[q] = due
@@ -105,9 +106,9 @@ func (r *recaller) run(ctx context.Context) {
 func (r *recaller) next() (question, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := time.Hour
+	now, wait := r.now(), time.Hour
 	for q, due := range r.asked {
-		left := time.Until(due)
+		left := due.Sub(now)
 		if left <= 0 {
 			delete(r.asked, q)
 			return q, 0

@@ -42,7 +42,7 @@ func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 				return nil, errors.New("no answer")
 			}
 			return &events.Delivery{Change: events.Change{Source: source}}, nil
-		}, slog.New(slog.DiscardHandler))
+		}, slog.New(slog.DiscardHandler), time.Now)
 		// A question that is being answered may be asked anew, so all are asked first.
 		for range 2 {
 			r.ask(question{workload: web, source: gone})
@@ -114,7 +114,7 @@ func TestAQuestionCanWait(t *testing.T) {
 		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
 		r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
 			return &events.Delivery{Change: events.Change{Source: source}}, nil
-		}, slog.New(slog.DiscardHandler))
+		}, slog.New(slog.DiscardHandler), time.Now)
 		stop := runRecaller(t, r)
 		began := time.Now()
 		r.askAfter(question{workload: web, source: db}, time.Minute)
@@ -142,7 +142,7 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 				return nil, events.ErrNotFound
 			}
 			return &events.Delivery{Change: events.Change{Source: source, ResourceVersion: strconv.Itoa(version)}}, nil
-		}, slog.New(slog.DiscardHandler))
+		}, slog.New(slog.DiscardHandler), time.Now)
 		stop := runRecaller(t, r)
 		began := time.Now()
 		r.ask(question{workload: web, source: db, linked: true})
@@ -178,7 +178,7 @@ func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 				r := newRecaller(func(_ context.Context, source events.Source) (*events.Delivery, error) {
 					reads++
 					return &events.Delivery{Change: events.Change{Source: source, UID: "uid", ResourceVersion: tt.versions[reads-1]}}, nil
-				}, slog.New(slog.DiscardHandler))
+				}, slog.New(slog.DiscardHandler), time.Now)
 				stop := runRecaller(t, r)
 				r.ask(question{workload: workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, source: db, linked: true})
 				answers := 0
