@@ -200,11 +200,16 @@ func (d *debounce) countHeld() int {
 	return count
 }
 
+// decisionOf is the decision about a change without a policy. From is that of plan.Past.
+func decisionOf(w *workload.Workload, now events.Change, from *events.Change) plan.Decision {
+	return plan.Policy{}.Decide(w, now, plan.Past{From: from})
+}
+
 // decisionsOf are the decisions about all that a workload has pending.
 func decisionsOf(w *workload.Workload, p *pending) []plan.Decision {
 	var decisions []plan.Decision
 	for _, c := range p.changes {
-		decisions = append(decisions, plan.Decide(w, c.change, c.from))
+		decisions = append(decisions, decisionOf(w, c.change, c.from))
 	}
 	return decisions
 }

@@ -76,7 +76,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			}
 			rolls := false
 			for _, dependent := range x.dependents(change.Source) {
-				rolls = plan.Decide(dependent, change, nil).Reason == plan.Changed
+				rolls = decisionOf(dependent, change, nil).Reason == plan.Changed
 			}
 			if rolls != tt.want {
 				t.Errorf("rolls: %t, want %t", rolls, tt.want)

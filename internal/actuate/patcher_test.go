@@ -88,7 +88,7 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 	if w.Version != "60" || w.Rolled["secret/db"].Version != "100" {
 		t.Errorf("the index has version %s and the record %v", w.Version, w.Rolled)
 	}
-	if again := plan.Decide(w, changeOf(nil), nil); again.Reason != plan.AlreadyRolled {
+	if again := decisionOf(w, changeOf(nil), nil); again.Reason != plan.AlreadyRolled {
 		t.Errorf("the same change again: got %s", again.Reason)
 	}
 }

@@ -48,7 +48,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 			w, peer := workloadOf(t, "auto", password, nil), workloadOf(t, "auto", password, test.peer)
 			f := newFailedPeers(indexOf(w, peer))
 			f.add(peer.Key())
-			decision := plan.Decide(w, changeOf(test.change), nil)
+			decision := decisionOf(w, changeOf(test.change), nil)
 			if got := f.stop(w, &decision) != nil; got != (test.want == plan.PeerFailed) {
 				t.Errorf("it is stopped: %t, want %s", got, test.want)
 			}
@@ -58,7 +58,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 		w := workloadOf(t, "auto", password, rolledFor("100", "uid"))
 		f := newFailedPeers(indexOf(w))
 		f.add(w.Key())
-		decision := plan.Decide(w, changeOf(nil), nil)
+		decision := decisionOf(w, changeOf(nil), nil)
 		if f.stop(w, &decision) != nil {
 			t.Error("it is stopped by its own failure")
 		}

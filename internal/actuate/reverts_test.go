@@ -171,15 +171,15 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 		t.Errorf("%d workloads are given up, want 1", got)
 	}
 	w := b.read()
-	if got := plan.Decide(w, changeOf(nil), nil).Reason; got != plan.Reverted {
+	if got := decisionOf(w, changeOf(nil), nil).Reason; got != plan.Reverted {
 		t.Errorf("the same change again: got %s", got)
 	}
 	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
-	if got := plan.Decide(w, next, nil).Reason; got != plan.Changed {
+	if got := decisionOf(w, next, nil).Reason; got != plan.Changed {
 		t.Errorf("the next change: got %s", got)
 	}
 	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" })
-	if got := plan.Decide(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+	if got := decisionOf(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("with another pod template: got %s", got)
 	}
 }
@@ -207,11 +207,11 @@ func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 		b.wipe()
 	}
 	w := b.intake.index.get(b.read().Key())
-	if got := plan.Decide(w, changeOf(nil), nil).Reason; got != plan.Reverted {
+	if got := decisionOf(w, changeOf(nil), nil).Reason; got != plan.Reverted {
 		t.Errorf("the same change again: got %s", got)
 	}
 	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
-	if got := plan.Decide(w, next, nil).Reason; got != plan.Changed {
+	if got := decisionOf(w, next, nil).Reason; got != plan.Changed {
 		t.Errorf("the next change: got %s", got)
 	}
 }
@@ -227,11 +227,11 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	if got := b.deployment.Annotations[annotationRolled]; got != before {
 		t.Errorf("the record is %s, want %s", got, before)
 	}
-	if got := plan.Decide(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+	if got := decisionOf(b.read(), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("whoever looks at it now decides %s", got)
 	}
 	back := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("z") })
-	if got := plan.Decide(b.read(), back, nil).Reason; got != plan.SameContent {
+	if got := decisionOf(b.read(), back, nil).Reason; got != plan.SameContent {
 		t.Errorf("the content that the pods have: got %s", got)
 	}
 }
@@ -265,7 +265,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	next.intake.index.observe(next.read(), false)
 	next.rollouts.reverts.resumeOutcome(t.Context(), outcomes[len(outcomes)-1])
 	next.act()
-	if got := plan.Decide(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
+	if got := decisionOf(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("after the next leader has corrected the record: got %s", got)
 	}
 	third := newRevertBed(t)
@@ -284,7 +284,7 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	if got := b.outcomes(); len(got) != 0 {
 		t.Fatalf("got %+v, want nothing before it is given up", got)
 	}
-	if got := plan.Decide(b.intake.index.get(b.read().Key()), changeOf(nil), nil).Reason; got != plan.Changed {
+	if got := decisionOf(b.intake.index.get(b.read().Key()), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("the record makes it %s", got)
 	}
 	for range 5 {
@@ -294,7 +294,7 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	if len(got) != 1 || got[0].Verb != events.VerbFailed || got[0].Reason != events.ReasonPatchDenied || !strings.Contains(got[0].Message, "webhook") {
 		t.Fatalf("got %+v, want that it is denied", got)
 	}
-	if reason := plan.Decide(b.read(), changeOf(nil), nil).Reason; reason != plan.Changed {
+	if reason := decisionOf(b.read(), changeOf(nil), nil).Reason; reason != plan.Changed {
 		t.Errorf("after it was given up: got %s", reason)
 	}
 }

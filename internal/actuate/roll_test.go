@@ -25,7 +25,7 @@ func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...even
 			c.Trace.Parent = fmt.Sprintf("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b%d-01", i)
 		})
 		p.changes[source] = &pendingChange{change: change}
-		decisions = append(decisions, plan.Decide(w, change, nil))
+		decisions = append(decisions, decisionOf(w, change, nil))
 	}
 	r, err := newRoll(k, w, decisions, p)
 	if err != nil {

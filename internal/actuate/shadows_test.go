@@ -238,7 +238,7 @@ func TestAStartThatOnlyAnOutcomeTellsOfIsNotRepeated(t *testing.T) {
 	}
 	x := indexOf(w)
 	change := changeOf(nil)
-	decide := func() plan.Decision { return plan.Decide(x.get(w.Key()), change, nil) }
+	decide := func() plan.Decision { return decisionOf(x.get(w.Key()), change, nil) }
 	before := decide()
 	if before.Reason != plan.Changed {
 		t.Fatalf("before: got %s", before.Reason)

@@ -40,7 +40,7 @@ func startsBed(t *testing.T, jobs ...runtime.Object) (*loop, *fake.Clientset, *w
 func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 	first, client, w := startsBed(t)
 	decide := func(l *loop, change events.Change) plan.Reason {
-		return plan.Decide(l.intake.index.get(w.Key()), change, nil).Reason
+		return decisionOf(l.intake.index.get(w.Key()), change, nil).Reason
 	}
 	first.gathering.schedule(first.gathering.pend(w, changeOf(nil)), written)
 	first.dispatcher.dispatch(t.Context())

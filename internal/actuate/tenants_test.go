@@ -32,7 +32,7 @@ func tenantOf(t *testing.T, namespace, name string, mutate func(*workload.Worklo
 }
 
 func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
-	done := map[string]workload.RolledFor{shared.String(): plan.Decide(tenantOf(t, "shop", "web", nil), rotated(), nil).Record}
+	done := map[string]workload.RolledFor{shared.String(): decisionOf(tenantOf(t, "shop", "web", nil), rotated(), nil).Record}
 	tests := []struct {
 		name string
 		// other makes the workload that is in the way, and way puts it there.
@@ -52,7 +52,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 			name: "by going first after one that was repaired", other: func(*workload.Workload) {},
 			way: func(l *loop, w *workload.Workload) {
 				l.rollouts.canaries.require(w.ID.Namespace, done)
-				l.rollouts.canaries.start(w, []plan.Decision{plan.Decide(w, rotated(), nil)})
+				l.rollouts.canaries.start(w, []plan.Decision{decisionOf(w, rotated(), nil)})
 				l.gathering.pend(w, rotated())
 			}, want: plan.CanaryFirst,
 		},
@@ -64,7 +64,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 				l := loopOf(t, testOptions(), w, other)
 				test.way(l, other)
 				l.gathering.pend(w, rotated())
-				if got := l.dispatcher.admission.obstacle(w, []plan.Decision{plan.Decide(w, rotated(), nil)}, written).reason; got != want {
+				if got := l.dispatcher.admission.obstacle(w, []plan.Decision{decisionOf(w, rotated(), nil)}, written).reason; got != want {
 					t.Errorf("it waits for %q, want %q", got, want)
 				}
 			})

@@ -120,7 +120,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 		t.Errorf("got the spans %v, want one plan", ended)
 	}
 	// A decision that it has to wait for something else is another one.
-	busy.Rolled = map[string]workload.RolledFor{db.String(): plan.Decide(w, change, nil).Record}
+	busy.Rolled = map[string]workload.RolledFor{db.String(): decisionOf(w, change, nil).Record}
 	l.rollouts.peers.add(busy.Key())
 	l.dispatcher.act(t.Context(), p, w)
 	if got := len(recorder.Ended()); p.held != plan.PeerFailed || got != 2 {

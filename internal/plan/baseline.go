@@ -19,7 +19,7 @@ func Baseline(w *workload.Workload, now events.Change) (workload.RolledFor, bool
 	if ref := w.Reference(now.Source); ref != nil && !now.Truncated && lacks(now, ref.Required) {
 		return workload.RolledFor{}, false // Running pods have what it was before.
 	}
-	decision := Decide(w, now, nil)
+	decision := Policy{}.Decide(w, now, Past{})
 	switch decision.Reason {
 	case FirstSeen, PodsNewer, PodsWaited:
 	case KeysNotConsumed:

@@ -54,7 +54,7 @@ func TestABaselineIsWhatPodsAreKnownToHave(t *testing.T) {
 				return
 			}
 			w.Rolled = map[string]workload.RolledFor{"secret/db": record}
-			if again := Decide(w, change, nil); again.Reason.Action() != Skip {
+			if again := decisionOf(w, change, nil); again.Reason.Action() != Skip {
 				t.Errorf("the event comes again: got %s", again.Reason)
 			}
 			// The stream and the watcher have forgotten everything, and the source has changed meanwhile.
@@ -62,7 +62,7 @@ func TestABaselineIsWhatPodsAreKnownToHave(t *testing.T) {
 				observed(c)
 				c.ResourceVersion, c.Fingerprint, c.Keys["password"] = "200", fp("f"), events.Key{Fingerprint: fp("e")}
 			})
-			if decision := Decide(w, lost, nil); decision.Reason != Changed {
+			if decision := decisionOf(w, lost, nil); decision.Reason != Changed {
 				t.Errorf("other content is first seen: got %s, want %s", decision.Reason, Changed)
 			}
 		})

@@ -45,7 +45,7 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 	}
 	serving := func(w *workload.Workload) { w.ServingSince = "99" }
 	has := func(ref workload.Reference) func(*workload.Workload) {
-		record := Decide(workloadOf(t, "auto", ref, nil), changeOf(nil), nil).Record
+		record := decisionOf(workloadOf(t, "auto", ref, nil), changeOf(nil), nil).Record
 		record.Version = "90"
 		return func(w *workload.Workload) { w.Rolled = map[string]workload.RolledFor{"secret/db": record} }
 	}

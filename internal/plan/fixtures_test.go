@@ -59,3 +59,8 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	}
 	return w
 }
+
+// decisionOf is the decision about a change without a policy. From is that of Past.
+func decisionOf(w *workload.Workload, now events.Change, from *events.Change) Decision {
+	return Policy{}.Decide(w, now, Past{From: from})
+}

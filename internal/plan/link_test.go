@@ -41,15 +41,15 @@ func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
 // It was opted out when the source had other content, and pods may have started with that.
 func TestARecordOfBeforeTheLinkDoesNotTellWhatPodsHave(t *testing.T) {
 	w := linkedAt(t, "99", written)
-	record := Decide(w, changeOf(nil), nil).Record
+	record := decisionOf(w, changeOf(nil), nil).Record
 	record.Version = "90"
 	w.Rolled = map[string]workload.RolledFor{"secret/db": record}
-	if decision := Decide(w, changeOf(nil), nil); decision.Reason != Changed {
+	if decision := decisionOf(w, changeOf(nil), nil); decision.Reason != Changed {
 		t.Errorf("with a link: got %s, want %s", decision.Reason, Changed)
 	}
 	before := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}}, nil)
 	before.Rolled = w.Rolled
-	if decision := Decide(before, changeOf(nil), nil); decision.Reason != SameContent {
+	if decision := decisionOf(before, changeOf(nil), nil); decision.Reason != SameContent {
 		t.Errorf("without a link: got %s, want %s", decision.Reason, SameContent)
 	}
 }

@@ -48,13 +48,13 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 			w := workloadOf(t, "auto", password, func(w *workload.Workload) {
 				w.ID.Kind, w.Created = "job", written.Add(later)
 			})
-			if got := Decide(w, changeOf(nil), nil).Reason; got != want {
+			if got := decisionOf(w, changeOf(nil), nil).Reason; got != want {
 				t.Errorf("%s after the change: got %s, want %s", later, got, want)
 			}
 		}
 	})
 	t.Run("a change of the key itself has a time", func(t *testing.T) {
-		if w := workloadOf(t, "auto", password, nil); Decide(w, changeOf(nil), nil).Undated {
+		if w := workloadOf(t, "auto", password, nil); decisionOf(w, changeOf(nil), nil).Undated {
 			t.Error("its time is asked for")
 		}
 	})
@@ -186,14 +186,14 @@ func TestARecordThatIsNotOfWhatWasDecidedLastTellsNothing(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto", password, nil)
-			record := Decide(w, changeOf(nil), nil).Record
+			record := decisionOf(w, changeOf(nil), nil).Record
 			record.Version = "80"
 			w.Rolled = map[string]workload.RolledFor{"secret/db": record}
 			from := changeOf(func(c *events.Change) {
 				c.ResourceVersion, c.ChangedAt = "90", "90"
 				test.decided(c)
 			})
-			if got := Decide(w, changeOf(nil), &from).Reason; got != test.want {
+			if got := decisionOf(w, changeOf(nil), &from).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -17,11 +17,6 @@ const clockMargin = 10 * time.Second
 // RevertRetries is how often a roll for a change is repeated that someone else takes back.
 const RevertRetries = 3
 
-// Decide decides under the zero Policy. From is that of Past.
-func Decide(w *workload.Workload, now events.Change, from *events.Change) Decision {
-	return Policy{}.Decide(w, now, Past{From: from})
-}
-
 var unwanted = map[workload.WantReason]Reason{
 	workload.NotWanted:  NotOptedIn,
 	workload.Excluded:   Excluded,

@@ -51,7 +51,7 @@ func TestASourceThatIsFoundSoonAfterItsCreationRollsWhoStartedWithoutIt(t *testi
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto", test.ref, test.state)
-			decision := Decide(w, changeOf(test.change), nil)
+			decision := decisionOf(w, changeOf(test.change), nil)
 			if decision.Reason != test.want {
 				t.Fatalf("got %s, want %s", decision.Reason, test.want)
 			}
@@ -59,7 +59,7 @@ func TestASourceThatIsFoundSoonAfterItsCreationRollsWhoStartedWithoutIt(t *testi
 				return
 			}
 			w.Rolled = map[string]workload.RolledFor{"secret/db": decision.Record}
-			if again := Decide(w, changeOf(test.change), nil); again.Reason.Action() != Skip {
+			if again := decisionOf(w, changeOf(test.change), nil); again.Reason.Action() != Skip {
 				t.Errorf("the event comes again: got %s, want to skip", again.Reason)
 			}
 		})
@@ -136,7 +136,7 @@ func TestPlanAsksInOrder(t *testing.T) {
 				}
 				from = &before
 			}
-			if got := Decide(w, now, from).Reason; got != test.want {
+			if got := decisionOf(w, now, from).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -30,7 +30,7 @@ func TestARecordTellsWhatChangedBeforeTheSourceWasFirstSeen(t *testing.T) {
 			c.Keys["password"] = events.Key{Fingerprint: fp(password), ChangedAt: version}
 			c.Fingerprint = fp(map[bool]string{true: "b", false: "a"}[password == "2"])
 		})
-		record := Decide(workloadOf(t, "auto", ref, nil), before, nil).Record
+		record := decisionOf(workloadOf(t, "auto", ref, nil), before, nil).Record
 		record.Version, record.UID = version, uid
 		return func(w *workload.Workload) { w.Rolled = map[string]workload.RolledFor{"secret/db": record} }
 	}
@@ -70,7 +70,7 @@ func TestARecordTellsWhatChangedBeforeTheSourceWasFirstSeen(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto", test.ref, test.state)
-			decision := Decide(w, changeOf(test.change), nil)
+			decision := decisionOf(w, changeOf(test.change), nil)
 			if decision.Reason != test.want {
 				t.Fatalf("got %s, want %s", decision.Reason, test.want)
 			}
@@ -78,7 +78,7 @@ func TestARecordTellsWhatChangedBeforeTheSourceWasFirstSeen(t *testing.T) {
 				return
 			}
 			w.Rolled = map[string]workload.RolledFor{"secret/db": decision.Record}
-			if again := Decide(w, changeOf(test.change), nil); again.Reason != AlreadyRolled {
+			if again := decisionOf(w, changeOf(test.change), nil); again.Reason != AlreadyRolled {
 				t.Errorf("the event comes again: got %s, want %s", again.Reason, AlreadyRolled)
 			}
 		})

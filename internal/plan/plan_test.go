@@ -205,7 +205,7 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, test.rollOn, test.ref, test.state)
-			if got := Decide(w, changeOf(test.change), test.from).Reason; got != test.want {
+			if got := decisionOf(w, changeOf(test.change), test.from).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -219,12 +219,12 @@ func TestWhatARollRecordsMakesTheSameEventASkip(t *testing.T) {
 		{Kind: events.KindSecret, Name: "db", Keys: []string{"password", "user"}},
 	} {
 		w := workloadOf(t, "auto", ref, nil)
-		first := Decide(w, changeOf(nil), nil)
+		first := decisionOf(w, changeOf(nil), nil)
 		if first.Reason != Changed {
 			t.Fatalf("keys %v: got %s, want %s", ref.Keys, first.Reason, Changed)
 		}
 		w.Rolled = map[string]workload.RolledFor{"secret/db": first.Record}
-		if again := Decide(w, changeOf(nil), nil); again.Reason != AlreadyRolled {
+		if again := decisionOf(w, changeOf(nil), nil); again.Reason != AlreadyRolled {
 			t.Errorf("keys %v: got %s, want %s", ref.Keys, again.Reason, AlreadyRolled)
 		}
 	}
@@ -248,7 +248,7 @@ func TestEveryReasonIsToldByOneNameAndOneSentence(t *testing.T) {
 
 func TestATimeThatIsNotKnownMakesNoWorkloadNewer(t *testing.T) {
 	w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) { w.Created = written.Add(time.Hour) })
-	if got := Decide(w, changeOf(func(c *events.Change) { c.WrittenAt = time.Time{} }), nil).Reason; got != Changed {
+	if got := decisionOf(w, changeOf(func(c *events.Change) { c.WrittenAt = time.Time{} }), nil).Reason; got != Changed {
 		t.Errorf("got %s, want %s", got, Changed)
 	}
 }
