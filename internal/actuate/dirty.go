@@ -40,7 +40,7 @@ func (d *dirtySet) add(key workload.Key) {
 func (d *dirtySet) link(key workload.Key, sources []events.Source) {
 	d.put(func() {
 		for _, source := range sources {
-			d.links[question{workload: key, source: source, linked: true}] = struct{}{}
+			d.links[question{workload: key, source: source, why: recallLinked}] = struct{}{}
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (i *intake) resume(ask func(question)) {
 	for _, w := range i.index.all() {
 		for _, source := range w.Linked() {
 			if _, recorded := w.Rolled[source.String()]; !recorded {
-				ask(question{workload: w.Key(), source: source, linked: true})
+				ask(question{workload: w.Key(), source: source, why: recallLinked})
 			}
 		}
 	}
@@ -73,15 +73,30 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	if w != nil && delivery == nil {
 		delivery = i.forgotten(w, recalled.source)
 	}
-	// A pending change, or a patch under way, may be for this event or a later one. While the kind of the workload was not served, it got none.
-	if w == nil || delivery == nil || i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) ||
-		recalled.linked && !i.isMissed(w, delivery.Change) || recalled.returned && !i.isMissedByKind(w, delivery.Change) {
+	if w == nil || delivery == nil || !i.isNeeded(w, delivery, recalled.why) {
 		return
 	}
 	e := i.inFlight.recall(ctx, delivery)
 	i.consider(e.context(ctx), e, w, nil)
 	if e.open == 0 {
 		i.inFlight.finish(ctx, e, nil)
+	}
+}
+
+// isNeeded reports whether an event that was read again for a workload is to be considered.
+func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why recallReason) bool {
+	key := w.Key()
+	// A pending change, or a patch under way, may be for this event or a later one. While the kind of the workload was not served, it got none.
+	if i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
+		return false
+	}
+	switch why {
+	case recallLinked:
+		return i.isMissed(w, delivery.Change)
+	case recallReturned:
+		return i.isMissedByKind(w, delivery.Change)
+	default:
+		return true // What was reverted is repeated, and what is owed is decided, whatever the event is.
 	}
 }
 

@@ -86,7 +86,7 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 	l.intake.index.observe(read(before), false)
 	l.intake.index.observe(read(after), true)
 	_, links := l.dirty.take()
-	asked := question{workload: read(after).Key(), source: db, linked: true}
+	asked := question{workload: read(after).Key(), source: db, why: recallLinked}
 	if _, ok := links[asked]; !ok || len(links) != 1 {
 		t.Fatalf("asked about %v, want %v", links, asked)
 	}

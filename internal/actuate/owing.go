@@ -69,7 +69,7 @@ func (o *owing) resume(ask func(question)) {
 // askOwed asks for what earlier leaders have noted on a workload.
 func askOwed(w *workload.Workload, ask func(question)) {
 	for _, source := range w.Owed() {
-		ask(question{workload: w.Key(), source: source, owed: true})
+		ask(question{workload: w.Key(), source: source, why: recallOwed})
 	}
 }
 

@@ -20,17 +20,26 @@ const recallTimeout = 5 * time.Second
 // may be from before the last event, which may have been taken when nobody knew yet that the workload wants it.
 const recallAgain = 5 * time.Second
 
+// recallReason is why a workload needs a decision about a source.
+type recallReason int
+
+const (
+	// recallReverted: someone took a roll back.
+	recallReverted recallReason = iota
+	// recallLinked: the workload has come to want the source. Its last event matters if its change is newer than that.
+	recallLinked
+	// recallOwed: the record says that the workload waits to be rolled for the source. An answer comes also if the source has no event.
+	recallOwed
+	// recallReturned: the kind of the workload is served again. The last event matters if it does something to the workload, and came after
+	// the workload wanted it.
+	recallReturned
+)
+
 // question is one workload that needs a decision about a source, although no delivery is going to ask for one.
 type question struct {
 	workload workload.Key
 	source   events.Source
-	// linked says that the workload has come to want the source: its last event matters if its change is newer than that.
-	linked bool
-	// owed says that the record says that the workload waits to be rolled for the source: an answer comes also if the source has no event.
-	owed bool
-	// returned says that the kind of the workload is served again: the last event matters if it does something to the workload that came after that
-	// wanted it.
-	returned bool
+	why      recallReason
 	// again says that it is asked a second time, and seen is the id of the event that was the first answer, empty if there was none.
 	again bool
 	seen  string
@@ -88,7 +97,7 @@ func (r *recaller) run(ctx context.Context) {
 		q, wait := r.next()
 		if wait <= 0 {
 			seen := r.answer(ctx, q)
-			if q.linked && !q.again {
+			if q.why == recallLinked && !q.again {
 				q.again, q.seen = true, seen
 				r.askAfter(q, recallAgain)
 			}
@@ -124,7 +133,7 @@ func (r *recaller) answer(ctx context.Context, q question) string {
 	for {
 		delivery, err := r.read(ctx, q.source)
 		switch {
-		case errors.Is(err, events.ErrNotFound) && !q.owed:
+		case errors.Is(err, events.ErrNotFound) && q.why != recallOwed:
 			return ""
 		case errors.Is(err, events.ErrNotFound):
 			r.give(ctx, answer{question: q})

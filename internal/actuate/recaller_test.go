@@ -145,7 +145,7 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 		}, slog.New(slog.DiscardHandler), time.Now)
 		stop := runRecaller(t, r)
 		began := time.Now()
-		r.ask(question{workload: web, source: db, linked: true})
+		r.ask(question{workload: web, source: db, why: recallLinked})
 		select {
 		case got := <-r.answers:
 			if got.delivery.Change.ResourceVersion != "2" || time.Since(began) != recallAgain {
@@ -180,7 +180,7 @@ func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 					return &events.Delivery{Change: events.Change{Source: source, UID: "uid", ResourceVersion: tt.versions[reads-1]}}, nil
 				}, slog.New(slog.DiscardHandler), time.Now)
 				stop := runRecaller(t, r)
-				r.ask(question{workload: workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, source: db, linked: true})
+				r.ask(question{workload: workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, source: db, why: recallLinked})
 				answers := 0
 				for later := time.After(time.Hour); later != nil; {
 					select {

@@ -154,7 +154,7 @@ func (v *reverts) askAgain(w *workload.Workload) {
 			continue
 		}
 		about := workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)
-		v.ask(question{workload: w.Key(), source: about}, v.delays[count-1])
+		v.ask(question{workload: w.Key(), source: about, why: recallReverted}, v.delays[count-1])
 	}
 }
 

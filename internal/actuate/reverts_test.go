@@ -140,7 +140,9 @@ func (b *revertBed) outcomes() []events.Outcome {
 	return list
 }
 
-func (b *revertBed) question() question { return question{workload: b.read().Key(), source: db} }
+func (b *revertBed) question() question {
+	return question{workload: b.read().Key(), source: db, why: recallReverted}
+}
 
 func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	b := newRevertBed(t)

@@ -125,7 +125,7 @@ func (r *returned) advance(ask func(question)) {
 // askAll asks for the last events of all sources of a workload.
 func askAll(w *workload.Workload, ask func(question)) {
 	for _, source := range append(w.Recorded(), w.Unrecorded()...) {
-		ask(question{workload: w.Key(), source: source, returned: true})
+		ask(question{workload: w.Key(), source: source, why: recallReturned})
 	}
 	askOwed(w, ask)
 }

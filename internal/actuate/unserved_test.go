@@ -55,7 +55,7 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	}
 	later := changeOf(func(ch *events.Change) { ch.ResourceVersion, ch.ChangedAt = "155", "155" })
 	l.intake.recall(t.Context(), answer{
-		question: question{workload: w.Key(), source: change.Source, linked: true},
+		question: question{workload: w.Key(), source: change.Source, why: recallLinked},
 		delivery: &events.Delivery{Change: later, Seq: 7, Received: now, Deliveries: 1},
 	})
 	if p := l.gathering.byKey[w.Key()]; p == nil || p.changes[change.Source] == nil || p.changes[change.Source].change.ResourceVersion != "155" {
@@ -88,10 +88,10 @@ func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testin
 	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
 	tls := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "tls"}
 	want := map[question]int{
-		{workload: web.Key(), source: db, returned: true}:  1,
-		{workload: web.Key(), source: app, returned: true}: 1,
-		{workload: web.Key(), source: app, owed: true}:     1,
-		{workload: web.Key(), source: tls, returned: true}: 1,
+		{workload: web.Key(), source: db, why: recallReturned}:  1,
+		{workload: web.Key(), source: app, why: recallReturned}: 1,
+		{workload: web.Key(), source: app, why: recallOwed}:     1,
+		{workload: web.Key(), source: tls, why: recallReturned}: 1,
 	}
 	store := &kindStore{index: a.index, kind: deployments, namespace: "shop", synced: func() {}}
 	other := &kindStore{index: a.index, kind: deployments, namespace: "other", synced: func() {}}
@@ -162,7 +162,7 @@ func TestOfAKindThatIsServedAgainOnlyWhatIsMissedIsGathered(t *testing.T) {
 			l := loopOf(t, testOptions(), web)
 			l.intake.inFlight.done = func(*events.Delivery, context.Context, error) {}
 			l.intake.recall(t.Context(), answer{
-				question: question{workload: web.Key(), source: db, returned: true},
+				question: question{workload: web.Key(), source: db, why: recallReturned},
 				delivery: &events.Delivery{Change: changeOf(nil), Seq: 7, Received: written, Deliveries: 1},
 			})
 			if got := l.gathering.has(web.Key(), db); got != test.want || l.outbox.unpublished > 0 {
