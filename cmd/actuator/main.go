@@ -27,15 +27,15 @@ func main() {
 	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. smallHeap is that of process.Program.
-func newCommand(smallHeap uint64) *cobra.Command {
+// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+func newCommand(heap uint64) *cobra.Command {
 	a := program.NewActuator(version)
 	cmd := &cobra.Command{
 		Use: "actuator", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
 		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: smallHeap})
+			return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 		},
 	}
 	a.AddCommonFlags(cmd.PersistentFlags())

@@ -31,8 +31,8 @@ func main() {
 	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. smallHeap is that of process.Program.
-func newCommand(smallHeap uint64) *cobra.Command {
+// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+func newCommand(heap uint64) *cobra.Command {
 	flags := reloader.NewFlags()
 	cmd := &cobra.Command{
 		Use: "reloader", Short: short, Long: long,
@@ -45,7 +45,7 @@ func newCommand(smallHeap uint64) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: smallHeap})
+			return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 		},
 	}
 	flags.AddFlags(cmd.Flags())

@@ -23,8 +23,8 @@ func main() {
 	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. smallHeap is that of process.Program.
-func newCommand(smallHeap uint64) *cobra.Command {
+// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+func newCommand(heap uint64) *cobra.Command {
 	w := program.NewWatcher(version)
 	cmd := &cobra.Command{
 		Use: "watcher", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
@@ -33,7 +33,7 @@ func newCommand(smallHeap uint64) *cobra.Command {
 			if err := process.Environment(cmd.Flags()); err != nil {
 				return err
 			}
-			return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: smallHeap})
+			return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 		},
 	}
 	w.AddFlags(cmd.Flags())

@@ -13,7 +13,7 @@ import (
 // keyBytes is the size of a fingerprint key: the output of SHA-256.
 const keyBytes = 32
 
-// state is what Reloader keeps in a directory.
+// state is what the program reloader keeps in a directory.
 type state struct {
 	dir string
 	// keyFile has the fingerprint key, streams are the streams of the embedded NATS.
@@ -33,7 +33,7 @@ func temporaryDirs() []string {
 func (s state) close() error { return s.lock.Close() }
 
 // openState returns the state in the first of the directories that can be written to, and makes what is missing. No other process may use it
-// before it is closed. An own key file, if there is one, is used instead of a key in the directory.
+// before it is closed. A key file of the operator, if there is one, is used instead of a key in the directory.
 //
 // Fingerprints under different keys cannot be compared: streams that were left without their key would make every source that was written
 // meanwhile count as changed. So they go with the key, and all sources are recorded anew.
