@@ -5,19 +5,37 @@ import (
 	"time"
 )
 
-func TestAnInFlightDeliveryIsNotDeliveredAgain(t *testing.T) {
+// The server delivers again what was in no heartbeat for the ack wait.
+func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
-	const wait = 300 * time.Millisecond
-	c := consume(t, b, ConsumeOptions{AckWait: wait})
-	d := c.next()
-	select {
-	case again := <-c.deliveries:
-		t.Fatalf("it is delivered a second time: %+v", again)
-	case <-time.After(4 * wait):
+	d := consume(t, b, ConsumeOptions{AckWait: 3 * time.Second}).next()
+	acks, err := s.connect().SubscribeSync(d.msg.Reply())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() string {
+		t.Helper()
+		ack, err := acks.NextMsg(20 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(ack.Data)
+	}
+	for range 2 {
+		if got := next(); got != "+WPI" {
+			t.Fatalf("while it is in flight, it is answered with %q, want that work is in progress", got)
+		}
 	}
 	d.Done(t.Context(), nil)
+	last := next()
+	for last == "+WPI" {
+		last = next()
+	}
+	if last != "+ACK" {
+		t.Errorf("when it is done, it is answered with %q", last)
+	}
 	drained(t, b)
 }
 
