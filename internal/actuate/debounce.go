@@ -22,7 +22,7 @@ type debounce struct {
 	moved    func(workload.Key)
 	// order are those that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn while
 	// they are looked at for another reason.
-	order dueOrder
+	order ordered[*pending]
 	due   turns
 	slots turns
 }
@@ -30,8 +30,17 @@ type debounce struct {
 func newDebounce(quiet, most time.Duration) *debounce {
 	return &debounce{
 		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), holds: newHolds(), due: newTurns(), slots: newTurns(),
+		order:    ordered[*pending]{less: isDueBefore, moved: func(p *pending, place int) { p.position = place }},
 		finished: func(awaited) bool { return true }, moved: func(workload.Key) {},
 	}
+}
+
+// isDueBefore reports whether a workload is due before another one. Of two that are due at once, the one that has waited longer is first.
+func isDueBefore(a, b *pending) bool {
+	if a.due.Equal(b.due) {
+		return a.first.Before(b.first)
+	}
+	return a.due.Before(b.due)
 }
 
 // has reports whether a workload has a pending change of a source.
@@ -128,16 +137,16 @@ func (d *debounce) schedule(p *pending, due time.Time) {
 
 // next returns when the next workload is due, and false if none waits for a time.
 func (d *debounce) next() (time.Time, bool) {
-	if len(d.order) == 0 {
+	if len(d.order.items) == 0 {
 		return time.Time{}, false
 	}
-	return d.order[0].due, true
+	return d.order.items[0].due, true
 }
 
 // pop returns the next workload that is due and whose namespace may have one, nil if there is none. The caller drops it, holds it, or schedules it
 // anew.
 func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending {
-	for len(d.order) > 0 && !d.order[0].due.After(now) {
+	for len(d.order.items) > 0 && !d.order.items[0].due.After(now) {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
 			d.unhold(p)
 			d.due.push(p)

@@ -58,8 +58,8 @@ func TestTheQueueGivesWhatIsDueInItsOrder(t *testing.T) {
 		}
 		q.drop(p)
 	}
-	if len(q.byKey) != 0 || len(q.order) != 0 {
-		t.Errorf("left behind: %v, %v", q.byKey, q.order)
+	if len(q.byKey) != 0 || len(q.order.items) != 0 {
+		t.Errorf("left behind: %v, %v", q.byKey, q.order.items)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestWhatIsHeldComesUpWhenItIsReleased(t *testing.T) {
 	if again := q.pop(now.Add(time.Hour), inAny); again != nil || !p.isHeld() {
 		t.Error("it came up while it was held")
 	}
-	if q.add(w, eventOf(changeOf(nil)), nil, now); q.byKey[p.key] != p || len(q.order) != 0 {
+	if q.add(w, eventOf(changeOf(nil)), nil, now); q.byKey[p.key] != p || len(q.order.items) != 0 {
 		t.Error("a further change of a held workload begins another entry")
 	}
 	q.releaseAll(now.Add(time.Hour))

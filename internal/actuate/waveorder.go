@@ -80,28 +80,3 @@ func (o *waveOrder) pass(until time.Time) {
 		heap.Push(&o.returning, returning{at: until, place: place})
 	}
 }
-
-// ordered is a heap: see container/heap.
-type ordered[T any] struct {
-	items []T
-	less  func(a, b T) bool
-}
-
-func (o *ordered[T]) Len() int           { return len(o.items) }
-func (o *ordered[T]) Less(i, j int) bool { return o.less(o.items[i], o.items[j]) }
-func (o *ordered[T]) Swap(i, j int)      { o.items[i], o.items[j] = o.items[j], o.items[i] }
-
-// Push is called by container/heap.
-func (o *ordered[T]) Push(x any) {
-	if item, ok := x.(T); ok {
-		o.items = append(o.items, item)
-	}
-}
-
-// Pop is called by container/heap.
-func (o *ordered[T]) Pop() any {
-	last := len(o.items) - 1
-	item := o.items[last]
-	o.items = o.items[:last]
-	return item
-}
