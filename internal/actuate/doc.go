@@ -24,6 +24,7 @@
 //	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
 //	denials.go                      what the recorder must not record: rolls that the API server refused
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go takes up those of an earlier leader
+//	notes.go                        makes the patches that only write a record, for the parts that follow
 //	pauses.go, owing.go             write on workloads for the next leader that a pause has begun, and what they wait for
 //	starts.go, shadows.go           take up the Jobs that others have started or deleted
 //	reverts.go                      has rolls repeated that someone else took back; recaller.go asks for the change
