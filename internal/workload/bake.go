@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	// AnnotationBake is the annotation, on a workload, that says how long its pods must stay ready after a roll before others are rolled for the
-	// same change, if it goes first with that.
+	// AnnotationBake is the annotation, on a workload, that says how long its pods must stay ready after a roll before other workloads are
+	// rolled for the same change. It counts only for the workload that is rolled first.
 	AnnotationBake = "keyturn.dev/bake"
-	// MaxBake is how long that is at most.
+	// MaxBake is the longest valid value of AnnotationBake.
 	MaxBake = 24 * time.Hour
 )
 
 // bake is how long the pods must stay ready.
 type bake struct {
-	// time is that of its own annotation, or of Reading.Bake; own says of which.
+	// time is from the workload's own annotation if own is true, and otherwise Reading.Bake.
 	time time.Duration
 	own  bool
 }
 
-// Bake returns how long its pods must stay ready after a roll with which it goes first.
+// Bake returns how long the workload's pods must stay ready after a roll before other workloads follow, if it is rolled first.
 func (w *Workload) Bake() time.Duration { return w.bakes.time }
 
-// Tries reports whether its pods show whether they can do with what they read: they stay, and are ready or not.
+// Tries reports whether the workload's pods show that they work with what they read: they keep running, and their readiness is known.
 func (w *Workload) Tries() bool { return !w.RunsOnce() && (w.Progress.Pods > 0 || w.target != nil) }
 
-// readBake reads how long its pods must stay ready.
+// readBake reads AnnotationBake.
 func (w *Workload) readBake(on map[string]string, reading Reading) {
 	w.bakes.time = reading.Bake
 	text := on[AnnotationBake]
@@ -42,7 +42,7 @@ func (w *Workload) readBake(on map[string]string, reading Reading) {
 	w.bakes = bake{span, true}
 }
 
-// or returns what counts for a workload that another one runs: its own annotation, or else that of the other.
+// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
 func (b bake) or(other bake) bake {
 	if !b.own && other.own {
 		return other

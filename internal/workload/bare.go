@@ -7,7 +7,7 @@ import (
 )
 
 // bare returns a pod template without what a roll writes on it: Keyturn's annotations, and the marker and the variables of Reloader, whoever
-// wrote them. A template that has none of that is returned itself.
+// wrote them. If there is none of that, it returns the template itself, not a copy.
 func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	stripped := *template
 	changed := false

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour: a whole number, 0 for
-	// without limit.
+	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour: a whole number; 0
+	// means no limit.
 	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
 	// annotationRolls counts the rolls since the first one of the last hour: "<count> since <time>".
 	annotationRolls = "keyturn.dev/rolls"
@@ -17,17 +17,17 @@ const (
 	breakerPeriod = time.Hour
 )
 
-// breaker stops a workload that is rolled without end, because its roll changes what it reads, or because another client fights. The zero value
-// stops nothing.
+// breaker stops rolling a workload that would otherwise be rolled endlessly, because its own roll changes what it reads, or because another
+// client keeps undoing the roll. The zero value stops nothing.
 type breaker struct {
-	// most is how many rolls it may have within breakerPeriod, of its own annotation or of Reading.MaxRollsPerHour; own says of which. Zero: any
-	// number.
+	// most is how many rolls are allowed within breakerPeriod: from the workload's own annotation if own is true, and otherwise
+	// Reading.MaxRollsPerHour. Zero means no limit.
 	most  int
 	own   bool
 	rolls rolls
 }
 
-// rolls are those of a workload since a time, which is that of the first one. The zero value is none.
+// rolls counts the rolls of a workload since the first of them. The zero value means none.
 type rolls struct {
 	count int
 	since time.Time
@@ -38,7 +38,7 @@ func (r rolls) String() string {
 	return strconv.Itoa(r.count) + " since " + r.since.UTC().Format(time.RFC3339)
 }
 
-// parseRolls reads the text form. What is not valid, as after an edit by hand, counts as none.
+// parseRolls reads the text form. Invalid text, as after a manual edit, counts as no rolls.
 func parseRolls(text string) rolls {
 	count, since, _ := strings.Cut(text, " since ")
 	n, err := strconv.Atoi(count)
@@ -49,12 +49,12 @@ func parseRolls(text string) rolls {
 	return rolls{n, at}
 }
 
-// isOver reports whether the time in which they count is over. If they began in the future, it is: nobody would know for how long they count.
+// isOver reports whether the counting period has ended. It counts as ended if it began in the future, because then its end would be unknown.
 func (r rolls) isOver(now time.Time) bool {
 	return r.count == 0 || r.since.After(now.Add(pauseTolerance)) || !now.Before(r.since.Add(breakerPeriod))
 }
 
-// and returns them with one more, at a time. It is rounded up, so that nobody ends their hour too early.
+// and returns the count with one more roll at the given time. The start of a new period is rounded up, so that nobody ends the hour too early.
 func (r rolls) and(at time.Time) rolls {
 	if r.isOver(at) {
 		return rolls{1, at.Add(time.Second - 1).Truncate(time.Second)}
@@ -62,12 +62,13 @@ func (r rolls) and(at time.Time) rolls {
 	return rolls{r.count + 1, r.since}
 }
 
-// isLater reports whether they tell more than others.
+// isLater reports whether r is more recent than another count.
 func (r rolls) isLater(than rolls) bool {
 	return r.since.After(than.since) || r.since.Equal(than.since) && r.count > than.count
 }
 
-// TooOften returns until when the workload is not rolled because it was rolled too often, and the rolls in words. It is false if it may be rolled.
+// TooOften reports whether the workload may not be rolled now because it was rolled too often. If so, it returns when that ends, and the count of
+// rolls in words.
 func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool) {
 	b := w.breaker
 	if b.most == 0 || b.rolls.count < b.most || b.rolls.isOver(now) {
@@ -76,7 +77,7 @@ func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool)
 	return b.rolls.since.Add(breakerPeriod), b.rolls.String(), true
 }
 
-// readBreaker reads how often the workload may be rolled, and was.
+// readBreaker reads how often the workload may be rolled, and how often it was.
 func (w *Workload) readBreaker(on map[string]string, reading Reading) {
 	w.breaker.most = reading.MaxRollsPerHour
 	if text, ok := on[annotationRolls]; ok {
@@ -96,8 +97,8 @@ func (w *Workload) readBreaker(on map[string]string, reading Reading) {
 	w.breaker.most, w.breaker.own = most, true
 }
 
-// recallRolls adds the rolls that an earlier state has. Who takes rolls back may put back or remove the annotation, too. Rolls of the future are
-// none: they would be later than all that is counted from then on.
+// recallRolls keeps the count of an earlier state if that is more recent: whoever undoes a roll may also restore or remove the annotation. A
+// count that begins in the future is ignored, because it would stay the most recent one.
 func (w *Workload) recallRolls(earlier *Workload) {
 	if latest := w.Written.Add(pauseTolerance); !w.Written.IsZero() && earlier.breaker.rolls.since.After(latest) {
 		return
@@ -107,7 +108,7 @@ func (w *Workload) recallRolls(earlier *Workload) {
 	}
 }
 
-// or returns what counts for a workload that another one runs: its own annotation, or else that of the other.
+// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
 func (b breaker) or(other breaker) breaker {
 	if !b.own && other.own {
 		b.most, b.own = other.most, true
@@ -115,12 +116,12 @@ func (b breaker) or(other breaker) breaker {
 	return b
 }
 
-// Counts reports whether a patch counts a roll, also one that tells pods in place. Nothing is counted without a limit.
+// Counts reports whether a patch counts as a roll. A reload in place counts, too. Nothing is counted without a limit.
 func (w *Workload) Counts(write Write) bool {
 	return write.acts() && w.breaker.most > 0 && !write.RolledAt.IsZero() && !write.Uncounted
 }
 
-// Recount has a workload that was rolled know of the roll although it was not counted on it. Before is the state before it.
+// Recount counts a roll on the snapshot of a workload that was rolled without the patch counting it. Before is the state before the roll.
 func (w *Workload) Recount(before *Workload, at time.Time) {
 	w.breaker.rolls = before.breaker.rolls.and(at)
 }
@@ -137,7 +138,7 @@ func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
 	return &uncounted
 }
 
-// rollsAfter returns what counts a roll.
+// rollsAfter returns the operations that count a roll.
 func (w *Workload) rollsAfter(write Write) []operation {
 	if !w.Counts(write) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A leader whose clock was ahead has written it, or somebody's hand.
+// It was written by a leader whose clock was ahead, or manually.
 func TestRollsOfTheFutureEndWithTheAnnotation(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	at := func(version, text string, written time.Time) *Workload {

@@ -11,7 +11,7 @@ func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJ
 // ArgoRollout returns the kind Rollout of Argo Rollouts.
 func ArgoRollout() Kind { return argoRollouts }
 
-// With returns the table with a kind in place of the one that has its name.
+// With returns the table with k in place of the kind of the same name.
 func (t Kinds) With(k Kind) Kinds {
 	table := slices.Clone(t)
 	for i := range table {
@@ -22,7 +22,7 @@ func (t Kinds) With(k Kind) Kinds {
 	return table
 }
 
-// Names lists the names of the kinds.
+// Names returns the names of the kinds.
 func (t Kinds) Names() []string {
 	names := make([]string, 0, len(t))
 	for _, k := range t {
@@ -31,7 +31,7 @@ func (t Kinds) Names() []string {
 	return names
 }
 
-// Named returns the kind of a name, and false if there is none.
+// Named returns the kind with the given name, and false if there is none.
 func (t Kinds) Named(name string) (Kind, bool) {
 	for _, k := range t {
 		if k.Name == name {

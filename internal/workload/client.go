@@ -14,12 +14,12 @@ import (
 // FieldManager is the field manager of the actuator's annotations in managedFields.
 const FieldManager = "keyturn"
 
-// Clients are what the kinds talk to the API server with.
+// Clients has the clients of the API server that the kinds use.
 type Clients struct {
 	Typed kubernetes.Interface
-	// Dynamic is that of custom resources.
+	// Dynamic is the client for custom resources.
 	Dynamic dynamic.Interface
-	// Unrecorded starts and recreates Jobs also without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
+	// Unrecorded starts and recreates Jobs even without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
 	Unrecorded bool
 }
 
@@ -35,13 +35,13 @@ type Objects interface {
 type Patch struct {
 	Type types.PatchType
 	Body []byte
-	// Revision is what the patch writes on the pod template. Empty: the patch only records.
+	// Revision is what the patch writes on the pod template. If empty, the patch only records.
 	Revision string
 
-	// subject is a digest of the changes that a patch that rolls is for.
+	// subject is a digest of the changes that the patch rolls for.
 	subject string
-	// restores is the UID of the workload that Kind.Restore is of. Empty: it is another patch. One that restores writes nothing on the workload
-	// itself. Abandons is that of Kind.Restore.
+	// restores is the UID of the workload passed to Kind.Restore, and abandons is the argument of the same name. If restores is empty, this is
+	// an ordinary patch. A patch that restores writes nothing on the workload itself.
 	restores types.UID
 	abandons bool
 }
@@ -58,7 +58,7 @@ type typedObjects[Object, List runtime.Object] struct {
 	client typedClient[Object, List]
 }
 
-// typed makes Objects of a client of client-go.
+// typed returns Objects that use a client of client-go.
 func typed[Object, List runtime.Object](client typedClient[Object, List]) Objects {
 	return typedObjects[Object, List]{client: client}
 }
@@ -79,7 +79,7 @@ func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Pa
 	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
 }
 
-// customObjects are custom resources.
+// customObjects reads and patches custom resources.
 type customObjects struct {
 	client dynamic.ResourceInterface
 }

@@ -6,28 +6,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// containers is what a patch has to know of the containers of a pod template to write as Reloader does. Init containers are not among them:
-// Reloader writes none.
+// containers describes the containers of a pod template as far as a patch needs that to write what Reloader writes. Init containers are
+// left out: Reloader does not write to them.
 type containers struct {
 	list []container
-	// readers are the first containers that read each source, as indexes of the list. Sources that only an init container reads are
-	// missing, as those that nobody reads.
+	// readers maps each source to the first container that reads it, as an index into list. Sources that only init containers read,
+	// or none, are missing.
 	readers map[useKey]int
-	// variables are where the variables of Reloader are.
+	// variables maps the names of Reloader's variables to their places.
 	variables map[string]place
-	// marker is the text of Reloader's marker. Nil: there is none.
+	// marker is the text of Reloader's marker, or nil if there is none.
 	marker any
 }
 
 // container is one of the containers.
 type container struct {
 	name string
-	// variables says that it has a list of environment variables, and first is the name of the first of them, nil if there is none.
+	// variables says that the container has a list of environment variables. first is the name of the first one, or nil if there is none.
 	variables bool
 	first     any
 }
 
-// place is where a variable is: in which container, and where among its variables. Value is the variable's value, nil if that is empty.
+// place locates a variable: the index of the container, and the index among that container's variables. value is the variable's value,
+// or nil if that is empty.
 type place struct {
 	container, variable int
 	value               any
@@ -43,7 +44,7 @@ func containersOf(template *corev1.PodTemplateSpec) *containers {
 	for i := range spec.Containers {
 		c.add(i, &spec.Containers[i])
 	}
-	// Like Reloader: a container with the file is taken before one with a variable.
+	// Like Reloader, prefer a container that mounts the source to one that has it in a variable.
 	for i := range spec.Volumes {
 		if mounting, ok := mountedBy(spec, spec.Volumes[i].Name); ok {
 			found := make(uses)
@@ -77,7 +78,7 @@ func (c *containers) add(i int, spec *corev1.Container) {
 	c.list = append(c.list, added)
 }
 
-// reads notes that a container reads sources, of those that no other is known to read.
+// reads records a container as the reader of those sources that have none yet.
 func (c *containers) reads(i int, found uses) {
 	for source := range found {
 		if _, known := c.readers[source]; !known {
@@ -98,7 +99,7 @@ func mountedBy(spec *corev1.PodSpec, volume string) (int, bool) {
 	return 0, false
 }
 
-// isReloaderVariable reports whether a variable is called as those are that Reloader writes.
+// isReloaderVariable reports whether name has the form of the variables that Reloader writes.
 func isReloaderVariable(name string) bool {
 	if !strings.HasPrefix(name, ReloaderVariablePrefix) {
 		return false

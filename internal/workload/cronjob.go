@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cronJobs are CronJobs. Their template is changed, so that it shows what the next job runs with. No job is started, and no running one is
-// touched.
+// cronJobs is the kind CronJob. A roll changes the job template, which then shows what the next job runs with. It starts no job, and
+// touches no running one.
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},

@@ -1,14 +1,14 @@
 // Package workload reads the workloads that Keyturn can roll: what their pods read, what they ask to be rolled for, what they
 // were last rolled for, and how far their rollout is. It also makes the one patch that is ever sent to them.
 //
-// A Workload is an immutable snapshot without any of the object that it was read from. Nothing here waits, logs or keeps state;
-// only Objects talks to the API server.
+// A Workload is an immutable snapshot that shares nothing with the object it was read from. Nothing here waits, logs or keeps
+// state; only Objects talks to the API server.
 //
 // # Kinds
 //
-// All that differs from kind to kind is one value of type Kind: how its objects are listed, watched and patched, where the pod
-// template is, how a change of the template has the pods replaced (its strategy), and how far a rollout is. No other code
-// knows a kind by its name. To add a kind:
+// Everything that differs between kinds is in one value of type Kind: how its objects are listed, watched and patched, where
+// the pod template is, how a change of the template causes the pods to be replaced (its strategy), and how far a rollout is.
+// No other code knows a kind by its name. To add a kind: To add a kind:
 //
 //  1. Make a file with one Kind, and list it in BuiltIn.
 //  2. If its API is not part of client-go, add the client that it needs to Clients, and implement Objects for it.

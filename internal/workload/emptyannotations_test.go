@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The API server keeps an object of a custom resource that is empty. Those of the kinds that it defines itself lose it.
+// The API server keeps an empty object in a custom resource. It drops one in the kinds that it defines itself.
 func TestACustomResourceIsRolledWhateverItsPodTemplateHasOfAnnotations(t *testing.T) {
 	kinds := map[string]Kind{
 		"a Rollout": ArgoRollout(),
@@ -16,7 +16,7 @@ func TestACustomResourceIsRolledWhateverItsPodTemplateHasOfAnnotations(t *testin
 		name string
 		// set sets the annotations in the metadata of the pod template, or of the object.
 		set func(metadata map[string]any)
-		// others are those that it has.
+		// others are the existing annotations.
 		others int
 	}{
 		{"none", func(metadata map[string]any) { delete(metadata, "annotations") }, 0},

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// AnnotationReload is the annotation, on a workload, that says where its pods are asked to reload instead of being replaced.
+// AnnotationReload is the annotation, on a workload, with the endpoint at which its pods are asked to reload instead of being replaced.
 const AnnotationReload = "keyturn.dev/reload"
 
-// Endpoint is where each pod of a workload is asked to reload: a port of the pod, and a path. The zero value is nowhere.
+// Endpoint is where each pod of a workload is asked to reload: a port of the pod, and a path. The zero value means none.
 type Endpoint struct {
 	Port uint16
 	// Path begins with a slash, and is escaped as in a URL.
@@ -24,8 +24,8 @@ const (
 	maxEndpoint  = 512
 )
 
-// parseEndpoint reads the value of AnnotationReload. It names no host, so that whoever may annotate a workload has nobody but its pods called. An
-// error quotes nothing of the value: it may be a URL with a credential.
+// parseEndpoint reads the value of AnnotationReload. The value names no host, so that permission to annotate a workload allows no requests except
+// to its own pods. Errors do not quote the value, which may be a URL with a credential.
 func parseEndpoint(text string) (Endpoint, error) {
 	wrong := func(problem string) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("%s: write %s", problem, endpointForm)
@@ -58,7 +58,8 @@ var (
 	errDotPath = errors.New("has a path with a . or .. element")
 )
 
-// validatePath returns an error unless a path is one of a URL: no query, no fragment, and nothing that a server or a proxy might read in another way.
+// validatePath returns an error unless path is a valid URL path: without query and fragment, and without anything that servers or proxies might
+// interpret differently.
 func validatePath(path string) error {
 	for i := 0; i < len(path); i++ {
 		c := path[i]

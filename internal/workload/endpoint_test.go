@@ -84,7 +84,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		if err != nil || again != endpoint {
 			t.Fatalf("%q is read as %+v, and that again as %+v (%v)", text, endpoint, again, err)
 		}
-		// Whoever calls it puts the address of a pod in front.
+		// The caller adds the address of a pod before it.
 		target, err := url.Parse("http://10.0.0.1" + strings.TrimPrefix(endpoint.String(), "http://"))
 		if err != nil || target.Hostname() != "10.0.0.1" || target.EscapedPath() != endpoint.Path || target.RawQuery != "" || target.User != nil {
 			t.Fatalf("%q leads to %v (%v)", text, target, err)

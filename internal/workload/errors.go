@@ -3,14 +3,15 @@ package workload
 import "errors"
 
 var (
-	// ErrUnrecorded is returned if what a patch writes on a workload could not be written, because there is no permission for that, or because it
-	// is refused after a Job was started. Everything else that the patch does was done. The workload that is returned with the error is as the
-	// patch would have made it.
+	// ErrUnrecorded is returned if the workload itself could not be patched, because permission is missing, or because the API server refused the
+	// patch after a Job was started. Everything else that the patch does was done. The workload returned with the error is as the patch would
+	// have made it.
 	ErrUnrecorded = errors.New("not recorded on the workload")
-	// ErrStripped is returned if the API server accepts a patch without what has pods replaced.
+	// ErrStripped is returned if the API server accepted a patch, but dropped the part that causes pods to be replaced.
 	ErrStripped = errors.New("the response lacks what the patch wrote")
-	// ErrUnstarted is returned with Clients.Unrecorded if there is no permission to create Jobs: nobody is expected to grant it.
+	// ErrUnstarted is returned with Clients.Unrecorded if there is no permission to create Jobs: installations of this kind are
+	// not expected to grant it.
 	ErrUnstarted = errors.New("no job is started")
-	// ErrNameTaken is returned if a Job that is to be created needs the name of one that is there for something else.
+	// ErrNameTaken is returned if an unrelated Job already has the name of a Job that is to be created.
 	ErrNameTaken = errors.New("the name is taken by another job")
 )

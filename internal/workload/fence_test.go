@@ -35,7 +35,7 @@ func (f *fenced) read() *Workload {
 	return w
 }
 
-// patchOf is what rolls a workload for a change of db.
+// patchOf returns the patch that rolls a workload for a change of db.
 func (f *fenced) patchOf(w *Workload, version string, write Write) Patch {
 	f.Helper()
 	write.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: version, UID: "u"}}

@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// grant has the items of the annotations that name secrets in stores name those that are granted to the namespace, and no others but what the pods
-// are seen to read. It returns a problem for each item that so names nothing.
+// grant limits the annotation items that name secrets in stores to the secrets granted to the namespace and those that the pods are seen to read.
+// It returns a problem for each item that then matches nothing.
 func (o OptIn) grant(granted granted, refs []Reference) []error {
 	var problems []error
 	for i := range o.include {
@@ -27,15 +27,15 @@ func (o OptIn) grant(granted granted, refs []Reference) []error {
 	return problems
 }
 
-// mayName reports whether the rule, which covers a source, counts although the pods are not seen to read that.
+// mayName reports whether the rule, which covers the source, applies even if the pods are not seen to read the source.
 func (r *rule) mayName(source events.Source) bool {
 	return r.kind != events.KindOpenBao || r.name == nil || r.granted.allow(source)
 }
 
-// names reports whether the rule, which covers a source, counts because it names that, and may.
+// names reports whether the rule, which covers the source, names it and may do so.
 func (r *rule) names(source events.Source) bool { return r.reason == byName && r.mayName(source) }
 
-// namesNothing reports whether the rule is of secrets in stores none of which is granted.
+// namesNothing reports whether the rule names secrets in stores, none of which is granted.
 func (r *rule) namesNothing() bool {
 	if r.kind != events.KindOpenBao || r.name == nil {
 		return false
@@ -46,11 +46,11 @@ func (r *rule) namesNothing() bool {
 	return len(r.granted) == 0
 }
 
-// means reports whether the rule may mean what the pods read, whichever store that is in.
+// means reports whether the rule may refer to what the pods read, in any store.
 func (r *rule) means(ref Reference) bool {
 	path, exact := r.name.(exactly)
 	return ref.Kind == r.kind && (r.name.match(ref.Name) || r.name.match(withoutData(ref.Name)) || exact && withoutData(string(path)) == ref.Name)
 }
 
-// withoutData returns a path as the command line of a store takes it, if it may be one as the API of a KV v2 engine takes it.
+// withoutData converts a path from the form of the API of a KV v2 engine, with "data", to the form that the store's command line takes.
 func withoutData(path string) string { return strings.Replace(path, "/data/", "/", 1) }

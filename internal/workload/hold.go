@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// AnnotationRollNow is the annotation, on a workload, that has what is pending rolled whatever holds it by the choice of people. Each value does
-	// so once.
+	// AnnotationRollNow is the annotation, on a workload, that rolls it for pending changes even if something that people have configured holds
+	// them back. Each value works once.
 	AnnotationRollNow = "keyturn.dev/roll-now"
-	// annotationRolledNow is the value that it had at the last roll.
+	// annotationRolledNow is the value of AnnotationRollNow at the last roll.
 	annotationRolledNow = "keyturn.dev/rolled-now"
-	// maxRollNow is how many bytes the value may have. A patch repeats it.
+	// maxRollNow is the maximum length of the value in bytes. A patch repeats the value.
 	maxRollNow = 128
-	// maxAsked is how many values count, of a workload and of those that run its pods.
+	// maxAsked limits the number of values, of a workload and of those that run its pods.
 	maxAsked = 16
 )
 
-// rollNow is what AnnotationRollNow says, and what was last recorded of it. The zero value asks for nothing.
+// rollNow has the values of AnnotationRollNow, and those recorded at the last roll. The zero value asks for nothing.
 type rollNow struct {
-	// asked are the values, of the workload itself and of those that run its pods.
+	// asked has the values, of the workload itself and of those that run its pods.
 	asked []string
 	// done is what was recorded at the last roll: the value, or several as JSON.
 	done string
 }
 
-// ask adds a value, if it is none and not there.
+// ask adds a value, unless it is empty or already present.
 func (n rollNow) ask(value string) rollNow {
 	if value != "" && len(n.asked) < maxAsked && !slices.Contains(n.asked, value) {
 		n.asked = append(slices.Clip(n.asked), value)
@@ -45,17 +45,17 @@ func (n rollNow) text() string {
 	return string(text)
 }
 
-// isDone reports whether all was recorded that is asked.
+// isDone reports whether all values in asked were recorded.
 func (n rollNow) isDone() bool {
 	var several []string
-	_ = json.Unmarshal([]byte(n.done), &several) // It is one value, then.
+	_ = json.Unmarshal([]byte(n.done), &several) // If that fails, it is a single value.
 	return !slices.ContainsFunc(n.asked, func(value string) bool { return value != n.done && !slices.Contains(several, value) })
 }
 
-// RollsNow reports whether somebody has asked that the workload be rolled for what is pending, and it was not since.
+// RollsNow reports whether somebody has asked to roll the workload now, and it has not been rolled since.
 func (w *Workload) RollsNow() bool { return !w.now.isDone() }
 
-// readHold reads when the workload may be rolled.
+// readHold reads whether the workload is on hold, and whether it is to be rolled now.
 func (w *Workload) readHold(on map[string]string) {
 	if text, ok := on[events.AnnotationHold]; ok {
 		w.stored.keep(events.AnnotationHold, text)
@@ -76,8 +76,8 @@ func (w *Workload) readHold(on map[string]string) {
 	w.now = w.now.ask(asked)
 }
 
-// mayRoll returns what has a patch that rolls, or that records what pods have reloaded, be refused if the workload was put on hold since. If
-// somebody has asked for the roll, it records that instead.
+// mayRoll returns the tests that make the API server refuse a patch that rolls, or that records a reload in place, if the workload has been
+// put on hold since. If somebody has asked for the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {
 	case !write.acts():

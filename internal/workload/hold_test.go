@@ -99,7 +99,7 @@ func TestARollIsRefusedOnceTheWorkloadIsOnHold(t *testing.T) {
 	}
 }
 
-// Each of them is annotated by someone else, at another time.
+// Each is annotated by someone else, at another time.
 func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 	none := ""
 	tests := []struct {

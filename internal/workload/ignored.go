@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// neverRolled are kinds that are not in the table. Who ignores them gets what they ask for.
+// neverRolled are kinds that are valid to ignore, although they are not in the table and never rolled anyway.
 var neverRolled = []string{"job", "jobs"}
 
-// Without returns the table without kinds, which are named by their lower-case singular or plural: cronjob, cronjobs.
+// Without returns the table without the named kinds. A name is the lower-case singular or plural: cronjob, cronjobs.
 func (t Kinds) Without(names []string) (Kinds, error) {
 	ignored := make(map[string]bool)
 	for _, name := range names {

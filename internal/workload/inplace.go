@@ -12,17 +12,18 @@ import (
 // InPlace is how the pods of a workload are asked to reload instead of being replaced.
 type InPlace struct {
 	Endpoint Endpoint
-	// Selector is the label selector of the pods, and Controller the UID of their controller. Empty: they belong to ReplicaSets.
+	// Selector is the label selector of the pods, and Controller the UID of their controller. Controller is empty if they belong to ReplicaSets.
 	Selector, Controller string
 
-	// refused is why its pods cannot be told of any change. Empty: they can.
+	// refused says why the pods cannot be asked to reload at all. Empty if they can.
 	refused string
-	// files are what the pods read as files that the kubelet refreshes, and of everything else that they read why a running pod does not see it
-	// change. Empty: it does.
+	// files has, for each source that the pods read, the reason why a running pod does not see it change. The reason is empty for files that
+	// the kubelet refreshes.
 	files map[useKey]string
 }
 
-// Refuses returns why running pods do not see a change of a source, for people. Empty: they do, once the kubelet has refreshed their files.
+// Refuses returns why running pods do not see a change of a source, for people. It is empty if they do, once the kubelet has refreshed
+// their files.
 func (p *InPlace) Refuses(source events.Source) string {
 	if p.refused != "" {
 		return p.refused
@@ -46,7 +47,7 @@ const (
 	readByPull        = "is read to pull images"
 )
 
-// readInPlace reads how the pods are asked to reload.
+// readInPlace reads AnnotationReload.
 func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	text, ok := on[AnnotationReload]
 	if !ok {
@@ -81,7 +82,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	}
 }
 
-// filesOf returns what the pods of a spec read as files, and of everything else why a running pod does not see it change.
+// filesOf returns, for each source that the pods of a spec read, why a running pod does not see it change.
 func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	files, mounted := make(readFiles), make(map[string]string)
 	for i := range spec.InitContainers {
@@ -112,10 +113,11 @@ func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	return files
 }
 
-// readFiles has the sources that pods read, and why a running pod does not see them change. Empty: it does.
+// readFiles maps each source that pods read to the reason why a running pod does not see it change. The reason is empty if it does.
 type readFiles map[useKey]string
 
-// container adds what a container reads as environment, and notes how it mounts volumes. Why is why it does not see a change of what it mounts.
+// container adds what a container reads as environment variables, and records in mounted how it mounts volumes. Why is the reason why it does
+// not see changes of what it mounts, empty if it does.
 func (f readFiles) container(c *corev1.Container, why string, mounted map[string]string) {
 	env := make(uses)
 	env.container(c)
@@ -132,7 +134,7 @@ func (f readFiles) container(c *corev1.Container, why string, mounted map[string
 	}
 }
 
-// volume adds what a volume has. One refusal is enough.
+// volume adds the sources of a volume. One reason for each source is enough.
 func (f readFiles) volume(v *corev1.Volume, why string) {
 	found := make(uses)
 	found.volume(&v.VolumeSource, mount{})

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// toldInPlace is web with a pod spec, read by an actuator that tells pods in place.
+// toldInPlace is web with a pod spec, read by an actuator that asks pods to reload in place.
 func toldInPlace(t *testing.T, spec corev1.PodSpec) *Workload {
 	t.Helper()
 	deployment := webDeployment("50", map[string]string{AnnotationReload: "http://:9090/-/reload"})

@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	// AnnotationMinInterval is the annotation, on a workload, that says how long after a roll the next one begins at the earliest.
+	// AnnotationMinInterval is the annotation, on a workload, with the shortest time between two of its rolls.
 	AnnotationMinInterval = "keyturn.dev/min-interval"
-	// annotationRolledAt is when it was last rolled, if an interval applies.
+	// annotationRolledAt is when the workload was last rolled. It is written only if an interval applies.
 	annotationRolledAt = "keyturn.dev/rolled-at"
-	// MaxInterval is how long an interval is at most.
+	// MaxInterval is the longest valid interval.
 	MaxInterval = 7 * 24 * time.Hour
 )
 
-// interval is how long a workload is left alone after a roll. The zero value is not at all.
+// interval is how long a workload is left alone after a roll. The zero value means no time at all.
 type interval struct {
-	// least is the time between two rolls, of its own annotation or of Reading.MinInterval; own says of which.
+	// least is the shortest time between two rolls: from the workload's own annotation if own is true, and otherwise Reading.MinInterval.
 	least time.Duration
 	own   bool
-	// rolled is when it was last rolled. Zero: it is not known.
+	// rolled is when the workload was last rolled, or zero if that is not known.
 	rolled time.Time
 }
 
-// NextRoll returns when the interval after the last roll ends. It is false if there is none, or if it is over. A roll in the future is none: nobody
-// would know for how long.
+// NextRoll returns when the interval after the last roll ends. It returns false if there is none, or if it is over. A last roll in the future is
+// ignored.
 func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 	i := w.interval
 	end := i.rolled.Add(i.least)
@@ -34,7 +34,7 @@ func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 	return end, true
 }
 
-// readInterval reads how long a workload is left alone after a roll.
+// readInterval reads AnnotationMinInterval and the time of the last roll.
 func (w *Workload) readInterval(on map[string]string, reading Reading) {
 	w.interval.least = reading.MinInterval
 	if text, ok := on[annotationRolledAt]; ok {
@@ -54,7 +54,7 @@ func (w *Workload) readInterval(on map[string]string, reading Reading) {
 	w.interval.least, w.interval.own = least, true
 }
 
-// or returns what counts for a workload that another one runs: its own annotation, or else that of the other.
+// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
 func (i interval) or(other interval) interval {
 	if !i.own && other.own {
 		i.least, i.own = other.least, true
@@ -62,7 +62,8 @@ func (i interval) or(other interval) interval {
 	return i
 }
 
-// asBefore returns what puts back what a roll that was none has recorded: that it was asked for, when it was, and that it counts.
+// asBefore returns the operations that undo what was recorded for a roll that had no effect: its AnnotationRollNow, its time, and
+// its count. Before is nil if there is nothing to undo.
 func (w *Workload) asBefore(before *Workload) []operation {
 	if before == nil {
 		return nil
@@ -76,7 +77,8 @@ func (w *Workload) asBefore(before *Workload) []operation {
 	return operations
 }
 
-// rolledAt returns what records when a workload is rolled, nothing if no interval applies. It is rounded up, so that nobody ends it too early.
+// rolledAt returns the operations that record when a workload is rolled, none if no interval applies. The time is rounded up, so that nobody
+// ends the interval too early.
 func (w *Workload) rolledAt(write Write) []operation {
 	if !write.acts() || w.interval.least == 0 || write.RolledAt.IsZero() {
 		return nil

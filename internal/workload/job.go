@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// annotationRecreates, on a Job, says that it keeps the manifest of another one that is being recreated: "<name>/<uid>" of that.
+// annotationRecreates, on a Job, says that it keeps the manifest of another Job that is being recreated. Its value is "<name>/<uid>" of that Job.
 const annotationRecreates = "keyturn.dev/recreates"
 
-// jobs are Jobs. Their template cannot be changed, so they are recreated, even when they are finished.
+// jobs is the kind Job. The template of a Job cannot be changed, so a roll recreates the Job, even a finished one.
 var jobs = Kind{
 	Name: "job", APIVersion: "batch/v1", Title: "Job", Resource: "jobs", Manifest: "deploy/components/jobs",
 	Example: &batchv1.Job{},
@@ -47,8 +47,8 @@ func recreatedBy(meta *metav1.ObjectMeta) (name string, uid types.UID, is bool) 
 	return name, types.UID(text), is && name != "" && name != meta.Name && text != ""
 }
 
-// isRecreatable reports whether a Job is nobody else's to make: neither a CronJob's, or another controller's, nor one that keeps a manifest, nor
-// one that is being deleted.
+// isRecreatable reports whether Keyturn may recreate a Job: it belongs to no CronJob and no other controller, keeps no manifest, and is not
+// being deleted.
 func isRecreatable(meta *metav1.ObjectMeta) bool {
 	_, kept := meta.Annotations[annotationRecreates]
 	return !kept && meta.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(meta) == nil

@@ -7,17 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shadowSuffix ends the name of the Job that keeps the manifest of another one.
+// shadowSuffix ends the name of a shadow: a Job that keeps the manifest of another one.
 const shadowSuffix = "-keyturn"
 
-// maxShadowName is the longest name of a shadow. That of a Job may have 63 characters, and that of an Indexed Job must have room for the number of
-// its last pod.
+// maxShadowName is the longest name of a shadow. The name of a Job may have 63 characters, and that of an Indexed Job must leave room for the
+// index of its last pod.
 const maxShadowName = 52
 
 // shadowManager is the managedBy of a shadow: the Job controller starts no pods of it, even if someone resumes it, as queues do.
 const shadowManager = "keyturn.dev/actuator"
 
-// shadowName returns the name of the shadow of the Job of a name.
+// shadowName returns the name of the shadow of the Job with the given name.
 func shadowName(name string) string {
 	if len(name)+len(shadowSuffix) > maxShadowName {
 		return "job-" + shortHash(name, 8) + shadowSuffix
@@ -25,12 +25,12 @@ func shadowName(name string) string {
 	return name + shadowSuffix
 }
 
-// otherShadowName returns the name of the shadow while that of an earlier attempt has the first one.
+// otherShadowName returns the name of the shadow while the shadow of an earlier attempt still has the one that shadowName returns.
 func otherShadowName(name string) string {
 	return "job-" + shortHash(name+"/again", 8) + shadowSuffix
 }
 
-// shadowOf returns the Job that keeps the manifest of another one while that is recreated. It starts no pods.
+// shadowOf returns the Job that keeps the manifest of the given one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {
 	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}
 	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
@@ -54,7 +54,8 @@ func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
 	return withoutSystem(job)
 }
 
-// manifestMeta returns the metadata that someone wrote, and not the API server. Finalizers belong to one object.
+// manifestMeta returns the metadata that a client wrote, without that of the API server. Finalizers are left out, because
+// they belong to one object.
 func manifestMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: meta.Name, Namespace: meta.Namespace, Labels: maps.Clone(meta.Labels), Annotations: maps.Clone(meta.Annotations),
@@ -62,7 +63,7 @@ func manifestMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// withoutSystem takes away what the API server has written into a Job to select its pods, unless its author selects them.
+// withoutSystem removes what the API server has written into a Job to select its pods, unless the Job's author selects them.
 func withoutSystem(job *batchv1.Job) *batchv1.Job {
 	if manual := job.Spec.ManualSelector; manual != nil && *manual {
 		return job

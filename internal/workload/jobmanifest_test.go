@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// importJob is a Job as the API server would make it with a roll.
+// importJob is a Job as the API server would return it for the patch of a roll.
 func importJob(change func(*batchv1.Job)) *batchv1.Job {
 	ofSystem := map[string]string{
 		"app": "import", "controller-uid": "u", "job-name": "import", batchv1.ControllerUidLabel: "u", batchv1.JobNameLabel: "import",
@@ -96,7 +96,7 @@ func TestAShadowIsNobodysToStart(t *testing.T) {
 func TestTheNameOfAShadowFitsAJob(t *testing.T) {
 	long := strings.Repeat("n", 63)
 	for _, name := range []string{"import", long[:45], long[:55], long} {
-		// That of an Indexed Job is the host name of its pods, with their number.
+		// The name of an Indexed Job, with the index of a pod, is the host name of that pod.
 		if got := shadowName(name) + "-2147483646"; len(got) > 63 || got == name {
 			t.Errorf("the last pod of the shadow of %s is called %s, want another name of at most 63 characters", name, got)
 		}
@@ -141,7 +141,7 @@ func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// FuzzKeptManifest reads any Job as one to be made anew, and as one that keeps the manifest of another.
+// FuzzKeptManifest reads any Job as one to recreate, and as one that keeps the manifest of another.
 func FuzzKeptManifest(f *testing.F) {
 	const pods = `"template":{"metadata":{"labels":{"app":"import","job-name":"import"}},"spec":{"containers":[{"name":"a"}]}}`
 	f.Add(`{"metadata":{"name":"import","namespace":"shop","uid":"u","labels":{"controller-uid":"u"},"finalizers":["a/b"]},"spec":{` + pods + `}}`)

@@ -8,24 +8,24 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// kept is what is known of the last patch of a workload that could not be written on it.
+// kept remembers the last patch that could not be written on the workload.
 type kept struct {
 	rolled                   map[string]RolledFor
 	revision, recordRevision string
 	// own is the revision on the workload itself.
 	own string
-	// rolledNow is what it records of AnnotationRollNow.
+	// rolledNow is what the patch records of AnnotationRollNow.
 	rolledNow string
-	// rolledAt is when that was.
+	// rolledAt is when the workload was rolled.
 	rolledAt time.Time
-	// rolls are those that it counts.
+	// rolls is the count with this roll.
 	rolls rolls
-	// instead is the record on the workload meanwhile. Once someone has written another one, that counts.
+	// instead is the record on the workload meanwhile. Once someone writes another one, that one counts, and this is dropped.
 	instead string
 }
 
-// Keeping returns the workload with what a patch would have written on it, which later states of it keep. What an earlier one would have, and
-// this one would not, stays: it is not on the object that the patch was made for.
+// Keeping returns the workload with what a patch would have written on it. Later states keep that. What an earlier such patch would have
+// written and this one would not is kept, too: it is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	k := kept{
 		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision,
@@ -43,8 +43,8 @@ func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.with(k)
 }
 
-// KeepingStart returns the workload with the changes for which a Job of it was started, as its last outcome has them. It returns false if no Jobs
-// of it are started, if its own record has them, or if the outcome does not.
+// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns false if the
+// workload starts no Jobs, if its own record already has these changes, or if the outcome has none.
 func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 	started := last.Verb == events.VerbStarted || last.Verb == events.VerbCompleted
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
@@ -58,8 +58,8 @@ func (w *Workload) NeedsStarts() bool {
 	return w.starts && !w.OptIn.Empty() && w.stored.text(annotationRolled) == ""
 }
 
-// KeepingStarts returns the workload with what Jobs of it say that they were started for. It is false if no Jobs of it are started, or if that is
-// known.
+// KeepingStarts returns the workload with the changes that its Jobs were started for, according to the Jobs. It returns false if the workload
+// starts no Jobs, or if its record already has these changes.
 func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	if !w.NeedsStarts() {
 		return nil, false
@@ -67,7 +67,7 @@ func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	return w.keepingLater(kept{rolled: s.rolled, revision: s.revision, rolledNow: s.rolledNow, rolledAt: s.created.Time})
 }
 
-// keepingLater returns the workload with what is known of a roll, and false if its record has all that this was for, or what came after it.
+// keepingLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones.
 func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(k.rolled)), false
 	maps.Copy(rolled, w.Rolled)
@@ -100,7 +100,7 @@ func (w *Workload) with(k kept) *Workload {
 	return &keeping
 }
 
-// recallKept adds what an earlier state keeps.
+// recallKept takes over what an earlier state keeps, unless someone has written another record since.
 func (w *Workload) recallKept(earlier *Workload) {
 	if k := earlier.kept; k != nil && w.kept == nil && k.instead == w.stored.text(annotationRolled) {
 		*w = *w.with(*k)

@@ -17,11 +17,11 @@ func askedCronJob() *batchv1.CronJob {
 	return cronJob
 }
 
-// Where nothing may be written on the CronJob, its Job or its outcome says that a roll was asked for, and when it was.
+// If nothing may be written on the CronJob, its Job or its outcome says that a roll was asked for, and when.
 func TestARollThatIsNotRecordedCountsAfterARestart(t *testing.T) {
 	client := fake.NewClientset(askedCronJob())
 	withoutRight(client, "patch", "cronjobs")
-	// The error is that it is not recorded.
+	// The error says that the roll is not recorded.
 	_, _ = sendTo(t, StartedCronJob(), askedCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5"))
 	job := jobsOf(t, client)[0]
 	if got := job.Annotations[annotationRolledNow]; got != "1" {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxKeysNamed is how many keys a sentence names.
+// maxKeysNamed is how many keys a sentence names at most.
 const maxKeysNamed = 5
 
-// JoinKeys names keys in a sentence, and counts those that would make it too long: "a, b, c, d, e, 2 more".
+// JoinKeys lists keys for a sentence, and only counts those beyond the first few: "a, b, c, d, e, 2 more".
 func JoinKeys(keys []string) string {
 	if len(keys) <= maxKeysNamed {
 		return strings.Join(keys, ", ")

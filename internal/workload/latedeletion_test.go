@@ -11,7 +11,7 @@ import (
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// slowServer is an API server that answers no deletion of a Job in time, and carries it out later.
+// slowServer is an API server that does not respond to deletions of Jobs in time, and carries them out later.
 type slowServer struct {
 	clientbatchv1.JobInterface
 	late []func(context.Context) error
@@ -22,7 +22,7 @@ func (s *slowServer) Delete(_ context.Context, name string, options metav1.Delet
 	return context.DeadlineExceeded
 }
 
-// catchUp has the server carry out what it has not answered.
+// catchUp makes the server carry out the deletions that it has not answered.
 func (s *slowServer) catchUp(t *testing.T) {
 	t.Helper()
 	for _, do := range s.late {
@@ -33,7 +33,7 @@ func (s *slowServer) catchUp(t *testing.T) {
 	s.late = nil
 }
 
-// attemptInVain makes an attempt to recreate a Job whose deletion is not answered.
+// attemptInVain tries to recreate a Job whose deletion is not answered.
 func attemptInVain(t *testing.T, client *fake.Clientset) *slowServer {
 	t.Helper()
 	job := importJob(nil)
@@ -48,7 +48,7 @@ func attemptInVain(t *testing.T, client *fake.Clientset) *slowServer {
 	return slow
 }
 
-// takeOver does what a next leader does with the shadows, once or again.
+// takeOver does what a new leader does with the shadows, once or repeatedly.
 func takeOver(t *testing.T, client *fake.Clientset, again bool) {
 	t.Helper()
 	jobs := client.BatchV1().Jobs("shop")

@@ -7,21 +7,21 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Link is since when a workload wants a source the way it does: with all the keys that it reads of it now.
+// Link says since when a workload has wanted a source as it does now, with all the keys that it reads of the source now.
 type Link struct {
-	// Version is a resourceVersion up to which it did not, or at which it began to.
+	// Version is a resourceVersion of the workload: the one at which it began to want the source, or a version before that.
 	Version string
-	// Written is the time of the write by which it began to, or of a later one, to the second. Zero: it is not known.
+	// Written is the time of the write that began it, or of a later write, to the second. It is zero if not known.
 	Written time.Time
 }
 
-// Link returns since when the workload wants a source the way it does. It is false if the workload already did when it was first seen.
+// Link returns since when the workload has wanted a source as it does now. It returns false if the workload already did when it was first seen.
 func (w *Workload) Link(source events.Source) (Link, bool) {
 	link, ok := w.links[source]
 	return link, ok
 }
 
-// Linked lists the sources that have a Link, in no order.
+// Linked returns the sources that have a Link, in no particular order.
 func (w *Workload) Linked() []events.Source {
 	list := make([]events.Source, 0, len(w.links))
 	for source := range w.links {
@@ -30,11 +30,12 @@ func (w *Workload) Linked() []events.Source {
 	return list
 }
 
-// LinkAfter copies to w what is known of its links from an earlier state, and returns the sources that w wants in a way in which the earlier
-// state, nil if there is none, did not. Since is the Version of their links; empty: nothing is known of the time before, and there are none.
+// LinkAfter copies the links of an earlier state to w, and returns the sources that w wants and that the earlier state did not want in this
+// way. Earlier is nil if there is no earlier state. Since is the Version of the new links. If it is empty, nothing is known of the time
+// before, and no links are made.
 //
-// A link ends when something is recorded of the source. Sources that only a pattern names, and secrets in stores, which a workload names
-// without their store, have no link.
+// A link ends when the source is recorded. Sources that only a pattern names have no link, nor have secrets in stores, which a workload
+// names without their store.
 func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
 	w.links = nil
 	if earlier != nil && earlier.ID.UID != w.ID.UID {
@@ -69,8 +70,8 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
 	return fresh
 }
 
-// Unrecorded lists the sources that the workload may want and that its record says nothing of. Like LinkAfter it leaves out what only a pattern
-// names, and secrets in stores.
+// Unrecorded returns the sources that the workload may want and that are not in its record. Like LinkAfter, it leaves out sources that only a
+// pattern names, and secrets in stores.
 func (w *Workload) Unrecorded() []events.Source {
 	var list []events.Source
 	for _, source := range w.namedSources() {
@@ -81,7 +82,7 @@ func (w *Workload) Unrecorded() []events.Source {
 	return list
 }
 
-// namedSources lists the sources that the workload references or names exactly, each once.
+// namedSources returns the sources, except secrets in stores, that the workload references or names exactly, each once.
 func (w *Workload) namedSources() []events.Source {
 	if w.OptIn.Empty() {
 		return nil
@@ -95,12 +96,12 @@ func (w *Workload) namedSources() []events.Source {
 	return list
 }
 
-// wants returns whether the workload wants a source, if that has the match annotation.
+// wants returns whether the workload wants a source, assuming that the source has the match annotation.
 func (w *Workload) wants(source events.Source) Want {
 	return w.OptIn.Wants(source, w.Reference(source), true)
 }
 
-// within reports whether whoever wants the source in the other way wants everything of it that this way does.
+// within reports whether other covers all keys of the source that w covers.
 func (w Want) within(other Want) bool {
 	if !other.Wanted() || other.Keys != nil && w.Keys == nil {
 		return false

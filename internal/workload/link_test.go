@@ -18,7 +18,7 @@ type linkState struct {
 	version, rollOn string
 	// reads are Secrets with a key, such as "db#user".
 	reads []string
-	// since is what is known of the time before; empty: nothing.
+	// since is what is known of the time before. Empty means nothing.
 	since string
 	uid   string
 	// record is the resourceVersion in the record of db.
@@ -56,7 +56,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 	tests := []struct {
 		name   string
 		states []linkState
-		// fresh are the sources that the last state has come to want, and version is that of the link to db.
+		// fresh are the sources that the last state wants and the one before did not, and version is that of the link to db.
 		fresh   []string
 		version string
 	}{

@@ -6,25 +6,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReloaderManager is the field manager of Stakater's Reloader. All that it writes on a workload replaces its pods, or resumes it after that.
+// ReloaderManager is the field manager of Stakater's Reloader. Everything that it writes on a workload replaces the pods, or resumes the
+// workload after that.
 const ReloaderManager = "Reloader"
 
-// isOwn, isReloader and isAnyone choose the field managers whose writes count.
+// isOwn, isReloader and isAnyone select the field managers whose writes count.
 func isOwn(manager string) bool      { return manager == FieldManager }
 func isReloader(manager string) bool { return manager == ReloaderManager }
 func isAnyone(string) bool           { return true }
 
-// newestWrite returns the time of the newest write of an object by some field managers that is not of a subresource, zero if it is not known.
+// newestWrite returns the time of the newest write to an object, but not to a subresource, by the selected field managers. It is zero if not
+// known.
 func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
 	return newestOf(meta, func(entry *metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" && by(entry.Manager) })
 }
 
-// newestTouch returns the time of the newest write of an object by anyone, also of a subresource, zero if it is not known.
+// newestTouch returns the time of the newest write to an object or a subresource, by anyone. It is zero if not known.
 func newestTouch(meta *metav1.ObjectMeta) time.Time {
 	return newestOf(meta, func(*metav1.ManagedFieldsEntry) bool { return true })
 }
 
-// newestOf returns the time of the newest of the writes that count, zero if it is not known.
+// newestOf returns the time of the newest write that counts, or zero if it is not known.
 func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) bool) time.Time {
 	var newest time.Time
 	for i := range meta.ManagedFields {
@@ -36,8 +38,8 @@ func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) b
 	return newest
 }
 
-// lastManager returns the field manager, such as "kubectl-rollout", of the newest write of an object by someone other than the actuator and
-// not of a subresource, such as the status. Empty: it is not known. The second result, isLast, reports whether the actuator wrote nothing
+// lastManager returns the field manager, such as "kubectl-rollout", of the newest write to an object by someone other than the actuator.
+// Writes to subresources, such as the status, do not count. It is empty if not known. isLast reports whether the actuator wrote nothing
 // after that.
 func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
 	var newest, own *metav1.ManagedFieldsEntry
@@ -52,7 +54,7 @@ func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
 			}
 			continue
 		}
-		// The times are precise to a second. Of two in one second, the one listed later was written later.
+		// The times are precise to a second. Of two writes in one second, the one listed later is the newer one.
 		if newest == nil || !entry.Time.Before(newest.Time) {
 			newest = entry
 		}

@@ -14,26 +14,26 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. What it says is only compared with what
-// it said before.
+// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. The marker is only compared with its
+// earlier value.
 const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
-// ReloaderVariablePrefix begins the names of the variables that Reloader writes. What they say is only compared with what they said before.
+// ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
 const ReloaderVariablePrefix = "STAKATER_"
 
-// reloaderWords are the words by which Reloader's marker and its variables call the kinds of sources that it knows.
+// reloaderWords are the names of source kinds in Reloader's marker and variables. Other kinds are unknown to Reloader.
 var reloaderWords = map[events.Kind]string{
 	events.KindSecret:              "SECRET",
 	events.KindConfigMap:           "CONFIGMAP",
 	events.KindSecretProviderClass: "SECRETPROVIDERCLASS",
 }
 
-// Change is a change that a roll is for.
+// Change is a change that a workload is rolled for.
 type Change struct {
 	Source events.Source
-	// At is when it was seen, by the clock of who saw it.
+	// At is when it was seen, by the clock of the program that saw it.
 	At time.Time
-	// Written is when it was written, by the API server's clock, to the second. Zero: it is not known.
+	// Written is when it was written, by the API server's clock, to the second. It is zero if not known.
 	Written time.Time
 }
 
@@ -47,9 +47,10 @@ type reloadedFrom struct {
 	ObservedAt    int64    `json:"observedAt"`
 }
 
-// marks returns what a roll writes on the pod template at a path besides Keyturn's own annotations, for whoever looks for what Reloader writes:
-// its marker, or its variables, unless Reloader itself has rolled the workload for one of the changes since it was read. It is nothing without
-// --reloader, or for changes of sources that Reloader does not know. The object of annotations must exist.
+// marks returns what a roll writes on the pod template besides Keyturn's own annotations, for tools that look for what Reloader writes: its
+// marker or its variables. The patch fails if Reloader itself has rolled the workload for one of the changes since it was read. There is
+// nothing to write without --reloader, or for sources that Reloader does not know. Template is the path of the pod template, whose annotations
+// must exist.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.stored.containers
@@ -72,7 +73,7 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 // reloadedFrom returns the text of the marker of a roll.
 func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (string, error) {
 	has := w.stored.containers
-	// Reloader rolls for each change of its own. The marker is that of the last one.
+	// Reloader rolls for each change of its own. The marker is from the last one.
 	newest := known[len(known)-1]
 	marker := reloadedFrom{
 		Type: reloaderWords[newest.Source.Kind], Name: newest.Source.Name, Namespace: newest.Source.Namespace,
@@ -88,12 +89,12 @@ func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (st
 	return string(text), nil
 }
 
-// reader returns the container that reads a source, else the first.
+// reader returns the index of the first container that reads a source, or 0 if none does.
 func (c *containers) reader(source events.Source) int {
 	return c.readers[useKey{source.Kind, source.Name}]
 }
 
-// places returns where the variables of changes are, or are to be, by their names.
+// places returns the places of the variables for changes, by name, whether the variables exist or not.
 func (c *containers) places(changes []Change) map[string]place {
 	places := make(map[string]place)
 	for _, change := range changes {
@@ -105,13 +106,14 @@ func (c *containers) places(changes []Change) map[string]place {
 	return places
 }
 
-// unchanged returns the tests that variables are as they were read, in the containers at a path. Reloader puts a new one in front of the others.
+// unchanged returns tests that the variables in the containers at a path are still as they were read. Reloader inserts a new variable before the
+// others, so the first one must be the same.
 func (c *containers) unchanged(path string, places map[string]place) []operation {
 	var operations []operation
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		at := places[name]
 		in := path + "/" + strconv.Itoa(at.container)
-		// The index counts only if the container at it is still the same.
+		// An index is valid only if the container there is still the same.
 		operations = append(operations, test(in+"/name", c.list[at.container].name))
 		switch has := c.list[at.container]; {
 		case at.variable >= 0:
@@ -126,7 +128,7 @@ func (c *containers) unchanged(path string, places map[string]place) []operation
 	return operations
 }
 
-// set returns what sets variables in the containers at a path.
+// set returns the operations that set variables in the containers at a path.
 func (c *containers) set(path string, places map[string]place, record map[string]RolledFor) []operation {
 	var operations []operation
 	begun := make(map[int]bool)
@@ -147,7 +149,8 @@ func (c *containers) set(path string, places map[string]place, record map[string
 	return operations
 }
 
-// placeOf returns where the variable of a source is, or in which container it is to be: then it has no place among the variables.
+// placeOf returns the place of the variable of a source. For one that does not exist yet, only the container is set, and the
+// index of the variable is -1.
 func (c *containers) placeOf(name string, source events.Source) place {
 	if at, ok := c.variables[name]; ok {
 		return at
@@ -155,7 +158,8 @@ func (c *containers) placeOf(name string, source events.Source) place {
 	return place{container: c.reader(source), variable: -1}
 }
 
-// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits, upper case, with an underscore for all that is between.
+// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits in upper case, with an underscore for whatever is
+// between them.
 func ReloaderVariable(source events.Source) string {
 	var text strings.Builder
 	text.WriteString(ReloaderVariablePrefix)
@@ -173,8 +177,8 @@ func ReloaderVariable(source events.Source) string {
 	return text.String() + "_" + reloaderWords[source.Kind]
 }
 
-// valueOf returns the value of a variable: a digest of the fingerprints of all sources whose variable has the name, as foo-bar and foo.bar
-// have. The fingerprints are keyed, so that the content cannot be found by trying.
+// valueOf returns the value of a variable: a digest of the fingerprints of all sources that share its name, as foo-bar and foo.bar do. The
+// fingerprints are keyed, so that nobody can guess the content and check.
 func valueOf(variable string, record map[string]RolledFor) string {
 	sum := sha256.New()
 	for _, text := range slices.Sorted(maps.Keys(record)) {

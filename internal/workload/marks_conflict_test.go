@@ -21,7 +21,7 @@ func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
 	inSide := func(s *corev1.PodSpec) { s.Containers[1].EnvFrom = []corev1.EnvFromSource{readsAll(db)} }
 	tests := []struct {
 		name string
-		// pods are those that were read, and meanwhile is what somebody else does then.
+		// pods is the pod spec that was read, and meanwhile is what somebody else does after that.
 		pods, meanwhile func(*corev1.PodSpec)
 		applied         bool
 	}{
@@ -129,7 +129,7 @@ func TestARollIsRefusedThatReloaderHasMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// reloaded has a template as Reloader leaves it.
+// reloaded returns a template as Reloader leaves it.
 func reloaded(d *appsv1.Deployment, hash string) *appsv1.Deployment {
 	d.Spec.Template.Annotations = map[string]string{AnnotationReloadedFrom: `{"type":"SECRET","name":"db","hash":"` + hash + `"}`}
 	c := &d.Spec.Template.Spec.Containers[0]

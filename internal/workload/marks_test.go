@@ -62,7 +62,8 @@ func marked(letters map[events.Source]string, changes ...events.Source) Write {
 	return w
 }
 
-// operationsOf are the operations of a patch that write for others, as JSON a line. What they test is known by what they refuse.
+// operationsOf returns the operations of a patch that write Reloader's marks, one line of JSON each, without the tests among
+// them, which other tests cover.
 func operationsOf(t *testing.T, p Patch) []string {
 	t.Helper()
 	var all []json.RawMessage

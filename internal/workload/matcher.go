@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// matcher reports which names of sources an item means.
+// matcher reports which source names an item of an annotation refers to.
 type matcher interface {
 	match(name string) bool
 }
@@ -23,8 +23,8 @@ type pattern struct{ *regexp.Regexp }
 
 func (e pattern) match(name string) bool { return e.MatchString(name) }
 
-// glob matches a name with * for any characters and ? for any one. It has no other special characters, and a name has no slash, so
-// that path.Match returns no error here.
+// glob matches a name, with * for any characters and ? for any single one. There are no other special characters, and names have
+// no slash, so path.Match returns no error here.
 type glob string
 
 func (g glob) match(name string) bool {
@@ -32,11 +32,11 @@ func (g glob) match(name string) bool {
 	return ok
 }
 
-// pathGlob matches a path with * for any characters, slashes included, as in the policies of a secret store, and ? for any one.
+// pathGlob matches a path, with * for any characters, slashes included, as in the policies of a secret store, and ? for any single one.
 type pathGlob string
 
 func (g pathGlob) match(name string) bool {
-	// path.Match stops at a slash, and the name of a secret has no other character that could stand for it.
+	// The wildcards of path.Match do not match slashes, so replace those by a character that the names of secrets do not have.
 	const slash = "\x00"
 	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
 	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))

@@ -10,12 +10,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// mounts holds how the containers of a pod mount each volume.
+// mounts maps the name of each volume to how the containers of a pod mount it.
 type mounts map[string]mount
 
 // mount is how much of a volume is read. The zero value reads all of it.
 type mount struct {
-	// whole means that a container mounts all of the volume, or a part that the spec does not name.
+	// whole means that a container mounts the whole volume, or a part that cannot be told from the spec.
 	whole bool
 	// paths are the cleaned subPaths of the other mounts.
 	paths []string
@@ -35,8 +35,8 @@ func (m mounts) container(c *corev1.Container) {
 	}
 }
 
-// files returns the use of a source in the volume. Items that no mount reaches count only if no item is reached: then it is not clear from
-// the spec what is read, and it may be everything.
+// files returns how the pods read a source through the volume. Items that no mount reaches count only if no item is reached at all: then
+// the spec does not tell what is read, and it may be everything.
 func (m mount) files(kind events.Kind, name string, items []corev1.KeyToPath) Reference {
 	use := Reference{Kind: kind, Name: name}
 	all := m.whole || len(m.paths) == 0
@@ -62,7 +62,7 @@ func (m mount) files(kind events.Kind, name string, items []corev1.KeyToPath) Re
 	return use
 }
 
-// reaches reports whether a mount shows the file, or a folder that contains it.
+// reaches reports whether a container mounts the file, or a folder that contains it.
 func (m mount) reaches(file string) bool {
 	return slices.ContainsFunc(m.paths, func(part string) bool {
 		return file == part || strings.HasPrefix(file, part+"/")

@@ -27,16 +27,16 @@ func ReadNamespace(name string, on map[string]string) Namespace {
 	return n
 }
 
-// Same reports whether both say the same.
+// Same reports whether n and other say the same.
 func (n Namespace) Same(other Namespace) bool {
 	a, b := n.opening, other.opening
 	return n.hold == other.hold && a.own == b.own && a.windows.String() == b.windows.String() && fmt.Sprint(a.invalid) == fmt.Sprint(b.invalid)
 }
 
-// Invalid returns what is wrong with the windows, nil if nothing is.
+// Invalid returns what is wrong with the windows, or nil.
 func (n Namespace) Invalid() error { return n.opening.invalid }
 
-// In returns the workload with what its namespace says, as far as its own annotations do not say otherwise. It does not change w.
+// In returns the workload with the settings of its namespace, except where its own annotations say otherwise. It does not change w.
 func (w *Workload) In(n Namespace) *Workload {
 	if n.hold == "" && !n.opening.own {
 		return w

@@ -11,14 +11,14 @@ import (
 type OptIn struct {
 	include []rule
 	exclude []rule
-	// none says that it was asked for nothing, whatever others ask for.
+	// none says that the workload is to roll on nothing, whatever other annotations or workloads ask for.
 	none bool
 }
 
 // parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, whatever the pod spec references is included,
 // unless the annotations say otherwise.
 //
-// Each item that is not valid is one *itemError. The other items are read nevertheless.
+// Each invalid item gives one *itemError. The other items still count.
 func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
 	own := rollOnReader{&r}.read(workload, template)
@@ -30,8 +30,8 @@ func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, [
 	return OptIn{include: r.include, exclude: r.exclude}, r.errs
 }
 
-// Wants returns whether the workload rolls on a source. Ref is the pod spec's reference to it, nil if there is none. Match means that the
-// source has Reloader's match annotation.
+// Wants returns whether and why the workload rolls on a source. Ref is the pod spec's reference to it, or nil if there is none. Match
+// says that the source has Reloader's match annotation.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	for i := range o.exclude {
 		if r := &o.exclude[i]; r.covers(source) {
@@ -53,7 +53,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 			want.Reason = OnlyPulled
 			passed = want
 		case r.key == "":
-			// No rule that follows includes more.
+			// No later rule includes more.
 			if ref != nil && !r.whole {
 				want.Keys = ref.Keys
 			}
@@ -76,7 +76,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	return named
 }
 
-// and returns what rolls on what either does, unless one of them excludes it.
+// and returns an opt-in to everything that either includes, unless one of them excludes it.
 func (o OptIn) and(other OptIn) OptIn {
 	both := OptIn{include: slices.Concat(o.include, other.include), exclude: slices.Concat(o.exclude, other.exclude)}
 	slices.SortStableFunc(both.include, rule.compare)
@@ -86,10 +86,10 @@ func (o OptIn) and(other OptIn) OptIn {
 // Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
-// None reports whether the workload was asked to roll on nothing, whatever others ask for.
+// None reports whether the workload is to roll on nothing, whatever others ask for.
 func (o OptIn) None() bool { return o.none }
 
-// names lists the sources that are named exactly, in order. The workload may want them without a reference to them.
+// names returns the sources that are named exactly, sorted. The workload may want them without referencing them.
 func (o OptIn) names(namespace string) []events.Source {
 	var list []events.Source
 	for i := range o.include {
@@ -108,8 +108,8 @@ func (o OptIn) matches(source events.Source) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) && r.mayName(source) })
 }
 
-// HasPatterns reports whether sources of the kind are named by a pattern: the workload may want any of its namespace without a reference
-// to it.
+// HasPatterns reports whether a pattern names sources of the kind. The workload may then want any such source of its namespace without
+// referencing it.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	for i := range o.include {
 		r := &o.include[i]

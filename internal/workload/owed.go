@@ -6,14 +6,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// These stand in a record for the fingerprint of a source that the workload waits to be rolled for: for its content, or because it was deleted.
+// In a record, these replace the fingerprint of a source that the workload is still to be rolled for: for its content, or because it was deleted.
 const (
 	owedContent  = "owed"
 	owedDeletion = "owed-for-deletion"
 )
 
-// Owed returns the entry in the record of a source that the workload waits to be rolled for, where the stream may forget that. It differs from the
-// content of every change, and none is older.
+// Owed returns the record entry of a source that the workload is still to be rolled for, for changes that the stream may forget. The entry
+// differs from that of every change, and no entry is older.
 func Owed(change RolledFor) RolledFor {
 	key, _, _ := strings.Cut(change.Fingerprint, ":")
 	content := owedContent
@@ -23,7 +23,7 @@ func Owed(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: key + ":" + content, Version: NoVersion, UID: change.UID}
 }
 
-// OwesDeletion reports whether the workload waits to be rolled because the source was deleted.
+// OwesDeletion reports whether the workload is still to be rolled because the source was deleted.
 func (r RolledFor) OwesDeletion() bool {
 	_, content, _ := strings.Cut(r.Fingerprint, ":")
 	return content == owedDeletion
@@ -34,10 +34,10 @@ func (r RolledFor) isOwed() bool {
 	return content == owedContent || content == owedDeletion
 }
 
-// Owed lists the sources that the workload wants and waits to be rolled for, as its record says, in no order.
+// Owed returns the sources that the workload wants and is still to be rolled for according to its record, in no particular order.
 func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.isOwed) }
 
-// Recorded lists the sources that the workload wants and that its record names, in no order.
+// Recorded returns the sources that the workload wants and that are in its record, in no particular order.
 func (w *Workload) Recorded() []events.Source {
 	return w.recorded(func(RolledFor) bool { return true })
 }
@@ -49,7 +49,7 @@ func (w *Workload) recorded(is func(RolledFor) bool) []events.Source {
 		if err != nil || !is(entry) {
 			continue
 		}
-		// Whoever may annotate the workload must not have the stream read for each line.
+		// The record is an annotation: whoever may write it must not make the actuator read the stream for each line.
 		if source = SourceNamed(source.Kind, w.ID.Namespace, source.Name); w.wants(source).Wanted() {
 			list = append(list, source)
 		}

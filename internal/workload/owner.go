@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ownerOf returns the controller of an object, if that is rolled instead. What a Job of a target reads, or is still to do, is nothing of the
-// target's pods.
+// ownerOf returns the controller of an object if the controller is rolled instead. It ignores the controllers of Jobs: what a target's Job
+// reads or has yet to do does not concern the target's pods.
 func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	controller := metav1.GetControllerOfNoCopy(meta)
 	isOfPods := slices.Contains(ownable, k.Name) || k.plural != ""
@@ -20,8 +20,8 @@ func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	return Key{Kind: name, Namespace: meta.Namespace, Name: controller.Name}, known
 }
 
-// ownedProgress returns how far a workload is that this one is the controller of, and the ServingSince of that. It is unknown until the other has got
-// the annotations of the last roll, if it gets them.
+// ownedProgress returns the progress and the ServingSince of a workload that w controls. If w passes on the annotations of its last roll, the
+// progress is unknown until the owned workload has them.
 func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	if w.target == nil || !w.target.owned || w.Revision == "" || owned.Revision == w.Revision {
 		return owned.Progress, owned.ServingSince
@@ -30,11 +30,11 @@ func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	return p.is(Progressing, owned.ID.String()+" does not have the change yet"), ""
 }
 
-// lend has what the annotations of a workload say, and what the pods read that it is the controller of, count for this one. Where those of this one
-// say none, nothing else counts; and what the other says none of, does not.
+// lend applies the opt-in of another workload to w, and also what its pods read if w controls it. If the annotations of w say none, nothing of
+// the opt-in counts. If those of the other say none, nothing of the other counts.
 func (w *Workload) lend(from *Workload) {
 	switch {
-	case w.owned && w.lent.none: // Its own controller gets nothing of it, and nothing through it.
+	case w.owned && w.lent.none: // Its own controller gets nothing from it or through it.
 	case w.owned:
 		w.lent = w.lent.and(from.lent)
 	case !from.owned || !w.OptIn.none:
@@ -45,10 +45,11 @@ func (w *Workload) lend(from *Workload) {
 	}
 }
 
-// MaxOwners is how many owners are looked for on the way to the outermost one. With more, as where they own each other, a workload is rolled itself.
+// MaxOwners limits the chain of owners from a workload to the outermost one. If the chain is longer, as when owners own each other, the workload
+// is rolled itself.
 const MaxOwners = 8
 
-// Owned returns the workload, which has an Owner, as it is while that one is rolled instead.
+// Owned returns the workload in the state in which its Owner is rolled instead of it.
 func (w *Workload) Owned() *Workload {
 	owned := *w.byItself()
 	if owned.Owner == (Key{}) || owned.owned {
@@ -59,7 +60,8 @@ func (w *Workload) Owned() *Workload {
 	return &owned
 }
 
-// Unowned returns the workload as it is while it is rolled itself although it has an Owner, which is not there, or which it owns.
+// Unowned returns the workload in the state in which it is rolled itself although it has an Owner, because the Owner does not
+// exist, or because it owns the Owner.
 func (w *Workload) Unowned() *Workload {
 	unowned := *w.byItself()
 	if !unowned.owned {
@@ -75,7 +77,7 @@ func (w *Workload) IsOrphan() bool {
 	return w.Owner != (Key{}) && w.Runs == (Key{}) && !w.OptIn.Empty()
 }
 
-// Through returns the workload that is rolled instead of this one, or would be if it were there.
+// Through returns the workload that is rolled instead of this one, or that would be if it existed.
 func (w *Workload) Through() Key {
 	if w.Owner != (Key{}) {
 		return w.Owner

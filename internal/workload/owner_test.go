@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// ownedSet is a StatefulSet whose pods read a Secret, and whose controller is the widget web.
+// ownedSet is a StatefulSet that reads a Secret and is controlled by the widget web.
 func ownedSet(secret string, annotations map[string]string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -198,7 +198,7 @@ func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
 	}
 }
 
-// Nobody knows of what it owns, and its rollout would never end.
+// Otherwise, nothing would be known of what it owns, and its rollout would never end.
 func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 	widget := targetKind(t, annotates+"  status: {owned: true}\n")
 	object := widgetOf("web", nil, nil)
@@ -234,7 +234,7 @@ func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 	}
 }
 
-// ownedDeployment is a Deployment of which the widget web is the controller.
+// ownedDeployment is a Deployment that the widget web controls.
 func ownedDeployment() *appsv1.Deployment {
 	set := ownedSet("pods", nil)
 	return &appsv1.Deployment{ObjectMeta: set.ObjectMeta, Spec: appsv1.DeploymentSpec{Template: set.Spec.Template}}

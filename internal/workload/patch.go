@@ -12,40 +12,41 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Write is what one patch writes on a workload.
+// Write describes what one patch writes on a workload.
 type Write struct {
-	// Rolled is what is new in the workload's record, by source.
+	// Rolled has the new entries of the workload's record, by source.
 	Rolled map[string]RolledFor
-	// Rolls has the pods replaced. False: the patch only records.
+	// Rolls causes the pods to be replaced. If false, the patch only records.
 	Rolls bool
-	// InPlace says that the pods have reloaded instead: as with a roll, the workload may not have been put on hold meanwhile.
+	// InPlace says that the pods have reloaded instead. As with a roll, the patch fails if the workload has been put on hold meanwhile.
 	InPlace bool
-	// Changes are those that a roll is for, the newest last.
+	// Changes are the changes that a roll is for, the newest last.
 	Changes []Change
-	// Reverted is what is new in the count of rolls that were taken back, by source.
+	// Reverted has the new counts of rolls that were undone, by source.
 	Reverted map[string]Reverted
-	// Version is the resourceVersion that the workload must still have. Empty: any.
+	// Version is the resourceVersion that the workload must still have. Empty means any.
 	Version string
-	// PausedAt begins a pause, as of that time. Zero: it does not.
+	// PausedAt is when a pause begins. Zero means that none does.
 	PausedAt time.Time
-	// RolledAt is when a roll was decided, which is recorded if an interval applies, and for which it is counted.
+	// RolledAt is when a roll was decided. It is recorded if an interval applies, and the roll is counted at this time.
 	RolledAt time.Time
 	// Uncounted says that the roll is not counted on the workload.
 	Uncounted bool
-	// Before is the state before a roll that was none: what that has recorded of AnnotationRollNow and of its time is as it was then. Nil: it stays.
+	// Before is the state before a roll that had no effect. Its AnnotationRollNow, its time and its count are restored from there. Nil means that
+	// they stay.
 	Before *Workload
-	// EndsPause takes away what says that a pause has begun.
+	// EndsPause removes the time at which a pause began.
 	EndsPause bool
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
 
-// acts reports whether the patch is for changes that the pods get with it, by being replaced or told.
+// acts reports whether the pods get the changes with this patch, by being replaced or by having reloaded.
 func (write Write) acts() bool { return write.Rolls || write.InPlace }
 
-// Patch returns the one patch that writes all of it. It is deterministic: made again of the same state, by this actuator or another, it is
-// the same to the byte. The API server applies it only to the workload with the record that it was made of: see
-// docs/adr/0015-a-patch-tests-the-record.md.
+// Patch returns the one patch that writes all of write on the workload. It is deterministic: made again from the same state, by this
+// actuator or another one, it is identical to the byte. The API server applies it only if the workload still has the record that the
+// patch was made from: see docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	rolled := w.newRecord(write.Rolled)
 	record, err := formatRolled(rolled)
@@ -56,7 +57,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if err != nil {
 		return Patch{}, err
 	}
-	// A workload of the same name that was created in the meantime is another one.
+	// A workload of the same name that was created in the meantime is a different one.
 	operations := []operation{test("/metadata/uid", w.ID.UID)}
 	if !w.stored.annotated {
 		operations = append(operations, begin("/metadata/annotations")...)
@@ -94,8 +95,8 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	return p, nil
 }
 
-// subject returns a digest of the changes that a roll is for, whatever the record says of others. The resourceVersion of a Secret or a ConfigMap
-// identifies its content, so their fingerprints do not count: another replica may have another key for them.
+// subject returns a digest of the changes that a roll is for, regardless of other entries in the record. It ignores the fingerprints of Secrets
+// and ConfigMaps, because their resourceVersion identifies the content, and another replica may use another fingerprint key.
 func (write Write) subject() string {
 	var about []string
 	for _, change := range write.Changes {
@@ -109,10 +110,10 @@ func (write Write) subject() string {
 	return revisionOf(strings.Join(about, "\n"), "")
 }
 
-// revisionOf returns the revision of a roll that writes a record. It differs from the one before when a roll is repeated that was taken back.
+// revisionOf returns the revision of a roll that writes a record. When a roll that was undone is repeated, the revision is a new one.
 func revisionOf(record, reverted string) string {
 	return shortHash(record+reverted, 8)
 }
 
-// AtRecord reports whether the pod template is the one that the last roll wrote.
+// AtRecord reports whether the pod template has the revision that the last roll wrote.
 func (w *Workload) AtRecord() bool { return w.Revision == w.recordRevision }

@@ -7,20 +7,19 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 )
 
-// pauseTolerance is how far the clock of who wrote paused-at may be ahead.
+// pauseTolerance is how far ahead the clock of whoever wrote paused-at may be.
 const pauseTolerance = 10 * time.Second
 
 // Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say: Reloader pauses the Deployment
-// at the first change, and resumes it when the period is over. The zero value is not at all.
+// at the first change, and resumes it when the period is over. The zero value means not at all.
 type Pause struct {
-	// Period is how long. Zero: not at all.
+	// Period is how long changes are gathered. Zero means not at all.
 	Period time.Duration
-	// Begun is when the last pause began, as long as the workload says so. Zero: there is none.
+	// Begun is when the last pause began, as long as the workload says so. Zero means that there is none.
 	Begun time.Time
 }
 
-// End returns when the pause ends. It is false if there is none, or if it is over. One that would begin later is none: nobody would know for
-// how long.
+// End returns when the pause ends. It returns false if there is none, or if it is over. A pause that begins in the future is ignored.
 func (p Pause) End(now time.Time) (time.Time, bool) {
 	end := p.Begun.Add(p.Period)
 	if p.Period == 0 || !p.hasBegun(now) || !now.Before(end) {
@@ -29,8 +28,8 @@ func (p Pause) End(now time.Time) (time.Time, bool) {
 	return end, true
 }
 
-// Of returns when the pause ends in which changes are gathered, the first of which came at since, and whether it begins with them: the workload has
-// none yet that they came in. The end is zero if they are not gathered.
+// Of returns the end of the pause in which changes are gathered, given that the first of them came at since. Begins reports whether they begin a
+// new pause, because they did not come during an earlier one. The end is zero if changes are not gathered.
 func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	if p.Period == 0 {
 		return time.Time{}, false
@@ -45,12 +44,12 @@ func (p Pause) hasBegun(now time.Time) bool {
 	return !p.Begun.IsZero() && !p.Begun.After(now.Add(pauseTolerance))
 }
 
-// IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever did it decides when the rollout goes on.
+// IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever set it decides when the rollout continues.
 func (w *Workload) IsPausedBySomeone() bool {
 	return w.ID.Kind == deployments.Name && w.Progress.State == Waiting && !w.IsRun()
 }
 
-// readPause reads the annotations of a Deployment. A beginning that is no time, as after an edit by hand, counts as none.
+// readPause reads the annotations of a Deployment. A beginning that is not a valid time, as after a manual edit, counts as none.
 func (w *Workload) readPause(keys annotations.Reloader, on map[string]string) {
 	w.pausedAtKey = keys.PausedAt
 	if text, ok := on[keys.PausedAt]; ok {
@@ -71,7 +70,7 @@ func (w *Workload) readPause(keys annotations.Reloader, on map[string]string) {
 	w.Pause.Period = period
 }
 
-// pausedAt returns what the annotation has after a write.
+// pausedAt returns the value of the annotation after a write.
 func (w *Workload) pausedAt(write Write) string {
 	switch {
 	case write.EndsPause:

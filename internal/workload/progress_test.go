@@ -152,8 +152,8 @@ func TestProgressGrowsWithEachPodThatIsReplaced(t *testing.T) {
 	}
 }
 
-// progressesOf are the states of three pods that are replaced one by one, each when the one before it is ready, and the first before the
-// controller has observed the change: its counts are still those of before.
+// progressesOf returns the progress while three pods are replaced one by one, each when the one before it is ready. In the first state,
+// the controller has not observed the change yet, and the counts are those from before it.
 func progressesOf(of func(updated, total, ready int32, observed int64) Progress) []Progress {
 	return []Progress{of(3, 3, 3, 1), of(0, 3, 3, 2), of(1, 3, 3, 2), of(2, 3, 3, 2), of(3, 3, 3, 2)}
 }

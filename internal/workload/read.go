@@ -12,7 +12,7 @@ import (
 // annotationWave, on a workload, is its wave: a whole number, 0 by default.
 const annotationWave = "keyturn.dev/wave"
 
-// Read returns the snapshot of an object, and false if it is not of the kind. It keeps nothing of the object itself.
+// Read returns the snapshot of an object, and false if it is not of the kind. The snapshot shares nothing with the object.
 func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	parts, ok := k.read(obj)
 	if !ok {
@@ -90,7 +90,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	return w, true
 }
 
-// id returns what outcomes name an object by. Where one of a configured kind is, its readers do not know.
+// id returns how outcomes name an object. For a configured kind it includes the API version and resource, which readers could not know.
 func (k Kind) id(meta *metav1.ObjectMeta) events.Workload {
 	id := events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)}
 	if k.plural != "" {

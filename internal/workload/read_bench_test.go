@@ -36,7 +36,7 @@ func rolledDeployment() *appsv1.Deployment {
 	}
 }
 
-// BenchmarkRead reads a Deployment as each event of a watch has it read. A rollout makes about five.
+// BenchmarkRead reads a Deployment, as happens for each event of a watch. A rollout causes about five events.
 func BenchmarkRead(b *testing.B) {
 	d := rolledDeployment()
 	b.ReportAllocs()
@@ -47,7 +47,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkPatch makes the patch of a roll.
+// BenchmarkPatch creates the patch of a roll.
 func BenchmarkPatch(b *testing.B) {
 	w, _ := Read(deployments, rolledDeployment(), Reading{MaxRollsPerHour: 30})
 	source := SourceNamed("secret", "shop", "db")

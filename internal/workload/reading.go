@@ -7,31 +7,31 @@ import (
 	"github.com/keyturn/keyturn/internal/window"
 )
 
-// Reading is what it depends on how a workload is read, beside the workload. It is the same for all workloads of an actuator.
+// Reading has the settings that determine how workloads are read. It is the same for all workloads of an actuator.
 type Reading struct {
 	// All is --roll-all.
 	All bool
 	// Reloader is --reloader: what Reloader's annotations name counts with every key, and names are compiled as Reloader compiles them.
 	Reloader bool
-	// Variables is --reloader-strategy=env-vars: a roll with Reloader writes its variables, and not its marker.
+	// Variables is --reloader-strategy=env-vars: with Reloader set, a roll writes Reloader's variables instead of its marker.
 	Variables bool
 	// Stores is --store-access.
 	Stores StoreAccess
-	// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of.
+	// Owners are the kinds whose objects are rolled instead of the workloads that they control.
 	Owners Owners
-	// Unwatched are the kinds that are not watched, and that targets may be the controllers of.
+	// Unwatched are the kinds that are not watched, and that targets may control.
 	Unwatched []string
-	// Window is --window: when workloads may be rolled whose annotations do not say it.
+	// Window is --window: when workloads without an annotation for it may be rolled.
 	Window window.Windows
-	// MinInterval is --min-interval: the time between two rolls of a workload whose annotations do not say it.
+	// MinInterval is --min-interval: the shortest time between two rolls of a workload without an annotation for it.
 	MinInterval time.Duration
-	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload may be rolled whose annotations do not say it. Zero: any number of times.
+	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload without an annotation for it may be rolled. Zero means no limit.
 	MaxRollsPerHour int
 	// InPlace is --reload-in-place: AnnotationReload counts.
 	InPlace bool
-	// Bake is --bake: how long the pods of a workload that goes first must stay ready whose annotations do not say it.
+	// Bake is --bake: how long the pods of a workload that is rolled first must stay ready if it has no annotation for it.
 	Bake time.Duration
-	// Keys are the keys of Reloader's annotations. Zero: those that Reloader has without flags.
+	// Keys are the keys of Reloader's annotations. Zero means Reloader's defaults.
 	Keys annotations.Reloader
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The record keeps at most this much of the sources of a kind that only patterns match, such as one ConfigMap for each release. Kubernetes
+// These limit the part of the record for sources of one kind that only patterns match, such as one ConfigMap for each release. Kubernetes
 // allows 256 KiB for all annotations of an object.
 const (
 	maxMatched      = 200
 	maxMatchedBytes = 32 << 10
 )
 
-// newRecord returns the record with what is new. It drops the sources that no longer concern the workload, and those that only patterns match
-// and that are too many.
+// newRecord returns the record with new entries added. It drops sources that no longer concern the workload, and, of those that only patterns
+// match, the ones beyond the limits.
 func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	rolled := make(map[string]RolledFor, len(w.Rolled)+len(write))
 	maps.Copy(rolled, w.Rolled)
@@ -44,7 +44,7 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	return rolled
 }
 
-// Notable returns those of the entries that the record of the workload has room for.
+// Notable returns the entries that the record of the workload has room for.
 func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 	rolled, notable := w.newRecord(entries), make(map[string]RolledFor, len(entries))
 	for text, entry := range entries {
@@ -55,8 +55,9 @@ func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 	return notable
 }
 
-// surplus returns those of the texts, which are sources of one kind in a record, that are too many: what was rolled for now stays first, then what
-// the workload waits for, then what has changed last. What is only noted displaces nothing that was noted before.
+// surplus returns those of the texts, which name sources of one kind in a record, that exceed the limits. Sources that are rolled for now have
+// priority, then those that the workload is still to be rolled for, then those that changed last. A new entry of a source that is still to be
+// rolled for displaces no earlier one of that kind.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
 		if by := cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)); by != 0 {
@@ -79,7 +80,7 @@ func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	return nil
 }
 
-// rank returns which entries of a record stay before others, the first ones lowest.
+// rank returns the priority of an entry of a record. The lowest ranks stay.
 func rank(text string, rolled, write map[string]RolledFor) int {
 	_, isNew := write[text]
 	switch isOwed := rolled[text].isOwed(); {

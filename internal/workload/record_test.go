@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// recordAfter is the record that a patch with what is new writes.
+// recordAfter returns the record that a patch with new entries writes.
 func recordAfter(t *testing.T, w *Workload, write map[string]RolledFor) (string, map[string]RolledFor) {
 	t.Helper()
 	patch, err := deployments.Patch(w, Write{Rolled: write, Rolls: true})

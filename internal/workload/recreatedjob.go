@@ -14,18 +14,18 @@ import (
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// goneInterval is how often to look whether a Job that was deleted is gone.
+// goneInterval is how often to check whether a deleted Job is gone.
 const goneInterval = 100 * time.Millisecond
 
-// recreatedJobs are Jobs of which a patch that rolls makes another one of the same name. Its manifest is kept by a shadow, a suspended Job, from
-// before the old one is deleted until the new one exists: nothing is lost if the actuator is killed.
+// recreatedJobs recreates a Job under the same name when it is rolled. A shadow, which is a suspended Job, keeps the manifest from before the
+// old Job is deleted until the new one exists, so that nothing is lost if the actuator is killed.
 type recreatedJobs struct {
 	Objects
 	patches patches[batchv1.Job, *batchv1.Job]
 	jobs    clientbatchv1.JobInterface
 }
 
-// Patch makes a Job anew, or only writes its record.
+// Patch recreates a Job, or only writes its record.
 func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	switch {
 	case p.restores != "":
@@ -33,7 +33,7 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	case p.Revision == "":
 		return o.patches.send(ctx, name, p)
 	}
-	// What the API server would make of it is the manifest, if the Job is as the patch says. The new Job has the record without another patch.
+	// The result of a dry run is the manifest, if the Job is still as the patch expects. So the new Job has the record without another patch.
 	job, err := o.patches.send(ctx, name, p, metav1.DryRunAll)
 	switch {
 	case err != nil && !errors.Is(err, ErrUnrecorded):
@@ -53,14 +53,15 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	return o.create(ctx, shadow)
 }
 
-// notOurs says that the Job of a name is not the one that was to be made anew.
+// notOurs says that the Job of that name is not the one that was to be recreated.
 func notOurs(name string) error {
 	return apierrors.NewNotFound(batchv1.Resource("jobs"), name)
 }
 
-// keep creates a shadow. That of an earlier attempt is replaced, even by the same manifest: whoever restores what that one has left behind may
-// be about to remove it, and would have nothing left of this one. It is not removed before the new one exists, which has the other name: the Job
-// may have been deleted meanwhile, because the API server carries out a deletion later that it did not answer.
+// keep creates a shadow. It replaces that of an earlier attempt, even if that has the same manifest: whoever restores what the earlier attempt
+// has left behind may be about to remove its shadow, and this attempt would have none. The earlier shadow is removed only once the new one
+// exists, under the other name: the Job may already be gone, because the API server may carry out a deletion after it failed to answer the
+// request.
 func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 	if !apierrors.IsAlreadyExists(err) {
@@ -86,7 +87,7 @@ func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.
 	return kept, nil
 }
 
-// replace creates a shadow in the place of that of an earlier attempt. There must be another one.
+// replace replaces a shadow of an earlier attempt by the given one. Another shadow of the Job must exist.
 func (o recreatedJobs) replace(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	earlier, err := o.earlier(ctx, shadow)
 	if err != nil {
@@ -98,7 +99,7 @@ func (o recreatedJobs) replace(ctx context.Context, shadow *batchv1.Job) (*batch
 	return o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 }
 
-// earlier returns the shadow of an earlier attempt that has the name of this one.
+// earlier returns the shadow of an earlier attempt that has the name of the given shadow.
 func (o recreatedJobs) earlier(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	job, _, _ := recreatedBy(&shadow.ObjectMeta)
 	kept, err := o.jobs.Get(ctx, shadow.Name, metav1.GetOptions{})
@@ -111,7 +112,7 @@ func (o recreatedJobs) earlier(ctx context.Context, shadow *batchv1.Job) (*batch
 	return kept, nil
 }
 
-// remove deletes a Job and its pods, if it is still the one of the UID.
+// remove deletes a Job and its pods, if it still has the UID.
 func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	err := o.jobs.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -121,8 +122,8 @@ func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) e
 	return wrapJob("deleting", name, err)
 }
 
-// create creates the Job of a shadow when the name is free, and removes the shadow. If someone else has made a Job of the name meanwhile, that
-// one stays.
+// create waits until the name is free, creates the Job of a shadow, and removes the shadow. If someone else has created a Job of that name
+// meanwhile, that Job stays.
 func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	job := recreatedOf(shadow)
 	var made *batchv1.Job
@@ -149,8 +150,8 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore ends what a shadow was left behind of, if it still is the one of the UID. If the Job was not deleted yet, the change is acted on again, and
-// the shadow stays unless no deletion is on its way any more.
+// restore completes the attempt that left a shadow behind, if the shadow still has the UID. If the Job has not been deleted, the change is
+// handled again, and the shadow stays unless abandons says that no deletion can still be under way.
 func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID, abandons bool) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

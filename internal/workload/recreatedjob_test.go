@@ -17,10 +17,10 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 )
 
-// errKilled is the answer to the requests of an actuator that was killed.
+// errKilled is the error of all requests of an actuator after it was killed.
 var errKilled = errors.New("killed")
 
-// jobServer is an API server with Jobs. As a real one it gives each that is created a UID, and deletes only the one that is meant.
+// jobServer is an API server with Jobs. Like a real one, it gives each created Job a UID, and respects the UID precondition of deletions.
 func jobServer(objects ...runtime.Object) *fake.Clientset {
 	client := fake.NewClientset(objects...)
 	created := 0
@@ -47,7 +47,7 @@ func jobServer(objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-// recreate makes a Job anew, and is killed before a request of the number. It reports whether it came to its end.
+// recreate recreates a Job, and is killed before the request with the given number. It reports whether it finished.
 func recreate(t *testing.T, client *fake.Clientset, before int) bool {
 	t.Helper()
 	requests := 0
@@ -132,7 +132,7 @@ func TestTheNamesOfShadowsAreThoseOfNoOtherJobs(t *testing.T) {
 	}
 }
 
-// interrupted are Jobs where something happens before one is deleted.
+// interrupted are Jobs with which something happens before one is deleted.
 type interrupted struct {
 	clientbatchv1.JobInterface
 	by func()

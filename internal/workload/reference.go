@@ -6,14 +6,14 @@ import "github.com/keyturn/keyturn/internal/events"
 type Reference struct {
 	Kind events.Kind
 	Name string
-	// Keys are the data keys that the pods read, sorted and without duplicates. Nil: all of them, also those that come later.
+	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all of them, including keys added later.
 	Keys []string
-	// Required are the data keys without which the pods do not start, sorted and without duplicates: those that a use names which is not
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: the keys named by uses that are not
 	// optional. A subPath requires none, and neither does a use of the whole source.
 	Required []string
-	// Optional means that pods start without the source. One use that is not optional makes it false: then the pods have waited for the
+	// Optional means that pods start without the source. It is false if one use is not optional: then the pods have waited for the
 	// source, and have read it as it was created.
 	Optional bool
-	// ByPull means that the source is used to pull images and for nothing else. Each pull reads it anew.
+	// ByPull means that the source is used only to pull images. Each pull reads it again.
 	ByPull bool
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// references lists what the pods of a template read, by kind and name. It looks at all containers, init and ephemeral ones included, at
-// volumes of every type, at imagePullSecrets, and at the annotations by which pods read a secret store.
+// references returns what the pods of a template read, sorted by kind and name. It considers all containers, including init and
+// ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
 //
 // It errs on the side of reading: a volume that no container mounts counts as mounted as a whole. An image pull adds nothing to a source
 // that has another use.
@@ -74,7 +74,7 @@ func (u uses) add(use Reference, optional *bool) {
 	ref.Keys = append(ref.Keys, use.Keys...)
 }
 
-// pull adds an image pull. Call it after every other use was added.
+// pull adds an image pull. It must be called after all other uses have been added.
 func (u uses) pull(name string) {
 	key := useKey{events.KindSecret, name}
 	if _, known := u[key]; known || name == "" {
@@ -134,10 +134,10 @@ func (u uses) volume(v *corev1.VolumeSource, read mount) {
 	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
 }
 
-// secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read all that it mounts of a SecretProviderClass.
+// secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read everything that it mounts for a SecretProviderClass.
 const secretsStoreDriver = "secrets-store.csi.k8s.io"
 
-// driverSecret returns the name of the Secret with which the driver of a volume authenticates, empty if there is none.
+// driverSecret returns the name of the Secret with which the driver of a volume authenticates, or "" if there is none.
 func driverSecret(v *corev1.VolumeSource) string {
 	if v.AzureFile != nil {
 		return v.AzureFile.SecretName

@@ -49,7 +49,7 @@ func visitNames(typ reflect.Type, path []int, visit func(path []int, text string
 	}
 }
 
-// setName sets the field at the path to "found", and makes what is on the way.
+// setName sets the field at the path to "found", and creates what is missing on the path.
 func setName(value reflect.Value, path []int) {
 	switch value.Kind() {
 	case reflect.Pointer:

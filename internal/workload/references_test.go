@@ -37,7 +37,7 @@ func secret(name string, keys ...string) Reference {
 	return Reference{Kind: events.KindSecret, Name: name, Keys: keys, Required: keys}
 }
 
-// configMap is as secret, of a ConfigMap.
+// configMap is like secret, for a ConfigMap.
 func configMap(name string, keys ...string) Reference {
 	return Reference{Kind: events.KindConfigMap, Name: name, Keys: keys, Required: keys}
 }
@@ -48,7 +48,7 @@ func optional(r Reference) Reference { r.Optional, r.Required = true, nil; retur
 
 func pulled(r Reference) Reference { r.ByPull = true; return r }
 
-// podSpec reads a pod spec from YAML, and fails the test where it has unknown fields.
+// podSpec reads a pod spec from YAML, and fails the test if that has unknown fields.
 func podSpec(t testing.TB, text string) *corev1.PodSpec {
 	t.Helper()
 	var spec corev1.PodSpec

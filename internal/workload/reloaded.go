@@ -7,12 +7,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// markerMargin is how far apart Reloader's marker and its write may be that are of one roll. The marker has the time of Reloader's own clock.
+// markerMargin is how far the time in Reloader's marker may be from the time of the write of the same roll. The marker has the time of
+// Reloader's own clock.
 const markerMargin = 10 * time.Second
 
-// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source, judging by the pod template. By its strategy,
-// Reloader leaves a marker, which names the source of its newest roll, or a variable for each source that it has rolled for so far. If it has left
-// neither, as where it restarts the pods, that is not known.
+// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source, judging by the pod template. Depending on its
+// strategy, Reloader leaves a marker, which names the source of its newest roll, or a variable for each source that it has rolled for so far. If
+// it has left neither, as when it restarts the pods, nothing is known, and the answer is true.
 func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	left := w.stored.containers
 	if left == nil {
@@ -20,7 +21,7 @@ func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	}
 	if from, marked := left.reloadedFrom(); marked {
 		age := w.Reloaded.Sub(time.Unix(from.ObservedAt, 0))
-		// Beside variables, it may be of a time at which Reloader had the other strategy.
+		// If there are variables, too, the marker may date from a time when Reloader had the other strategy.
 		if len(left.variables) == 0 || age.Abs() <= markerMargin {
 			return from.Type == reloaderWords[source.Kind] && from.Name == source.Name
 		}
@@ -29,7 +30,7 @@ func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	return varies || len(left.variables) == 0
 }
 
-// reloadedFrom returns the marker, and false if there is none that can be read.
+// reloadedFrom returns the marker, and false if there is none or it cannot be read.
 func (c *containers) reloadedFrom() (reloadedFrom, bool) {
 	text, _ := c.marker.(string)
 	var from reloadedFrom

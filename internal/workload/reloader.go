@@ -32,15 +32,15 @@ func reloaderKinds(keys annotations.Reloader) [3]reloaderKind {
 	}
 }
 
-// reloaderReader reads the annotations of Reloader, which mean what they mean to Reloader.
+// reloaderReader reads the annotations of Reloader, with the meaning that they have for Reloader.
 type reloaderReader struct {
 	*rules
 	keys annotations.Reloader
-	// strict has names mean exactly what they mean to Reloader.
+	// strict gives names exactly the meaning that they have for Reloader.
 	strict bool
 }
 
-// read reads all of them, kind by kind. All is what Reloader calls --auto-reload-all.
+// read reads all annotations, kind by kind. All corresponds to Reloader's --auto-reload-all.
 func (p reloaderReader) read(workload, template map[string]string, all bool) {
 	badAuto := ""
 	for _, k := range reloaderKinds(p.keys) {
@@ -69,7 +69,7 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 		p.fail(p.keys.Auto, badAuto, reloaderBool)
 	}
 	if all && workload[p.keys.Auto] == "" && template[p.keys.Auto] == "" {
-		// Reloader knows no secret stores: none of its annotations is about them.
+		// Reloader does not know secret stores, so none of its annotations is about them.
 		p.include = append(p.include, rule{reason: byAll, kind: events.KindOpenBao})
 	}
 }
@@ -89,7 +89,7 @@ const reloaderBool = `read as "false": allowed are "true" and "false"`
 // auto reports whether the text is valid.
 func (p reloaderReader) auto(k reloaderKind, annotation, text string) bool {
 	if text == "" {
-		return true // as in most workloads, and ParseBool makes an error of it
+		return true // as in most workloads; for ParseBool it would be an error
 	}
 	on, err := strconv.ParseBool(text)
 	if on {
@@ -153,7 +153,7 @@ func (p reloaderReader) name(item string, limit int) (matcher, int, error) {
 		}
 		return exactly(name), size, nil
 	}
-	// What is an expression alone may be none in parentheses, such as one that ends in a quotation.
+	// A valid expression may become invalid in parentheses, for example if it ends in a quotation.
 	whole, _, err := expression.Compile("^(?:"+item+")$", math.MaxInt)
 	if err != nil {
 		return nil, 0, err

@@ -153,7 +153,7 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 	})
 }
 
-// TestReloaderBoundsAllExpressions has many expressions each of which is allowed.
+// TestReloaderBoundsAllExpressions uses many expressions, each of which alone is allowed.
 func TestReloaderBoundsAllExpressions(t *testing.T) {
 	annotation := "secret.reloader.stakater.com/reload"
 	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, Reading{})

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// annotationRolloutStrategy, on a Rollout, is Reloader's: "restart" has its pods replaced without a change of the template.
+// annotationRolloutStrategy, on a Rollout, is an annotation of Reloader. With "restart", pods are replaced without a change of the template.
 const annotationRolloutStrategy = "reloader.stakater.com/rollout-strategy"
 
-// restartDelay is how long after a write pods are restarted: times are of whole seconds, so that a pod of the same second may be older.
+// restartDelay is how long after a write pods are restarted. Times have whole seconds, so a pod created in the same second may be older
+// than the write.
 const restartDelay = time.Second
 
-// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or has its controller restart them. The annotations are
-// then on the Rollout itself.
+// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart. With a restart, the annotations are
+// on the Rollout itself.
 var annotatingOrRestarting = strategy{
 	change: func(w *Workload, template string, m mark) []operation {
 		if !w.restarts {
@@ -29,9 +30,9 @@ var annotatingOrRestarting = strategy{
 	revision: func(p parts) string {
 		ofTemplate, ofRestart := annotating.revision(p), p.meta.Annotations[annotationRevision]
 		if p.restartAt == "" {
-			ofRestart = "" // Someone has called it off.
+			ofRestart = "" // Someone has cancelled it.
 		}
-		// Whoever asks for the other way has not taken back what was rolled in this one: the record says which it was.
+		// Switching between the two ways does not undo the last roll. The record tells which way that was.
 		recorded := revisionOf(p.meta.Annotations[annotationRolled], p.meta.Annotations[annotationReverted])
 		if ofTemplate == recorded || !p.restarts && ofRestart != recorded {
 			return ofTemplate
@@ -40,10 +41,10 @@ var annotatingOrRestarting = strategy{
 	},
 }
 
-// nextRestart returns the spec.restartAt for a change that pods read from a time on: pods that were created before it are replaced. The
-// controller compares it with the creation times of pods, which the API server writes in whole seconds, and restarts none before it has come.
-// So it is by the API server's clock, after the newest write of the Rollout: its status has been written since its pods became available. And
-// it is later than the time that is held: otherwise no pod would be replaced.
+// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later. The controller replaces the pods
+// that were created before restartAt, once that time has come. Creation times are written by the API server in whole seconds, so restartAt is
+// by the API server's clock, too: it is after the newest write of the Rollout, whose status has been written since its pods became available.
+// It is also later than the current restartAt: otherwise no pod would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
 	next := readFrom
 	if after := w.touched.Add(restartDelay); next.Before(after) {
@@ -55,7 +56,7 @@ func (w *Workload) nextRestart(readFrom time.Time) string {
 	return next.UTC().Format(time.RFC3339)
 }
 
-// readFrom returns the full second from which on pods start with the change.
+// readFrom returns the first whole second from which pods start with the change.
 func (c Change) readFrom() time.Time {
 	if c.Written.IsZero() {
 		return c.At.Add(time.Second - time.Nanosecond).Truncate(time.Second)
@@ -63,7 +64,7 @@ func (c Change) readFrom() time.Time {
 	return c.Written.Truncate(time.Second).Add(restartDelay)
 }
 
-// isRestarted reports whether no restart is left to do.
+// isRestarted reports whether no restart is outstanding.
 func isRestarted(wanted, done string) bool {
 	want, err := time.Parse(time.RFC3339, wanted)
 	if err != nil {

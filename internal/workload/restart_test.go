@@ -147,7 +147,7 @@ func TestAnotherStrategyTakesNoRollBack(t *testing.T) {
 	const at = "2026-03-04T05:06:08Z"
 	tests := []struct {
 		name string
-		// strategy is that of now; own and template are the revisions on the Rollout and on its pod template.
+		// strategy is the current one; own and template are the revisions on the Rollout and on its pod template.
 		strategy, own, template, restartAt string
 		want                               string
 	}{

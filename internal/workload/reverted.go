@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// annotationReverted, on the workload itself, counts by source how often someone else took back a roll for one change of it, by restoring the
-// pod template of before. What its entries are about is no longer true once the template or the source has changed.
+// annotationReverted, on the workload itself, counts for each source how often someone else undid a roll for one of its changes by restoring
+// the earlier pod template. An entry no longer applies once the template or the source has changed.
 const annotationReverted = "keyturn.dev/reverted"
 
-// unrolled is the entry in the record of a source that the workload has no content of which is known. It differs from that of every change.
+// unrolled returns the record entry of a source whose content in the workload's pods is unknown. It differs from the entry of every change.
 func unrolled(change RolledFor) RolledFor {
 	key, _, _ := strings.Cut(change.Fingerprint, ":")
 	return RolledFor{Fingerprint: key + ":none", Version: NoVersion, UID: "none"}
 }
 
-// Reverted is how often rolls for one change of a source were taken back. Its text form in the annotation is that of RolledFor, with
+// Reverted is how often rolls for one change of a source were undone. Its text form in the annotation is that of RolledFor, with
 // "<count>:<template>" as the fingerprint.
 type Reverted struct {
 	Count int
@@ -27,13 +27,13 @@ type Reverted struct {
 	Version, UID string
 }
 
-// TemplateID identifies the pod template, but for Keyturn's annotations on it.
+// TemplateID identifies the pod template without what rolls write on it.
 func (w *Workload) TemplateID() string { return fmt.Sprintf("%x", w.bare[:6]) }
 
-// SameTemplate reports whether both have the same pod template, but for Keyturn's annotations on it.
+// SameTemplate reports whether both have the same pod template, ignoring what rolls write on it.
 func (w *Workload) SameTemplate(other *Workload) bool { return w.bare == other.bare }
 
-// Reverts returns how often a roll for a change of a source was taken back, since the pod template or the source last changed.
+// Reverts returns how often a roll for a change of a source was undone since the pod template or the source last changed.
 func (w *Workload) Reverts(source string, change RolledFor) int {
 	reverted, ok := w.Reverted[source]
 	if !ok || reverted.Template != w.TemplateID() || reverted.Version != change.Version || reverted.UID != change.UID {
@@ -42,16 +42,16 @@ func (w *Workload) Reverts(source string, change RolledFor) int {
 	return reverted.Count
 }
 
-// IsReverted reports whether rolls for a change of the source were taken back more often than most, and the workload was not rolled for it
-// since.
+// IsReverted reports whether rolls for a change of the source were undone more than most times, and the workload has not been rolled for
+// the change since.
 func (w *Workload) IsReverted(source string, most int) bool {
 	reverted := w.Reverted[source]
 	change := RolledFor{Version: reverted.Version, UID: reverted.UID}
 	return w.Reverts(source, change) > most && !w.Rolled[source].SameChange(change)
 }
 
-// Unrolled returns what its record has to say of changes that it has no pods of, although it was patched for them: the entries of before, as
-// far as they are known.
+// Unrolled returns the record entries for changes that the workload was patched for but has no pods of: the entries of before where they are
+// known, and otherwise entries that say that the content is unknown.
 func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]RolledFor {
 	entries := make(map[string]RolledFor)
 	for source, change := range changes {
@@ -66,7 +66,7 @@ func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]Rol
 	return entries
 }
 
-// RevertedAgain counts one more roll for changes that was taken back.
+// RevertedAgain returns the counts for changes after one more roll for them was undone.
 func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Reverted {
 	reverted := make(map[string]Reverted)
 	for source, change := range changes {
@@ -77,8 +77,8 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Revert
 	return reverted
 }
 
-// recallReverted adds the counts of an earlier state whose annotation is gone: who takes rolls back may remove all that it does not know. A count
-// is left out once the workload was rolled for its change or a later one, or has another pod template.
+// recallReverted adds the counts of an earlier state whose annotation is gone: a client that undoes rolls may remove everything that it does not
+// know. A count is dropped once the workload was rolled for that change or a later one, or has another pod template.
 func (w *Workload) recallReverted(earlier *Workload) {
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]
@@ -94,7 +94,7 @@ func (w *Workload) recallReverted(earlier *Workload) {
 	}
 }
 
-// revertedAfter returns the annotation after a write, empty if nothing is left of it.
+// revertedAfter returns the value of the annotation after a write, or "" if there is none.
 func (w *Workload) revertedAfter(write Write) (string, error) {
 	reverted := maps.Clone(w.Reverted)
 	if reverted == nil {
@@ -115,7 +115,7 @@ func (w *Workload) revertedAfter(write Write) (string, error) {
 	return formatRolled(entries)
 }
 
-// parseReverted reads the annotation, without the entries that are not valid.
+// parseReverted reads the annotation. It skips invalid entries.
 func parseReverted(annotation string) map[string]Reverted {
 	if annotation == "" {
 		return nil

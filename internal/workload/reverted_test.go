@@ -16,7 +16,7 @@ func entryAt(fingerprint, version, uid string) RolledFor {
 	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid}
 }
 
-// writtenBy returns the annotation that a patch writes on the workload, false if it leaves it.
+// writtenBy returns the annotation that a patch writes on the workload, and false if it does not write it.
 func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
 	t.Helper()
 	var operations []operation

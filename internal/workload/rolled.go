@@ -12,30 +12,32 @@ import (
 const (
 	// annotationRolled, on the workload itself, is its record: what it was last rolled for, by source.
 	annotationRolled = "keyturn.dev/rolled"
-	// annotationRevision, on the pod template, is a digest of annotationRolled and annotationReverted. A change of it has the pods replaced.
+	// annotationRevision, on the pod template, is a digest of annotationRolled and annotationReverted. When it changes, the pods are replaced.
 	annotationRevision = "keyturn.dev/revision"
-	// AnnotationCause, on the pod template, is what the last roll was for, for people.
+	// AnnotationCause, on the pod template, tells people what the last roll was for.
 	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent, on the pod template, is the trace of the last roll.
+	// AnnotationTraceparent, on the pod template, is the trace context of the last roll.
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
-// NoVersion stands in a record for the resourceVersion of content that has not changed since its source was first seen. No resourceVersion of a
-// change is older or the same.
+// NoVersion replaces the resourceVersion in a record if the content has not changed since the source was first seen. It is older than the
+// resourceVersion of every change.
 const NoVersion = "0"
 
-// RolledFor is what a workload was last rolled for, of one source: the fingerprint of what its pods read, the resourceVersion since which
-// that has been so, and the UID of the source. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
+// RolledFor is what a workload was last rolled for with respect to one source: the fingerprint of what its pods read, the resourceVersion
+// of the source since which the content has been so, and the UID of the source. Its text form is
+// "<fingerprint>@<resourceVersion>/<uid>#<scope>".
 type RolledFor struct {
 	Fingerprint string
 	Version     string
 	UID         string
-	// Scope says what the fingerprint is of: two fingerprints of one scope and key differ only if the content does. Empty: it is not known,
-	// as in the records of earlier versions, which end after the UID.
+	// Scope says what the fingerprint covers: two fingerprints with the same scope and key differ only if the content differs. It is empty
+	// if not known, as in the records of earlier versions, which end after the UID.
 	Scope string
 }
 
-// ScopeOf returns the scope of a fingerprint of some keys of a source, which are sorted; of all of it if they are nil.
+// ScopeOf returns the scope of a fingerprint of some keys of a source, which must be sorted. If keys is nil, the fingerprint
+// is of the whole source.
 func ScopeOf(keys []string) string {
 	if keys == nil {
 		return "*"
@@ -52,15 +54,15 @@ func (r RolledFor) String() string {
 	return text
 }
 
-// Differs reports whether the content is known to be other than that of the change. Fingerprints of different keys of a source, or under
-// different keys of the installation, cannot be compared.
+// Differs reports whether the content is known to differ from that of the change. Fingerprints of different keys of a source, or made
+// with different fingerprint keys, cannot be compared.
 func (r RolledFor) Differs(change RolledFor) bool {
 	key, _, _ := strings.Cut(r.Fingerprint, ":")
 	other, _, _ := strings.Cut(change.Fingerprint, ":")
 	return key == other && (r.Scope == "" || r.Scope == change.Scope) && r.Fingerprint != change.Fingerprint
 }
 
-// SameChange reports whether both are of the same change, whichever keys of the source they are about.
+// SameChange reports whether both are about the same change, whichever keys of the source they cover.
 func (r RolledFor) SameChange(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
@@ -75,8 +77,7 @@ func parseRolledFor(text string) (RolledFor, error) {
 	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid, Scope: scope}, nil
 }
 
-// parseRolled reads the annotation. It skips every entry that is not valid, as after an edit by hand: the workload then counts as never rolled
-// for that source.
+// parseRolled reads the annotation. It skips invalid entries, as after a manual edit: the workload then counts as never rolled for that source.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -94,7 +95,7 @@ func parseRolled(annotation string) map[string]RolledFor {
 	return rolled
 }
 
-// ChangesOf returns the changes that an outcome is about, as a record has them.
+// ChangesOf returns the changes that an outcome is about, in the form of a record.
 func ChangesOf(outcome events.Outcome) map[string]RolledFor {
 	changes := make(map[string]RolledFor, len(outcome.Sources))
 	for _, s := range outcome.Sources {
@@ -104,7 +105,7 @@ func ChangesOf(outcome events.Outcome) map[string]RolledFor {
 	return changes
 }
 
-// formatRolled returns the annotation. It is deterministic: encoding/json sorts the keys of a map.
+// formatRolled returns the value of the annotation. It is deterministic, because encoding/json sorts the keys of a map.
 func formatRolled(rolled map[string]RolledFor) (string, error) {
 	texts := make(map[string]string, len(rolled))
 	for source, entry := range rolled {

@@ -12,8 +12,8 @@ import (
 // AnnotationRollOn is the annotation, on a workload or its pod template, that lists what the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
-// rollOnKinds are the kinds that roll-on accepts, and the word for everything of that kind that the pod spec references. A new kind of
-// source is a line here.
+// rollOnKinds are the kinds that roll-on accepts, and for each the word that stands for everything of that kind that the pod spec
+// references. A new kind of source needs a line here.
 var rollOnKinds = []struct {
 	kind events.Kind
 	word string
@@ -24,21 +24,21 @@ var rollOnKinds = []struct {
 	{events.KindOpenBao, "openbao"},
 }
 
-// everyKey is what follows # where every key counts, whichever the pods are seen to read.
+// everyKey, after #, means that every key counts, whichever keys the pods are seen to read.
 const everyKey = "*"
 
 // openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
-// rollOnSays is what keyturn.dev/roll-on means for --roll-all.
+// rollOnSays says how keyturn.dev/roll-on affects --roll-all.
 type rollOnSays int
 
 const (
-	// rollOnSilent: the annotation is missing, or only excludes.
+	// rollOnSilent means that the annotation is missing, or only excludes.
 	rollOnSilent rollOnSays = iota
-	// rollOnList: it lists what to roll on, and --roll-all adds nothing.
+	// rollOnList means that it lists what to roll on, so that --roll-all adds nothing.
 	rollOnList
-	// rollOnNone: the workload never rolls.
+	// rollOnNone means that the workload never rolls.
 	rollOnNone
 )
 
@@ -68,7 +68,7 @@ func (p rollOnReader) read(workload, template map[string]string) rollOnSays {
 		}
 		empty = false
 		if !strings.HasPrefix(item, "!") {
-			// Even if the item is not valid: its author meant a list.
+			// This holds even if the item is invalid: its author meant a list.
 			says = rollOnList
 		}
 		p.item(item)
@@ -170,7 +170,7 @@ func (r *rule) storePath(text string) string {
 // maxStorePath is how long a path in a secret store may be, in bytes.
 const maxStorePath = 1024
 
-// rollOnKind returns the kind of a name, empty if there is none.
+// rollOnKind returns the kind with the given name, or "" if there is none.
 func rollOnKind(text string) events.Kind {
 	for _, k := range rollOnKinds {
 		if text == string(k.kind) {

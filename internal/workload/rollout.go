@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// argoRollouts are the Rollouts of Argo Rollouts, from version 1.0 on, in which a status has a phase.
+// argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, where the status has a phase.
 var argoRollouts = Kind{
 	Name: "rollout", APIVersion: "argoproj.io/v1alpha1", Title: "Rollout", Resource: "rollouts.argoproj.io", Component: "argo-rollouts",
 	Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}},
@@ -52,7 +52,7 @@ var argoRollouts = Kind{
 	template: specTemplate, strategy: annotatingOrRestarting,
 }
 
-// rollout is what is read of a Rollout.
+// rollout has the fields of a Rollout that are read.
 type rollout struct {
 	Meta metav1.ObjectMeta `json:"metadata"`
 	Spec struct {
@@ -60,7 +60,7 @@ type rollout struct {
 		// RestartAt is kept as it is written: a patch tests it.
 		RestartAt string                 `json:"restartAt"`
 		Template  corev1.PodTemplateSpec `json:"template"`
-		// WorkloadRef is what has the pod template, if the Rollout has none.
+		// WorkloadRef names the workload with the pod template, if the Rollout has none.
 		WorkloadRef *struct {
 			Kind string `json:"kind"`
 			Name string `json:"name"`
@@ -82,7 +82,7 @@ type rollout struct {
 		RestartedAt string `json:"restartedAt"`
 		// ObservedGeneration is a number, as text.
 		ObservedGeneration string `json:"observedGeneration"`
-		// WorkloadObservedGeneration is that of the workload that WorkloadRef names.
+		// WorkloadObservedGeneration is the observed generation of the workload that WorkloadRef names.
 		WorkloadObservedGeneration string `json:"workloadObservedGeneration"`
 
 		Replicas          int32  `json:"replicas"`
@@ -90,7 +90,7 @@ type rollout struct {
 		AvailableReplicas int32  `json:"availableReplicas"`
 		CurrentStepIndex  *int32 `json:"currentStepIndex"`
 
-		// CurrentPodHash is of the pod template, and StableRS is that of the template that all steps were taken for last.
+		// CurrentPodHash is the hash of the current pod template, and StableRS that of the last template that completed all steps.
 		CurrentPodHash string `json:"currentPodHash"`
 		StableRS       string `json:"stableRS"`
 	} `json:"status"`
@@ -102,7 +102,7 @@ type rolloutStep struct {
 	Experiment *struct{} `json:"experiment"`
 }
 
-// progress follows the phase, with which the controller says how far it is.
+// progress follows the phase, in which the controller reports its progress.
 func (r *rollout) progress() Progress {
 	status, pods := &r.Status, replicas(r.Spec.Replicas)
 	old := status.Replicas - status.UpdatedReplicas
@@ -134,14 +134,15 @@ func (r *rollout) progress() Progress {
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
 	if !restarted && r.isPromoted() {
-		// The phase says that a restart is left, which may be scheduled for much later. The pods have the template.
+		// The phase is not Healthy only because a restart is outstanding, which may be scheduled for much later. All pods are
+		// of the current template.
 		return p.is(Complete, "")
 	}
 	return p.is(Progressing, status.Message)
 }
 
-// scheduled returns the time of a restart that someone has scheduled, zero if that has come by the API server's clock, or is as early as a roll
-// sets it.
+// scheduled returns the time of a restart that someone has scheduled. It is zero if that time has come by the API server's clock, or if a roll
+// may have set it.
 func (r *rollout) scheduled() time.Time {
 	at, err := time.Parse(time.RFC3339, r.Spec.RestartAt)
 	if err != nil || !at.After(newestTouch(&r.Meta).Add(restartDelay)) {
@@ -150,10 +151,11 @@ func (r *rollout) scheduled() time.Time {
 	return at
 }
 
-// isAborted reports whether it was aborted, by a person or an analysis, and nobody has lifted that.
+// isAborted reports whether the rollout was aborted, by a person or an analysis, and has not been retried.
 func (r *rollout) isAborted() bool { return r.Status.Abort != nil && *r.Status.Abort }
 
-// isPromoted reports whether all pods are of the template and available, as the controller does in its phase if no restart is left.
+// isPromoted reports whether all pods are of the current template and available. This is when the controller sets the phase to
+// Healthy if no restart is outstanding.
 func (r *rollout) isPromoted() bool {
 	status, strategy := &r.Status, &r.Spec.Strategy
 	keepsOld := strategy.BlueGreen != nil || strategy.Canary.TrafficRouting != nil // for a while, without traffic
@@ -161,8 +163,8 @@ func (r *rollout) isPromoted() bool {
 		status.AvailableReplicas >= status.UpdatedReplicas && (keepsOld || status.Replicas <= status.UpdatedReplicas)
 }
 
-// restarts reports whether the pods are restarted instead of the pod template being changed. One without a template of its own is not: what has
-// the template takes the record of a roll, too, and one patch writes both.
+// restarts reports whether a roll restarts the pods instead of changing the pod template. A Rollout without a template of its own is never
+// restarted: the workload with the template also has the record, and one patch writes both.
 func (r *rollout) restarts() bool {
 	return r.Spec.WorkloadRef == nil && r.Meta.Annotations[annotationRolloutStrategy] == "restart"
 }
@@ -173,8 +175,8 @@ func (r *rollout) isObserved() bool {
 	return err == nil && observed >= r.Meta.Generation
 }
 
-// waitingStep returns the current step of a canary, and whether it is one that takes as long as it takes: no pod is replaced meanwhile, and
-// the controller has no deadline for it either.
+// waitingStep returns the index of the current step of a canary, and whether the step has no time limit: no pod is replaced during it, and
+// the controller has no deadline for it.
 func (r *rollout) waitingStep() (index int32, waits bool) {
 	steps := r.Spec.Strategy.Canary.Steps
 	if i := r.Status.CurrentStepIndex; i != nil && *i >= 0 && int(*i) < len(steps) {

@@ -21,7 +21,7 @@ func rolloutOf(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// readRollout reads a Rollout of a spec and a status, in generation 2.
+// readRollout reads a Rollout with a spec and a status, in generation 2.
 func readRollout(t *testing.T, spec, status string) *Workload {
 	t.Helper()
 	const meta = `{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":2}`
@@ -169,7 +169,7 @@ func TestARolloutIsReadLikeADeployment(t *testing.T) {
 	}
 }
 
-// Who may write a Rollout controls its content, as far as the schema of the CRD leaves it open.
+// Whoever may write a Rollout controls its content, as far as the schema of the CRD allows.
 func FuzzReadRollout(f *testing.F) {
 	f.Add(`{"metadata":{"name":"web","annotations":{"keyturn.dev/roll-on":"auto"}},"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}}`)
 	f.Add(`{"spec":{"replicas":-1,"strategy":{"canary":{"steps":[{"analysis":{}}]}}},"status":{"observedGeneration":"0","currentStepIndex":-1}}`)

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxAnnotation is how long an annotation may be, in bytes. Kubernetes allows 256 KiB for all annotations of an object.
+// maxAnnotation is the maximum length of an annotation in bytes. Kubernetes allows 256 KiB for all annotations of an object.
 const maxAnnotation = 16 << 10
 
 // rule is one item of an annotation.
@@ -15,13 +15,13 @@ type rule struct {
 	reason     WantReason
 	annotation string
 	item       string
-	// kind is empty for every kind.
+	// kind is the kind of source. Empty means every kind.
 	kind events.Kind
-	// store is the name of a secret store. Empty for every store.
+	// store is the name of a secret store. Empty means every store.
 	store string
-	// name is nil for every name.
+	// name matches the names of sources. Nil means every name.
 	name matcher
-	// key is empty for all that the pods read of the source.
+	// key is a data key of the source. Empty means everything that the pods read of the source.
 	key string
 	// granted says which secrets in stores may be named.
 	granted granted
@@ -29,7 +29,7 @@ type rule struct {
 	whole bool
 }
 
-// compare orders rules as they are asked: by their reason, and before the others those that include every key.
+// compare orders rules as Wants tries them: by reason, and with the same reason those that include every key first.
 func (r rule) compare(other rule) int {
 	switch {
 	case r.reason != other.reason:
@@ -47,7 +47,7 @@ func (r *rule) covers(source events.Source) bool {
 	return (r.kind == "" || r.kind == source.Kind) && (r.store == "" || isIn(r.store, source)) && (r.name == nil || isCalled(source, r.name))
 }
 
-// rules collects what the annotations of a workload say.
+// rules collects the rules in the annotations of a workload, and the errors.
 type rules struct {
 	include []rule
 	exclude []rule
@@ -71,7 +71,7 @@ func (r *rules) fits(annotation, text string) bool {
 type itemError struct {
 	// annotation is the key of the annotation.
 	annotation string
-	// item is the item as it was written. Empty: the whole annotation is wrong.
+	// item is the item as it was written. It is empty if the whole annotation is wrong.
 	item string
 	// problem is what is wrong, and what is allowed.
 	problem string

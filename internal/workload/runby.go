@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// RunBy returns w as it is while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while it is
-// the controller of others whose rolls are its own. Its progress is that of all of them, and its own if it has pods, too; and the annotations of
-// all count. No runners: no other does. It does not change w.
+// RunBy returns the state of w while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while
+// w is the controller of other workloads and is rolled instead of them. Its progress then combines theirs, and its own if it has pods, and the
+// annotations of all of them count. Without runners, it returns w by itself. It does not change w.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w.byItself()
 	joined := *alone
@@ -52,21 +52,21 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		case runner.observes < alone.Generation:
 			progress, since = Progress{Pods: progress.Pods}.unobserved(), ""
 		case since != "":
-			// What it had pods of at an earlier time was maybe another template.
+			// At an earlier time it may have had pods of another template.
 			since = runner.Version
 		}
 		joined.Progress = joined.Progress.with(progress)
 		serving = append(serving, since)
 	}
 	if joined.Progress.State == Progressing && alone.target != nil && alone.target.said.State == Waiting {
-		// Its controller does nothing with what it owns until people have it go on.
+		// Its controller does not touch the workloads that it owns until people tell it to continue.
 		joined.Progress = joined.Progress.is(Waiting, alone.target.said.Message)
 	}
 	joined.ServingSince = sinceAll(serving)
 	return &joined
 }
 
-// sinceAll returns the newest of the resourceVersions, empty if one of them is.
+// sinceAll returns the newest of the resourceVersions, or "" if one of them is empty.
 func sinceAll(versions []string) string {
 	newest := versions[0]
 	for _, version := range versions[1:] {
@@ -80,7 +80,7 @@ func sinceAll(versions []string) string {
 	return newest
 }
 
-// byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of none.
+// byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of no other.
 func (w *Workload) byItself() *Workload {
 	if w.alone != nil {
 		return w.alone
@@ -91,7 +91,7 @@ func (w *Workload) byItself() *Workload {
 // IsRun reports whether another workload runs the pods of the template.
 func (w *Workload) IsRun() bool { return w.alone != nil }
 
-// WantedBy returns a time by which the workload wanted what it wants.
+// WantedBy returns a time at which the workload already wanted the sources that it wants now.
 func (w *Workload) WantedBy() time.Time {
 	if w.asked.After(w.Written) {
 		return w.asked

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// state is what the status of a workload counts.
+// state has the counts in the status of a workload.
 type state struct {
 	generation, observed     int64
 	pods, updated, available int32

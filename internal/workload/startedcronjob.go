@@ -15,10 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// annotationInstantiate is how kubectl marks a Job that was started by hand from a CronJob.
+// annotationInstantiate is the annotation with which kubectl marks a Job that was created manually from a CronJob.
 const annotationInstantiate = "cronjob.kubernetes.io/instantiate"
 
-// StartedCronJob returns the kind CronJob for those who have a job started at once. The template stays as it is.
+// StartedCronJob returns the kind CronJob whose rolls start a Job immediately. The template stays as it is.
 func StartedCronJob() Kind {
 	k := cronJobs
 	k.strategy = starting
@@ -42,7 +42,7 @@ func StartedCronJob() Kind {
 	return k
 }
 
-// starting has pods started anew without a change of the pod template, unless someone has suspended the workload. The annotations are on the
+// starting starts new pods without a change of the pod template, unless someone has suspended the workload. The annotations are on the
 // workload itself.
 var starting = strategy{
 	change: func(w *Workload, _ string, m mark) []operation {
@@ -51,19 +51,19 @@ var starting = strategy{
 	revision: func(p parts) string { return p.meta.Annotations[annotationRevision] },
 }
 
-// startedCronJobs are CronJobs of which a patch that rolls starts a Job.
+// startedCronJobs starts a Job of a CronJob when that is rolled.
 type startedCronJobs struct {
 	Objects
 	cronJobs patches[batchv1.CronJob, *batchv1.CronJob]
 	jobs     clientbatchv1.JobInterface
 }
 
-// Patch starts the Job before the record says so. If the patch is sent again because nobody knows what became of it, there is the Job already.
+// Patch starts the Job before it writes the record. If the patch is sent again because its result is unknown, the Job already exists.
 func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	if p.Revision == "" {
 		return o.cronJobs.send(ctx, name, p)
 	}
-	// No Job is started for a patch that would not be applied.
+	// Use a dry run first, so that no Job is started for a patch that would not be applied.
 	cronJob, err := o.cronJobs.send(ctx, name, p, metav1.DryRunAll)
 	unrecorded := errors.Is(err, ErrUnrecorded)
 	switch {
@@ -74,7 +74,7 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	}
 	job := jobOf(cronJob, p.subject)
 	if unrecorded {
-		// Another leader, with a stream of its own, finds it there.
+		// The record goes to the Job, where another leader, with a stream of its own, finds it.
 		for _, name := range []string{annotationRolled, annotationRolledNow} {
 			if text, ok := cronJob.Annotations[name]; ok {
 				metav1.SetMetaDataAnnotation(&job.ObjectMeta, name, text)
@@ -90,8 +90,9 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	return o.record(ctx, name, p, cronJob)
 }
 
-// record writes what a Job was started for. Another attempt at the whole patch would start another Job if that one is deleted by then, as with a
-// time to live of 0. So it is tried until the context is done, and what is refused then, or for good, is as if there were no permission for it.
+// record writes what a Job was started for. It retries until the context is done, because a later attempt at the whole patch would start another
+// Job if this one is deleted by then, as with a time to live of 0. If the patch is still refused then, or cannot succeed, that is treated like
+// missing permission: the error wraps ErrUnrecorded.
 func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
 	for backoff := kube.PatchBackoff(); ; {
 		cronJob, err := o.cronJobs.send(ctx, name, p)
@@ -110,7 +111,7 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 	}
 }
 
-// start starts a Job of a CronJob, unless that was done. Its name says what for.
+// start creates a Job of a CronJob, unless it exists. The name of the Job identifies the changes that it is started for.
 func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *batchv1.CronJob) error {
 	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
 	switch {
@@ -129,12 +130,12 @@ func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *b
 	return nameTaken(job.Name, "the job of cronjob "+cronJob.Name+" for this change is started")
 }
 
-// nameTaken says which Job has a name that is needed, and what is possible without it.
+// nameTaken returns an error that says which Job has a name that is needed, and what will happen once the name is free.
 func nameTaken(name, then string) error {
 	return fmt.Errorf("%w: delete job %s, or create it under another name, so that %s", ErrNameTaken, name, then)
 }
 
-// wrapJob says what was done with a Job when an error happened, if one did.
+// wrapJob adds to an error what was being done with a Job. It returns nil if err is nil.
 func wrapJob(doing, name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s job %s: %w", doing, name, err)
@@ -142,13 +143,13 @@ func wrapJob(doing, name string, err error) error {
 	return nil
 }
 
-// jobOf returns the Job of a CronJob that is started for some changes, as kubectl would start it by hand.
+// jobOf returns the Job of a CronJob to start for some changes, like the one that "kubectl create job --from" makes.
 func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: startedName(cronJob, subject), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
-			// As kubectl does, it does not block the deletion of the CronJob: that may take another permission.
+			// Like kubectl's, it does not block the deletion of the CronJob, which may need a further permission.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: cronJobs.APIVersion, Kind: cronJobs.Title, Name: cronJob.Name, UID: cronJob.UID, Controller: new(true),
 			}},
@@ -161,7 +162,7 @@ func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 	return job
 }
 
-// copyMark copies what annotations say about a roll.
+// copyMark copies the annotations that describe a roll.
 func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	for _, name := range []string{annotationRevision, AnnotationCause, AnnotationTraceparent} {
 		delete(meta.Annotations, name)
@@ -171,8 +172,8 @@ func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	}
 }
 
-// startedName returns the name of the Job of a CronJob that is started for some changes: the same for everyone who starts it, whatever the record of
-// the CronJob says by then. The name of a CronJob has at most 52 characters, and that of a Job 63.
+// startedName returns the name of the Job of a CronJob to start for some changes. It does not depend on the record of the CronJob, so everyone
+// who starts the Job uses the same name. The name of a CronJob has at most 52 characters, and that of a Job 63.
 func startedName(cronJob *batchv1.CronJob, subject string) string {
 	return cronJob.Name + "-" + shortHash(string(cronJob.UID)+"/"+subject, 5)
 }

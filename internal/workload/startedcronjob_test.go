@@ -21,7 +21,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// reportCronJob is a CronJob as it is after a roll.
+// reportCronJob is a CronJob after a roll.
 func reportCronJob() *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{
@@ -156,7 +156,7 @@ func TestAJobIsStartedOnceThoughItsRecordIsRefused(t *testing.T) {
 	tests := []struct {
 		name    string
 		refusal error
-		// times is how often it is refused, and recorded that it is written at last.
+		// times is how often the write is refused, and recorded says that it succeeds in the end.
 		times    int
 		recorded bool
 	}{

@@ -8,21 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startsPage is how many Jobs are read at a time.
+// startsPage is the page size of lists of Jobs.
 const startsPage = 500
 
-// Starts is what Jobs of one CronJob were started for, as far as those say that are still there. They do where nothing may be written on the CronJob.
+// Starts is what the Jobs of one CronJob were started for, according to those that still exist. Jobs say so if nothing may be written on the
+// CronJob.
 type Starts struct {
 	rolled map[string]RolledFor
-	// revision is that of the newest of them, which was created at that time.
+	// revision is that of the newest Job, and created is when that was created.
 	revision string
 	created  metav1.Time
-	// rolledNow is what the newest of those that say it has of AnnotationRollNow, and asked is when that was created.
+	// rolledNow is the recorded value of AnnotationRollNow on the newest Job that has one, and asked is when that Job was created.
 	rolledNow string
 	asked     metav1.Time
 }
 
-// ReadStarts returns what the Jobs in a namespace, or in all of them, were started for, by the UID of the CronJob.
+// ReadStarts returns what the Jobs in a namespace were started for, by the UID of their CronJob. An empty namespace means all namespaces.
 func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]Starts, error) {
 	found, options := make(map[string]Starts), metav1.ListOptions{Limit: startsPage}
 	for {

@@ -13,7 +13,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 )
 
-// startedJob is a Job of a CronJob of the UID, which was started at a second and has a record.
+// startedJob is a Job with a record, of the CronJob with the given UID, created at the given second.
 func startedJob(uid types.UID, record, revision string, second int64) batchv1.Job {
 	job := jobOf(reportCronJob(), "s")
 	job.OwnerReferences[0].UID, job.CreationTimestamp = uid, metav1.NewTime(time.Unix(second, 0))
@@ -67,7 +67,7 @@ func TestAJobSaysWhatItWasStartedForWhereNothingElseDoes(t *testing.T) {
 		if forbidden {
 			withoutRight(client, "patch", "cronjobs")
 		}
-		// The error is that it is not recorded.
+		// The error says that the roll is not recorded.
 		_, _ = sendTo(t, StartedCronJob(), waitingCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5"))
 		job := jobsOf(t, client)[0]
 		if record := parseRolled(job.Annotations[annotationRolled]); (record["secret/db"].Version == "5") != forbidden {

@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on. What their pods are seen to read they may always
-// roll on. The zero value grants nothing.
+// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on. They may always roll on what their pods are seen
+// to read. The zero value grants nothing.
 type StoreAccess struct {
 	Grants []StoreGrant `json:"grants"`
 }
@@ -25,12 +25,12 @@ type StoreGrant struct {
 	Namespaces []string `json:"namespaces"`
 	// Store is the name of a store, or * for every store. Required.
 	Store string `json:"store"`
-	// Paths are paths of secrets, each of which stands for what is below it too: <mount>/<path> without data/, after the store's namespace if that
-	// is not the root. A * alone is every path. Required.
+	// Paths are paths of secrets, each of which includes everything below it: <mount>/<path> without data/, preceded by the store's namespace if
+	// that is not the root. A single * means every path. Required.
 	Paths []string `json:"paths"`
 }
 
-// ReadStoreAccess reads the file of --store-access. Without a name it grants nothing. The error has a line for each problem.
+// ReadStoreAccess reads the file of --store-access. If name is empty, it grants nothing. The error has a line for each problem.
 func ReadStoreAccess(name string) (StoreAccess, error) {
 	if name == "" {
 		return StoreAccess{}, nil
@@ -105,7 +105,7 @@ func (g granted) allow(source events.Source) bool {
 	return err == nil && g.cover(path.Store, path.Full())
 }
 
-// cover reports whether a path may be named. Without a store it may be if it may in any.
+// cover reports whether a path may be named. If store is empty, the path may be granted in any store.
 func (g granted) cover(store, path string) bool {
 	return slices.ContainsFunc(g, func(grant StoreGrant) bool {
 		return (grant.Store == everything || grant.Store == store || store == "") && slices.ContainsFunc(grant.Paths, func(above string) bool {

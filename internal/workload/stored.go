@@ -7,19 +7,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stored is what a patch has to know of a workload as the API server keeps it.
+// stored is what a patch needs to know about a workload as the API server stores it.
 type stored struct {
-	// record has the annotations that are written on the workload itself, or must be unchanged, those that it has.
+	// record has those annotations of the workload itself that a patch writes or tests.
 	record []annotation
-	// annotated and templateAnnotated say that the workload and its pod template have an object of annotations, which may be empty in a custom
-	// resource, and metaTraced and traced that they have AnnotationTraceparent.
+	// annotated and templateAnnotated say that the workload and its pod template have an annotations object, which may be empty in a custom
+	// resource. metaTraced and traced say that they have AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
-	// containers are nil without --reloader, and byVariable is Reading.Variables.
+	// containers is nil without --reloader. byVariable is Reading.Variables.
 	containers *containers
 	byVariable bool
 }
 
-// annotation is one of few: a map of them would take a third of a kilobyte for each workload.
+// annotation is an entry of a short list. A map would need about 340 bytes for each workload.
 type annotation struct{ name, text string }
 
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
@@ -37,7 +37,7 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading
 	return s
 }
 
-// keep notes an annotation that is written on the workload itself.
+// keep remembers an annotation of the workload itself.
 func (s *stored) keep(name, text string) {
 	if i := s.index(name); i >= 0 {
 		s.record[i].text = text
@@ -46,12 +46,12 @@ func (s *stored) keep(name, text string) {
 	s.record = append(s.record, annotation{name, text})
 }
 
-// index returns where an annotation is in the record, or -1.
+// index returns the index of an annotation in the record, or -1.
 func (s stored) index(name string) int {
 	return slices.IndexFunc(s.record, func(a annotation) bool { return a.name == name })
 }
 
-// text returns an annotation of the record, empty if there is none.
+// text returns the value of an annotation of the record, or "" if there is none.
 func (s stored) text(name string) string {
 	if i := s.index(name); i >= 0 {
 		return s.record[i].text
@@ -59,7 +59,7 @@ func (s stored) text(name string) string {
 	return ""
 }
 
-// unchanged returns what tests that an annotation is as it was read.
+// unchanged returns a test that an annotation is as it was read.
 func (s stored) unchanged(name string) operation {
 	path := "/metadata/annotations/" + pointer(name)
 	if i := s.index(name); i >= 0 {
@@ -68,7 +68,7 @@ func (s stored) unchanged(name string) operation {
 	return test(path, nil)
 }
 
-// write returns what sets one of the annotations of the record, if it is still as it was read. An empty text removes it.
+// write returns the operations that set an annotation of the record, if it is still as it was read. An empty text removes the annotation.
 func (s stored) write(name, text string) []operation {
 	path, tested := "/metadata/annotations/"+pointer(name), s.unchanged(name)
 	switch ok := s.index(name) >= 0; {

@@ -21,7 +21,7 @@ func Spellings(source events.Source) []string {
 	return []string{full, mount + "data/" + path.Path}
 }
 
-// RefersTo reports whether a reference, or the name in an annotation, means the source.
+// RefersTo reports whether a reference, or a name in an annotation, refers to the source.
 func RefersTo(kind events.Kind, name string, source events.Source) bool {
 	if kind != events.KindOpenBao {
 		return kind == source.Kind && name == source.Name
@@ -30,7 +30,7 @@ func RefersTo(kind events.Kind, name string, source events.Source) bool {
 }
 
 // isCalled reports whether one of the names of a source matches. It is called for each reference of each dependent of each event, so it
-// makes no list for a source with one name.
+// allocates no list for a source with only one name.
 func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
 		return name.match(source.Name)
@@ -44,7 +44,7 @@ func isIn(store string, source events.Source) bool {
 	return source.Kind == events.KindOpenBao && name == store
 }
 
-// SourceNamed returns the source that a name in a workload of a namespace stands for, as it is in the index.
+// SourceNamed returns the source, as it is in the index, that a name in a workload of a namespace refers to.
 func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
 		namespace = ""

@@ -7,9 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// storePaths collects the paths that a pod reads from a secret store without a Secret: by an agent that annotations inject, or by variables
-// that a wrapper of its command replaces. They are paths as written there: <mount>/<path>, or with the data/ of the API of a KV v2 engine
-// after the mount, each after the namespace if that is not the root. They do not say which store is meant, so any is.
+// storePaths collects the paths that a pod reads from a secret store without a Secret: through an agent that annotations inject, or through
+// variables that a wrapper of its command replaces. The paths are as written there: <mount>/<path>, or with the data/ of the API of a KV v2
+// engine after the mount, in both cases preceded by the store's namespace if that is not the root. They do not say which store is meant, so
+// it may be any.
 type storePaths []string
 
 // injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
@@ -23,17 +24,16 @@ const (
 	agentNamespace = "namespace"
 )
 
-// fromPath are the annotations that have the webhook of Bank-Vaults put all keys of paths into the environment.
+// fromPath are the annotations with which the webhook of Bank-Vaults puts all keys of paths into the environment.
 var fromPath = []string{"vault.security.banzaicloud.io/vault-from-path", "secrets-webhook.security.bank-vaults.io/vault-from-path"}
 
 // fromPathNamespace are the annotations with the namespace of those paths.
 var fromPathNamespace = []string{"vault.security.banzaicloud.io/vault-namespace", "secrets-webhook.security.bank-vaults.io/vault-namespace"}
 
-// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Further arguments are in quotes of
-// their own.
+// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Further arguments have their own quotes.
 var templateSecret = regexp.MustCompile(`\b(?:secret|pkiCert)\s+"([^"\s]+)"`)
 
-// inlineSecret finds the references within a variable that has more than one: ${vault:secret/data/db#password}.
+// inlineSecret finds references within a variable, which may have several: ${vault:secret/data/db#password}.
 var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 
 // storePathsOf returns the paths that the pods of a template read.
@@ -56,7 +56,7 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 	return u
 }
 
-// agent adds what the annotations of an injector have its agent read.
+// agent adds what an injected agent reads according to its annotations.
 func (u *storePaths) agent(prefix string, annotations map[string]string) {
 	namespace := annotations[prefix+agentNamespace]
 	for key, text := range annotations {
@@ -71,7 +71,7 @@ func (u *storePaths) agent(prefix string, annotations map[string]string) {
 	}
 }
 
-// environment adds what the wrapper of a command replaces in variables.
+// environment adds the references in variables that the wrapper of a command replaces.
 func (u *storePaths) environment(namespace string, env []corev1.EnvVar) {
 	for _, variable := range env {
 		u.variable(namespace, variable.Value)
@@ -90,8 +90,8 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds vault:<path>#<key> or bao:<path>#<key>, also after >>. One with a version, vault:<path>#<key>#<version>, is pinned: no
-// change affects it.
+// variable adds the path of vault:<path>#<key> or bao:<path>#<key>, with or without >> before it. A reference with a version,
+// vault:<path>#<key>#<version>, is pinned and skipped: no change affects it.
 func (u *storePaths) variable(namespace, text string) {
 	text = strings.TrimPrefix(text, ">>")
 	path, ok := strings.CutPrefix(text, "vault:")
@@ -107,7 +107,7 @@ func (u *storePaths) variable(namespace, text string) {
 	u.path(namespace, path)
 }
 
-// path adds a path as the API of the store takes it. A query with a version pins it.
+// path adds a path in the form of the store's API. A path with a version in its query is pinned and skipped.
 func (u *storePaths) path(namespace, text string) {
 	path, query, _ := strings.Cut(strings.TrimSpace(text), "?")
 	if strings.Contains(query, "version=") {

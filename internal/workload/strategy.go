@@ -7,17 +7,18 @@ import (
 
 // strategy is how the pods of a kind are replaced.
 type strategy struct {
-	// change returns the change of the pod template at a path that has them replaced.
+	// change returns the operations that cause the pods to be replaced. template is the path of the pod template.
 	change func(w *Workload, template string, m mark) []operation
-	// revision returns the revision that the last such change wrote, empty if there was none.
+	// revision returns the revision that the last such change wrote, or "" if there was none.
 	revision func(parts) string
-	// wrote reports whether a workload has what such a change has just written, besides the revision. Nil: that is all.
+	// wrote reports whether a workload has what such a change has just written besides the revision. It is nil if only the revision is written.
 	wrote func(*Workload) bool
-	// where names the field that is written, if it is one that an API server may not know. Empty: it is on the pod template.
+	// where names the field that is written, if the API server may not know it. It is empty if the pod template is changed.
 	where string
 }
 
-// Accepted returns an error if the answer of the API server to a patch that rolls lacks what has pods replaced.
+// Accepted returns an error that wraps ErrStripped if the API server's response to a patch that rolls lacks the part that
+// causes pods to be replaced.
 func (k Kind) Accepted(after *Workload, p Patch) error {
 	switch s := k.strategy; {
 	case after.Revision == p.Revision && (s.wrote == nil || s.wrote(after)):
@@ -28,17 +29,17 @@ func (k Kind) Accepted(after *Workload, p Patch) error {
 	return fmt.Errorf("%w: an admission webhook removes the new annotations of the pod template", ErrStripped)
 }
 
-// mark is what a change of the pod template says about itself.
+// mark describes a roll on the pod template.
 type mark struct {
 	// revision is a digest of the record. It differs from roll to roll.
 	revision string
-	// cause says for people what the roll is for.
+	// cause tells people what the roll is for.
 	cause string
 	// traceparent is the trace context of the change, empty if it has none.
 	traceparent string
-	// readFrom is the time from which on pods start with all changes that a roll is for.
+	// readFrom is the time from which pods start with all changes that the roll is for.
 	readFrom time.Time
-	// others are the operations for whoever looks for what Reloader writes on the pod template, which has annotations by then.
+	// others are the operations that write what Reloader would write on the pod template. They come last, when the template has annotations.
 	others []operation
 }
 
@@ -56,7 +57,8 @@ var annotating = strategy{
 	revision: func(p parts) string { return p.template.Annotations[annotationRevision] },
 }
 
-// annotate writes a mark into the annotations at a path. Traced says that there is a trace context of an earlier one.
+// annotate returns the operations that write a mark into the annotations at a path. Traced says that they have the trace
+// context of an earlier roll.
 func annotate(annotations string, traced bool, m mark) []operation {
 	at := func(name string) string { return annotations + "/" + pointer(name) }
 	operations := []operation{add(at(annotationRevision), m.revision), add(at(AnnotationCause), m.cause)}

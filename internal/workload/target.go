@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// target is a kind of custom resources that configuration has rolled. See docs/adr/0030-custom-resources-are-targets-by-configuration.md.
+// target is a kind of custom resource that is rolled by configuration. See docs/adr/0030-custom-resources-are-targets-by-configuration.md.
 type target struct {
 	config             TargetConfig
 	name               string
@@ -25,26 +25,26 @@ type target struct {
 	status             targetStatus
 }
 
-// targetParts are the parts that only an object of a target has.
+// targetParts has the parts that only objects of targets have.
 type targetParts struct {
-	// refs are what it reads.
+	// refs are what the object reads.
 	refs []Reference
-	// exclude are the sources that the configuration leaves out.
+	// exclude has the sources that the configuration ignores.
 	exclude  []rule
 	problems []error
-	// trigger is the value that the trigger has, if that is a field. Nil: it has none. Missing are the JSON pointers of the objects that are missing
-	// on the way to it, the outermost first, and traced says that it has a trace context of an earlier roll.
+	// trigger is the value of the trigger, if that is a field, or nil if it has no value. missing are the JSON pointers of objects that are
+	// missing on the path to the trigger, the outermost first. traced says that the trigger has the trace context of an earlier roll.
 	trigger any
 	missing []string
 	traced  bool
-	// triggered says that the trigger is a fixed text that is there.
+	// triggered says that the trigger is a fixed text, and that the text is still there.
 	triggered bool
-	// owned is TargetStatusConfig.Owned, and said is what its status says, whatever it owns.
+	// owned is TargetStatusConfig.Owned. said is the progress according to the object's own status, regardless of what it owns.
 	owned bool
 	said  Progress
 }
 
-// targetManifest is what says how the permissions on a target are granted.
+// targetManifest is the page that says how to grant the permissions on a target.
 const targetManifest = "docs/targets.md"
 
 // kind returns the kind in the table.
@@ -90,7 +90,7 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 	return p, true
 }
 
-// podTemplate returns the pod template, empty if the kind has none.
+// podTemplate returns the pod template, which is empty if the kind has none.
 func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodTemplateSpec {
 	template := &corev1.PodTemplateSpec{}
 	if t.template.Empty() {
@@ -103,13 +103,13 @@ func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodT
 	fields, _ := values[0].(map[string]any)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, template); err != nil {
 		*template = corev1.PodTemplateSpec{}
-		// The error of the converter may quote what there is.
+		// The error of the converter is dropped: it may quote values.
 		of.problems = append(of.problems, &itemError{annotation: t.template.String(), problem: "is no pod template; what it reads is not known"})
 	}
 	return template
 }
 
-// pods returns how many pods the object is to have. It has some if nothing says how many.
+// pods returns the desired number of pods, or 1 if it is not known.
 func (t target) pods(object map[string]any) int32 {
 	text, ok := t.replicas.Text(object)
 	count, err := strconv.ParseInt(text, 10, 32)
@@ -119,7 +119,7 @@ func (t target) pods(object map[string]any) int32 {
 	return int32(count)
 }
 
-// excludes returns the sources that do not count for an object of a name.
+// excludes returns rules for the sources that are ignored for the object with the given name.
 func (t target) excludes(name string) []rule {
 	var list []rule
 	for _, item := range t.config.Ignores {
@@ -149,7 +149,7 @@ func (r targetRead) add(object map[string]any, found uses) {
 	}
 }
 
-// readTarget takes what only an object of a target has.
+// readTarget applies the parts that only objects of targets have.
 func (w *Workload) readTarget(of *targetParts, reading Reading) {
 	w.target, w.Refs = of, of.refs
 	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
@@ -158,12 +158,13 @@ func (w *Workload) readTarget(of *targetParts, reading Reading) {
 	if of.owned && w.Revision != "" && w.Progress.State == Complete {
 		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")
 		if len(reading.Unwatched) > 0 {
-			// What it is the controller of may be of these kinds: its rollout would be said to fail, and others would wait for it.
+			// The workloads that it controls may be of these kinds. Otherwise its rollout would be reported as failed, and others
+			// would wait for it.
 			w.Progress = w.Progress.is(Complete, fmt.Sprintf(
 				"it was written; it is the controller of no workload that is known, but workloads of the kinds %s are not watched",
 				strings.Join(reading.Unwatched, ", ")))
 		}
 	}
-	// Reloader rolls none of them, and nobody looks for what it writes.
+	// Reloader rolls no custom resources of these kinds, so nobody looks for what it writes.
 	w.stored.containers = nil
 }

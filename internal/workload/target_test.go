@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// targetKind returns the kind of a configuration.
+// targetKind returns the kind that a configuration describes.
 func targetKind(t testing.TB, rest string) Kind {
 	t.Helper()
 	kinds, err := parseTargets([]byte(widgets(rest)), "file", nil)
@@ -23,7 +23,7 @@ func targetKind(t testing.TB, rest string) Kind {
 	return kinds[0]
 }
 
-// widgetOf is a custom resource of two generations.
+// widgetOf is a custom resource in generation 2.
 func widgetOf(name string, spec, status map[string]any) *unstructured.Unstructured {
 	object := map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",

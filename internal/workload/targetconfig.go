@@ -9,25 +9,26 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// TargetConfig is a kind of custom resources that is rolled like a workload, as a file of targets has it. Paths are those of package fieldpath.
+// TargetConfig is a kind of custom resource that is rolled like a workload, as configured in a file of targets. Paths are those of package
+// fieldpath.
 type TargetConfig struct {
-	// APIVersion, Kind and Resource are those in the API: monitoring.coreos.com/v1, Prometheus, prometheuses. Required.
+	// APIVersion, Kind and Resource identify the kind in the API: monitoring.coreos.com/v1, Prometheus, prometheuses. Required.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Resource   string `json:"resource"`
-	// Name is what kubectl takes and what outcomes name it by. Default: the kind in lower case.
+	// Name is the name for kubectl and in outcomes. Default: the kind in lower case.
 	Name string `json:"name"`
-	// Template is the path of a pod template, all that it reads counts. Default: it has none.
+	// Template is the path of a pod template, everything that its pods read counts. Default: the kind has none.
 	Template string `json:"template"`
-	// Reads are where else it says what its pods read. What the pods of the workloads read that it is the controller of always counts.
+	// Reads are other fields that name what the pods read. What the pods of workloads that it controls read always counts.
 	Reads []TargetReadConfig `json:"reads"`
-	// Ignores are sources that do not count although its pods read them, as <kind>/<name>, where {name} stands for that of the object.
+	// Ignores are sources that do not count although the pods read them, as <kind>/<name>, where {name} is replaced by the name of the object.
 	Ignores []string `json:"ignores"`
-	// Replicas is the path of the number of pods. One with none is rolled without waiting for a slot. Default: it has pods.
+	// Replicas is the path of the number of pods. An object without pods is rolled without waiting for a slot. Default: every object has pods.
 	Replicas string `json:"replicas"`
-	// Trigger is what has its pods replaced. Required.
+	// Trigger is what is written to have the pods replaced. Required.
 	Trigger TargetTriggerConfig `json:"trigger"`
-	// Status is how far that is. Default: nothing tells, and it is taken for done.
+	// Status says how to read the progress. Default: it is unknown, and a rollout counts as complete.
 	Status TargetStatusConfig `json:"status"`
 }
 
@@ -35,45 +36,46 @@ type TargetConfig struct {
 type TargetReadConfig struct {
 	// Kind is secret, configmap or secretproviderclass. Required.
 	Kind string `json:"kind"`
-	// Path is that of the names, or of objects with names. Required.
+	// Path is the path of the names, or of objects with names. Required.
 	Path string `json:"path"`
-	// Name and Key are paths in those objects: of the name, and of the data key that is read. Default: what is at Path is the name, and all keys.
+	// Name and Key are paths within those objects: of the name, and of the data key that is read. Default: the name is at Path itself, and all
+	// keys are read.
 	Name string `json:"name"`
 	Key  string `json:"key"`
 }
 
-// TargetTriggerConfig is what is written so that pods are replaced: annotations, or one field.
+// TargetTriggerConfig is what is written to have pods replaced: annotations, or one field.
 type TargetTriggerConfig struct {
 	// Annotations is the path of a map of annotations that the pods get.
 	Annotations string `json:"annotations"`
-	// Field is the path of a field of text, in the spec or one of the object's annotations.
+	// Field is the path of a string field in the spec, or of one of the object's annotations.
 	Field string `json:"field"`
-	// Value is what the field is set to: revision, which differs from roll to roll, or time. Empty: Text.
+	// Value is what the field is set to: revision, which differs from roll to roll, or time. If it is empty, the field is set to Text.
 	Value string `json:"value"`
 	Text  string `json:"text"`
 }
 
-// TargetStatusConfig is how a controller says how far it is.
+// TargetStatusConfig says how a controller reports its progress.
 type TargetStatusConfig struct {
-	// ObservedGeneration is the path of the generation that the rest is about. Default: it is about the newest one.
+	// ObservedGeneration is the path of the generation that the rest of the status is about. Default: it is always about the newest one.
 	ObservedGeneration string `json:"observedGeneration"`
-	// Observed must all hold before the rest counts. A comparison with a field that is missing holds: nobody has asked for anything yet.
+	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
 	Observed []TargetTestConfig `json:"observed"`
-	// Done must all hold for the rollout to be complete. One of Failed means that the controller has given up, one of Waiting that it waits for
-	// people.
+	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up. If one of Waiting holds, it waits
+	// for people.
 	Done    []TargetTestConfig `json:"done"`
 	Failed  []TargetTestConfig `json:"failed"`
 	Waiting []TargetTestConfig `json:"waiting"`
-	// Owned says that the workloads that it is the controller of get the annotations of the trigger, too.
+	// Owned says that the workloads that the object controls get the annotations of the trigger, too.
 	Owned bool `json:"owned"`
 }
 
-// TargetTestConfig compares a field with a text, or with another field, or wants that it is missing.
+// TargetTestConfig tests that a field equals a text or another field, or that it is missing.
 type TargetTestConfig struct {
 	Path       string `json:"path"`
 	Equals     string `json:"equals"`
 	EqualsPath string `json:"equalsPath"`
-	// Missing wants that there is no such field.
+	// Missing requires that there is no such field.
 	Missing bool `json:"missing"`
 }
 
@@ -83,10 +85,10 @@ const (
 	valueTime     = "time"
 )
 
-// nameOfObject stands for the name of an object in TargetConfig.Ignores.
+// nameOfObject is replaced by the name of an object in TargetConfig.Ignores.
 const nameOfObject = "{name}"
 
-// compile returns the target, and a line for each problem of its configuration, which begins with the field.
+// compile returns the target, and a line for each problem of its configuration, beginning with the field.
 func (c TargetConfig) compile() (target, []string) {
 	t := target{config: c, name: c.Name}
 	if t.name == "" {
@@ -115,7 +117,7 @@ func (p *targetProblems) add(form string, values ...any) {
 	p.list = append(p.list, fmt.Sprintf(form, values...))
 }
 
-// identity checks what the kind is called.
+// identity checks how the kind is named.
 func (p *targetProblems) identity(c TargetConfig, name string) {
 	group, _, _ := strings.Cut(c.APIVersion, "/")
 	err := events.ValidateWorkloadKind(name, c.APIVersion, c.Resource)
@@ -131,7 +133,7 @@ func (p *targetProblems) identity(c TargetConfig, name string) {
 	}
 }
 
-// knownGroups are those whose custom resources are known without configuration.
+// knownGroups are API groups whose custom resources are known without configuration.
 var knownGroups = []string{"argoproj.io", "external-secrets.io"}
 
 // path reads a path that may be empty.
@@ -166,7 +168,7 @@ func (p *targetProblems) read(field string, c TargetReadConfig) targetRead {
 	return r
 }
 
-// trigger reads the trigger. Of metadata only one annotation can be it.
+// trigger reads the trigger. In metadata, it can only be a single annotation.
 func (p *targetProblems) trigger(c TargetTriggerConfig) targetTrigger {
 	given, field := c.Annotations, "trigger.annotations"
 	if given == "" {
@@ -178,7 +180,7 @@ func (p *targetProblems) trigger(c TargetTriggerConfig) targetTrigger {
 	}
 	names, plain := p.path(field, given).Names()
 	if len(names) == 0 && plain {
-		return targetTrigger{} // That it is no path was said.
+		return targetTrigger{} // The invalid path has been reported.
 	}
 	t := targetTrigger{names: names, ofMap: c.Annotations != "", value: c.Value, text: c.Text}
 	isAnnotation := plain && len(names) == 3 && names[0] == "metadata" && names[1] == "annotations" && !t.ofMap

@@ -16,8 +16,8 @@ import (
 // targetsFlag names the flag with the files of targets, in errors and explanations.
 const targetsFlag = "--targets-config"
 
-// ReadTargets reads the kinds of custom resources that configuration has rolled: from a YAML file, or from all files of a folder whose names end in
-// .yaml or .yml, in the order of their names. Without a name there are none. The error has a line for each problem.
+// ReadTargets reads the kinds of custom resources that are rolled by configuration: from a YAML file, or from all files in a folder whose names
+// end in .yaml or .yml, in the order of their names. If name is empty, there are none. The error has a line for each problem.
 func ReadTargets(name string) (Kinds, error) {
 	if name == "" {
 		return nil, nil
@@ -41,7 +41,8 @@ func ReadTargets(name string) (Kinds, error) {
 	return kinds, errors.Join(problems...)
 }
 
-// targetFiles returns the files that a name stands for. In a folder that a ConfigMap is mounted to are others beside them, which begin with dots.
+// targetFiles returns the files that a name stands for. It skips names that begin with a dot, which the kubelet adds to a folder into which a
+// ConfigMap is mounted.
 func targetFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -63,7 +64,7 @@ func targetFiles(name string) ([]string, error) {
 	return files, nil
 }
 
-// parseTargets reads the content of a file, in YAML. Earlier are the kinds of other files.
+// parseTargets reads the content of a file, in YAML. Earlier has the kinds of the files before it.
 func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	var config struct {
 		Targets []TargetConfig `json:"targets"`
@@ -87,7 +88,7 @@ func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	return kinds, errors.Join(problems...)
 }
 
-// taken returns a kind of the table that has the name or the resource of another one.
+// taken returns the kind of the table that already has the name or the resource of another one.
 func (t Kinds) taken(by Kind) (Kind, bool) {
 	i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == by.Name || k.Resource == by.Resource })
 	if i < 0 {
@@ -96,10 +97,10 @@ func (t Kinds) taken(by Kind) (Kind, bool) {
 	return t[i], true
 }
 
-// Owners are the kinds whose objects are rolled instead of the workloads that they are the controllers of, with their names.
+// Owners maps the kinds whose objects are rolled instead of the workloads that they control to their names in the table.
 type Owners map[schema.GroupKind]string
 
-// Owners returns those of the kinds that come from configuration.
+// Owners returns the kinds that come from configuration.
 func (t Kinds) Owners() Owners {
 	owners := make(Owners)
 	for _, k := range t {
@@ -110,10 +111,10 @@ func (t Kinds) Owners() Owners {
 	return owners
 }
 
-// ownable are the kinds of Kubernetes itself that a target may be the controller of.
+// ownable are the kinds of Kubernetes itself that a target may control.
 var ownable = []string{deployments.Name, statefulSets.Name, daemonSets.Name}
 
-// Unwatched lists the kinds that a target may be the controller of and that are not in the table.
+// Unwatched returns the kinds that a target may control and that are not in the table.
 func (t Kinds) Unwatched() []string {
 	var missing []string
 	for _, name := range ownable {
@@ -124,7 +125,7 @@ func (t Kinds) Unwatched() []string {
 	return missing
 }
 
-// Have reports whether a kind of a name is one of them.
+// Have reports whether a kind with the given name is one of them.
 func (o Owners) Have(name string) bool {
 	for _, kind := range o {
 		if kind == name {

@@ -8,23 +8,23 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// targetStatus is how a controller says how far it is with an object of a target.
+// targetStatus says how a controller reports its progress with an object of a target.
 type targetStatus struct {
 	generation                      fieldpath.Path
 	observed, done, failed, waiting []targetTest
 	owned                           bool
 }
 
-// targetTest compares a field with a text, or with another field, or wants that it is missing.
+// targetTest tests that a field equals a text or another field, or that it is missing.
 type targetTest struct {
 	path   fieldpath.Path
 	equals string
 	other  fieldpath.Path
-	// missing says that there is to be no field.
+	// missing requires that the field does not exist.
 	missing bool
 }
 
-// holds reports whether the fields of an object are as the test has them. A field that is not there equals nothing.
+// holds reports whether an object passes the test. A missing field equals nothing.
 func (t targetTest) holds(object map[string]any) bool {
 	if t.missing {
 		return len(t.path.Values(object)) == 0
@@ -36,7 +36,7 @@ func (t targetTest) holds(object map[string]any) bool {
 	return known && slices.Contains(t.path.Texts(object), want)
 }
 
-// String says what the test wants. It quotes nothing of an object.
+// String says what the test requires. It quotes nothing of an object.
 func (t targetTest) String() string {
 	switch {
 	case t.missing:
@@ -47,7 +47,7 @@ func (t targetTest) String() string {
 	return fmt.Sprintf("%s is %q", t.path, t.equals)
 }
 
-// isObserved reports whether the rest of the status is about what was written last.
+// isObserved reports whether the rest of the status is about the newest spec.
 func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
 	if !s.generation.Empty() {
 		text, _ := s.generation.Text(object)
@@ -61,7 +61,7 @@ func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
 	})
 }
 
-// progress returns how far the rollout of an object with so many pods is.
+// progress returns the progress of the rollout of an object with the given number of pods.
 func (s targetStatus) progress(object map[string]any, generation int64, pods int32) Progress {
 	p := Progress{Pods: pods}
 	observed := s.isObserved(object, generation)
@@ -70,7 +70,7 @@ func (s targetStatus) progress(object map[string]any, generation int64, pods int
 			p.Done++
 		}
 	}
-	// A controller that is suspended observes nothing.
+	// This comes first, because a suspended controller observes nothing.
 	for _, t := range s.waiting {
 		if t.holds(object) {
 			return p.is(Waiting, t.String())

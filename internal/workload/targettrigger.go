@@ -12,22 +12,22 @@ import (
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
 const annotationTriggeredAt = "keyturn.dev/triggered-at"
 
-// targetTrigger is what is written on an object of a target so that pods are replaced.
+// targetTrigger is what is written on an object of a target to have pods replaced.
 type targetTrigger struct {
-	// names are those of the fields on the way to it.
+	// names are the fields on the path to the trigger.
 	names []string
-	// ofMap says that it is a map of annotations that pods get. Otherwise it is one field.
+	// ofMap says that the trigger is a map of annotations that pods get. Otherwise it is a single field.
 	ofMap bool
 	// value and text are those of TargetTriggerConfig.
 	value, text string
 }
 
-// isAnnotation reports whether it is one of the object's own annotations.
+// isAnnotation reports whether the trigger is one of the object's own annotations.
 func (t targetTrigger) isAnnotation() bool {
 	return !t.ofMap && len(t.names) > 0 && t.names[0] == "metadata"
 }
 
-// pointer is the JSON pointer of the first names.
+// pointer returns the JSON pointer of the first names.
 func (t targetTrigger) pointer(names int) string {
 	var path strings.Builder
 	for _, name := range t.names[:names] {
@@ -36,14 +36,14 @@ func (t targetTrigger) pointer(names int) string {
 	return path.String()
 }
 
-// read reads what the trigger of an object is. The template takes it as its own: who changes it has the pods replaced.
+// read reads the value of an object's trigger, and adds it to the template, because whoever changes the trigger causes the pods to be replaced.
 func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateSpec, of *targetParts) {
 	var at any = object
 	for i, name := range t.names {
 		fields, _ := at.(map[string]any)
 		at = fields[name]
 		container := t.ofMap || i < len(t.names)-1
-		if at == nil && container && !t.isAnnotation() { // Where the object has no annotations, the record begins them.
+		if at == nil && container && !t.isAnnotation() { // If the object has no annotations, writing the record adds them.
 			of.missing = append(of.missing, t.pointer(i+1))
 		}
 	}
@@ -66,7 +66,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 	}
 }
 
-// strategy is how pods are replaced. What a field cannot say about a roll is on the object itself.
+// strategy returns how pods are replaced. If the trigger is a field, the annotations about the roll are on the object itself.
 func (t targetTrigger) strategy() strategy {
 	if t.ofMap {
 		return strategy{
@@ -80,16 +80,16 @@ func (t targetTrigger) strategy() strategy {
 	return strategy{change: t.set, revision: t.revision, wrote: t.wrote, where: strings.Join(t.names, ".")}
 }
 
-// wrote reports whether a fixed text is there, of which no revision tells.
+// wrote reports whether a fixed text is there, which the revision does not show.
 func (t targetTrigger) wrote(after *Workload) bool {
 	return t.value != "" || after.target.triggered
 }
 
-// IsTriggered reports whether the fixed text is still there by which the workload was rolled last. Until its operator has acted and removes it, each
+// IsTriggered reports whether the fixed text that triggered the last roll is still there. Until the operator has acted and removes it, every
 // patch that rolls is refused.
 func (w *Workload) IsTriggered() bool { return w.target != nil && w.target.triggered }
 
-// begin returns what adds the objects that are missing on the way.
+// begin returns the operations that add the missing objects on the path.
 func (t targetTrigger) begin(w *Workload) []operation {
 	var operations []operation
 	for _, path := range w.target.missing {
@@ -98,9 +98,9 @@ func (t targetTrigger) begin(w *Workload) []operation {
 	return operations
 }
 
-// set returns the change of a field, if that still has the value that it was read with.
+// set returns the operations that change a field, if it still has the value that was read.
 func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
-	// A fixed text that is still there was not acted on, or is being acted on: the patch fails until it is gone.
+	// The operator removes a fixed text when it has acted on it. Until then the patch fails.
 	path, value, held := t.pointer(len(t.names)), t.text, any(nil)
 	switch t.value {
 	case valueRevision:
@@ -116,8 +116,8 @@ func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 	return slices.Concat(operations, annotate(annotations, w.stored.metaTraced, m))
 }
 
-// revision returns the revision of the last roll, unless its trigger was taken back. A fixed text is the controller's to remove when it has acted,
-// and a later time has pods replaced, too.
+// revision returns the revision of the last roll, or "" if its trigger was undone. A fixed text does not count as undone when it is removed,
+// because the controller does that when it has acted. Nor does a later time, because it causes pods to be replaced, too.
 func (t targetTrigger) revision(p parts) string {
 	revision := p.meta.Annotations[annotationRevision]
 	held, _ := p.target.trigger.(string)
@@ -127,7 +127,7 @@ func (t targetTrigger) revision(p parts) string {
 			return ""
 		}
 	case valueTime:
-		// Any other text has pods replaced, too: some write the seconds since 1970.
+		// Any other text causes pods to be replaced, too: some clients write the seconds since 1970.
 		_, err := time.Parse(time.RFC3339, held)
 		if !isRestarted(p.meta.Annotations[annotationTriggeredAt], held) && (held == "" || err == nil) {
 			return ""

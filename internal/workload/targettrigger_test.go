@@ -17,7 +17,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 	tests := []struct {
 		name, trigger string
 		spec          map[string]any
-		// want is the spec after it, and annotations those of the object without what every roll writes.
+		// want is the spec after the roll, and annotations are those of the object without what every roll writes.
 		want        map[string]any
 		annotations map[string]string
 	}{
@@ -177,7 +177,7 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 			if !rolled.SameTemplate(w) {
 				t.Error("the trigger counts as a template of someone else: got another one")
 			}
-			// It can be rolled again whatever there is.
+			// It can be rolled again in any state.
 			if p, err = k.Patch(w, roll("2")); err != nil {
 				t.Fatal(err)
 			}

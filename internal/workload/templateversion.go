@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxTemplates is how many earlier pod templates of a workload are remembered: as many as a Deployment keeps ReplicaSets by default, which
-// may have pods.
+// maxTemplates is how many earlier pod templates of a workload are remembered. It is the number of old ReplicaSets, which may have pods,
+// that a Deployment keeps by default.
 const maxTemplates = 10
 
 // pastTemplate is a pod template that a workload had earlier.
 type pastTemplate struct {
 	digest [sha256.Size]byte
-	// version and written are the TemplateVersion and the TemplateWritten that it had.
+	// version and written are its TemplateVersion and TemplateWritten.
 	version string
 	written time.Time
 }
 
-// After copies to w what is known from having seen an earlier state of the same workload, and returns w. Exact means that w is the result
-// of one write.
+// After copies to w what is known from an earlier state of the same workload, and returns w. Earlier may be nil. Exact says that w is the
+// result of a single write after that.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
@@ -33,10 +33,10 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.recallReverted(earlier)
 	w.recallRolls(earlier)
 	w.templates = earlier.templates
-	// A template that only says how pods are to be started replaces none.
+	// If the template only says how pods will be started, changing it replaces no pods.
 	if earlier.template == w.template || w.starts {
 		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
-		// A write of a Deployment's annotations has its status be about an earlier generation for a moment. The pods are the same.
+		// After a write of a Deployment's annotations, its status is about an earlier generation for a moment. The pods are the same.
 		if earlier.ServingSince != "" && (w.ServingSince != "" || w.Progress.Done == nothingDone) {
 			w.ServingSince = earlier.ServingSince
 		}
@@ -46,7 +46,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
 	switch {
 	case known >= 0 && (!exact || !w.isByReloader()):
-		// Whoever goes back to a template may go back to its pods, too: those are as old as the template.
+		// Going back to a template may bring back its pods, too, which are as old as the template.
 		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:
 		w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
@@ -54,11 +54,11 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	return w
 }
 
-// isByReloader reports whether Reloader wrote the workload last. Where the content of a source comes back, its variable does, and so does the
-// template of before. Pods that are left of that have read the same content.
+// isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, so does Reloader's variable, and
+// the workload has its earlier template again. Pods that are left of that template have read the same content.
 func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && isReloader(w.Manager) }
 
-// remember returns the templates with one more, which becomes the newest. It does not change the list, which other states share.
+// remember returns the templates with last as the newest. It does not change the list, which other states share.
 func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
 	list := make([]pastTemplate, 0, len(templates)+1)
 	for _, t := range templates {
@@ -70,7 +70,7 @@ func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
 	return list[max(0, len(list)-maxTemplates):]
 }
 
-// digest returns what differs when pod templates differ.
+// digest returns a digest of a pod template.
 func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
 	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
 	encoded, err := template.Marshal()

@@ -61,7 +61,7 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 	})
 }
 
-// Reloader sets a variable to a hash of the content. Where that comes back, the template of before does.
+// Reloader sets a variable to a hash of the content. If earlier content comes back, so does the earlier template.
 func TestATemplateThatReloaderGoesBackToIsNew(t *testing.T) {
 	read := func(version, value, manager string) *Workload {
 		d := webDeployment(version, nil)

@@ -19,7 +19,7 @@ type object[T any] interface {
 	runtime.Object
 }
 
-// patches sends patches of the objects of one kind in one namespace.
+// patches patches the objects of one kind in one namespace.
 type patches[T any, Object object[T]] struct {
 	client interface {
 		Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
@@ -29,8 +29,8 @@ type patches[T any, Object object[T]] struct {
 	unrecorded bool
 }
 
-// send sends a patch, without effect if dryRun is metav1.DryRunAll. The error wraps ErrUnrecorded if there is no permission for it and patches go
-// unrecorded then.
+// send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object
+// that the patch would have made, and an error that wraps ErrUnrecorded.
 func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
 	obj, refused := s.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if !s.unrecorded || !kube.IsMissingRight(refused, "patch") {
@@ -47,7 +47,7 @@ func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryR
 	return after, fmt.Errorf("%w: %w", ErrUnrecorded, refused)
 }
 
-// apply applies the patch to an object as the API server would, and writes the result into an empty one.
+// apply applies the patch to obj as the API server would, and writes the result into after, which must be empty.
 func (p Patch) apply(obj, after runtime.Object) error {
 	before, err := json.Marshal(obj)
 	if err != nil {

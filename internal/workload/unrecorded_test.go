@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// withoutRight has a client answer as the API server does to whoever lacks the right for a verb.
+// withoutRight makes a client respond like the API server if permission for a verb is missing.
 func withoutRight(client *fake.Clientset, verb, resource string) {
 	client.PrependReactor(verb, resource, func(k8stesting.Action) (bool, runtime.Object, error) {
 		why := fmt.Errorf("User %q cannot %s resource %q in API group %q in the namespace %q", "u", verb, resource, "batch", "shop")
@@ -27,7 +27,7 @@ func withoutRight(client *fake.Clientset, verb, resource string) {
 	})
 }
 
-// dbChange is what a roll for a change of the Secret db writes, and records of others beside it.
+// dbChange is what a roll for a change of the Secret db writes, with the records of other sources.
 func dbChange(version string, others ...string) Write {
 	w := Write{
 		Rolls: true, Cause: "secret/db", Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: version, UID: "u"}},
@@ -50,7 +50,7 @@ func waitingCronJob() *batchv1.CronJob {
 	return cronJob
 }
 
-// sendTo sends the patch of a write to the workload that an object is read as.
+// sendTo sends the patch of a write to the workload that is read from an object.
 func sendTo(t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
 	t.Helper()
 	return sendWithin(t.Context(), t, k, obj, clients, write)
@@ -100,7 +100,7 @@ func TestAJobIsStartedOnceWithoutARecordWhereThatIsForbidden(t *testing.T) {
 			t.Errorf("got the record %v, want the CronJob as it would be", after.Rolled)
 		}
 	}
-	// Another record of it, as after a restart, and the same change.
+	// The record differs, as after a restart, but the change is the same.
 	other := waitingCronJob()
 	other.Annotations[annotationRolled] = `{"secret/other":"` + fp("b") + `@1/u"}`
 	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), other, "shop"); err != nil {
@@ -177,7 +177,7 @@ func TestAJobIsLeftAsItIsWhereARecordIsForbidden(t *testing.T) {
 }
 
 func TestAJobThatWasStartedIsFoundAfterAnotherRecordWasWritten(t *testing.T) {
-	// The record is refused once: someone else has written one between the trial and the patch.
+	// The record is refused once: someone else has written one between the dry run and the patch.
 	client := fake.NewClientset(waitingCronJob())
 	refuses := true
 	client.PrependReactor("patch", "cronjobs", func(action k8stesting.Action) (bool, runtime.Object, error) {

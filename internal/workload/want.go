@@ -3,23 +3,23 @@ package workload
 // WantReason explains why a workload rolls on a source, or why not.
 type WantReason int
 
-// The reasons. Those of a workload that rolls are the last, in the order in which they are asked for.
+// The reasons. Those for rolling come last, in the order in which they are tried.
 const (
-	// NotWanted: no annotation is about the source.
+	// NotWanted means that no annotation is about the source.
 	NotWanted WantReason = iota
-	// Excluded: an annotation excludes the source.
+	// Excluded means that an annotation excludes the source.
 	Excluded
-	// OnlyPulled: only image pulls use the source, and no annotation names it.
+	// OnlyPulled means that only image pulls use the source, and that no annotation names it.
 	OnlyPulled
-	// KeyNotRead: the annotations name keys of the source that the pod spec does not read.
+	// KeyNotRead means that the annotations name keys of the source that the pod spec does not read.
 	KeyNotRead
-	// byName: an annotation names the source, exactly or by a pattern.
+	// byName means that an annotation names the source, exactly or by a pattern.
 	byName
-	// bySearch: the workload searches for sources with the match annotation, and references this one, which has it.
+	// bySearch means that the workload searches for sources with the match annotation, and references this one, which has it.
 	bySearch
-	// byAuto: the workload rolls on everything that its pod spec references.
+	// byAuto means that the workload rolls on everything that its pod spec references.
 	byAuto
-	// byAll: --roll-all has every workload roll on everything that its pod spec references.
+	// byAll means that --roll-all makes every workload roll on everything that its pod spec references.
 	byAll
 )
 
@@ -46,12 +46,12 @@ func (r WantReason) String() string {
 	return "unknown"
 }
 
-// Want is whether a workload rolls on a source, and why.
+// Want says whether a workload rolls on a source, and why.
 type Want struct {
 	Reason WantReason
-	// Keys are the data keys that matter, sorted. Nil: all of them. Never empty if the source is wanted.
+	// Keys are the data keys that matter, sorted. Nil means all of them. If the source is wanted, Keys is nil or not empty.
 	Keys []string
-	// Annotation and Item are what decided. Empty for NotWanted and --roll-all.
+	// Annotation and Item are what decided. They are empty for NotWanted and --roll-all.
 	Annotation string
 	Item       string
 }

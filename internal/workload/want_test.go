@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// wantTest asks one workload about one source.
+// wantTest is a test of whether one workload wants one source.
 type wantTest struct {
 	name     string
 	workload map[string]string
@@ -23,7 +23,7 @@ type wantTest struct {
 
 	want WantReason
 	keys []string
-	// by is the annotation and the item that must have decided, as "<annotation>: <item>". Empty: not compared.
+	// by is the annotation and the item that must have decided, as "<annotation>: <item>". If empty, it is not compared.
 	by string
 }
 
@@ -63,7 +63,7 @@ func source(t testing.TB, text string) events.Source {
 
 func rollOn(text string) map[string]string { return map[string]string{AnnotationRollOn: text} }
 
-// reads is a reference that reads the keys, or all.
+// reads returns a reference that reads the keys, or all if there are none.
 func reads(keys ...string) *Reference { return &Reference{Keys: keys} }
 
 func pulls() *Reference { return &Reference{ByPull: true} }

@@ -15,16 +15,17 @@ const AnnotationWindow = "keyturn.dev/window"
 
 // opening is when a workload may be rolled.
 type opening struct {
-	// windows are those of its own annotation, or of Reading.Window.
+	// windows are from the workload's own annotation, or Reading.Window.
 	windows window.Windows
-	// own says that it has the annotation, and invalid what is wrong with that. Then no window opens: a typo must not restart a database at noon.
+	// own says that the workload has the annotation, and invalid what is wrong with that. If it is invalid, no window opens: a typo must not
+	// restart a database at noon.
 	own     bool
 	invalid error
-	// of says whose annotation it is, if it is not that of the workload.
+	// of says whose annotation it is, if not the workload's own.
 	of string
 }
 
-// readWindow reads in which windows a workload may be rolled.
+// readWindow reads AnnotationWindow.
 func (w *Workload) readWindow(on map[string]string, reading Reading) {
 	w.opening.windows = reading.Window
 	text := strings.TrimSpace(on[AnnotationWindow])
@@ -40,8 +41,8 @@ func (w *Workload) readWindow(on map[string]string, reading Reading) {
 	}
 }
 
-// Opening returns from when on the workload may be rolled, as far as its windows say: a time that is not after now if it may, or else the next. Each
-// workload has its own moment shortly after a window opens. It is false if no window opens.
+// Opening returns the time from which the windows of the workload allow a roll. If they allow it now, the time is not after now. Each workload
+// has its own moment shortly after a window opens. It returns false if no window opens.
 func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	if w.opening.invalid != nil {
 		return time.Time{}, false
@@ -49,7 +50,8 @@ func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	return w.opening.windows.Opening(now, w.Key().share())
 }
 
-// NextOpening returns when its next window opens, for whichever workload goes first then. Zero: none opens for years.
+// NextOpening returns when the next window of the workload opens, without the workload's own delay after that. It is zero if
+// none opens for years.
 func (w *Workload) NextOpening(now time.Time) time.Time {
 	if w.opening.invalid != nil {
 		return time.Time{}
@@ -58,12 +60,12 @@ func (w *Workload) NextOpening(now time.Time) time.Time {
 	return at
 }
 
-// IsOpen reports whether one of its windows is open. Its own moment may be to come: see Opening.
+// IsOpen reports whether one of the workload's windows is open. The workload's own moment may not have come yet: see Opening.
 func (w *Workload) IsOpen(now time.Time) bool {
 	return w.opening.invalid == nil && w.opening.windows.IsOpen(now)
 }
 
-// Windows returns in which windows the workload may be rolled, as they were written. Empty: at any time.
+// Windows returns the windows in which the workload may be rolled, as they were written. It is empty if that is at any time.
 func (w *Workload) Windows() string {
 	if w.opening.invalid != nil {
 		return AnnotationWindow + w.opening.of + " is not valid"
@@ -71,7 +73,7 @@ func (w *Workload) Windows() string {
 	return w.opening.windows.String()
 }
 
-// or returns what counts for a workload that another one runs: its own annotation, or else that of the other.
+// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
 func (o opening) or(other opening) opening {
 	if o.own || !other.own {
 		return o
@@ -79,7 +81,7 @@ func (o opening) or(other opening) opening {
 	return other
 }
 
-// share returns a number from 0 to 1 that differs from workload to workload.
+// share returns a number from 0 up to 1, derived from the key, that differs from workload to workload.
 func (k Key) share() float64 {
 	sum := sha256.Sum256([]byte(k.Kind + "/" + k.Namespace + "/" + k.Name))
 	const bits = 53 // of a float64

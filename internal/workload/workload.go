@@ -13,78 +13,78 @@ type Workload struct {
 	Version string
 	Created time.Time
 	OptIn   OptIn
-	// Problems are the annotations, or items of them, that are not valid.
+	// Problems has an error for each invalid annotation or item.
 	Problems []error
-	// Refs are what its pods read.
+	// Refs are what the pods read.
 	Refs []Reference
-	// Rolled is what it was last rolled for, by source.
+	// Rolled is the record: what the workload was last rolled for, by source.
 	Rolled map[string]RolledFor
-	// Wave orders workloads: for one change, those of a lower wave are rolled first.
+	// Wave orders workloads: for one change, those with a lower wave are rolled first.
 	Wave int
-	// Revision is that of the last roll, empty if there was none.
+	// Revision is the revision of the last roll, or empty if there was none.
 	Revision   string
 	Generation int64
 	Progress   Progress
-	// Reverted counts the rolls that someone else took back, by source.
+	// Reverted counts the rolls that someone else undid, by source.
 	Reverted map[string]Reverted
-	// Patched is the time of the actuator's newest write by the API server's clock, to the second. Zero: it is not known.
+	// Patched is the time of the actuator's newest write by the API server's clock, to the second. It is zero if not known.
 	Patched time.Time
-	// Manager is the field manager of the last write by someone else that managedFields has, empty if there is none. It has no write that only
-	// removes fields, unless that manager has others.
+	// Manager is the field manager of the last write by someone else in managedFields, or empty if there is none. managedFields does not show
+	// a manager that has only removed fields.
 	Manager string
-	// ManagerIsLast says that this write is not older than the actuator's own last one.
+	// ManagerIsLast says that the write by Manager is not older than the actuator's own last one.
 	ManagerIsLast bool
 
-	// kept is what could not be written on it. Nil: nothing. Starts is that of parts.
+	// kept is what could not be written on the workload, or nil. starts is as in parts.
 	kept   *kept
 	starts bool
 
-	// Suspended says that someone has suspended a workload whose pods are started at a roll: they read what there is once it is resumed.
+	// Suspended says that someone has suspended a workload whose rolls start pods. When it is resumed, its pods read what is current then.
 	Suspended bool
 
-	// Deaf says that nobody rolls it, whatever its annotations ask for: OptIn is empty.
+	// Deaf says that the workload is not rolled whatever its annotations ask for: OptIn is empty.
 	Deaf bool
 
-	// Aborted says that the rollout of the pod template was aborted, by a person or an analysis, which a roll would override.
+	// Aborted says that the rollout of the pod template was aborted, by a person or an analysis. A roll would override that.
 	Aborted bool
 
-	// StandsFor is the workload that is being recreated and whose manifest this one keeps. Zero: it is an ordinary one.
+	// StandsFor is the workload that is being recreated and whose manifest this one keeps. It is zero for an ordinary workload.
 	StandsFor Key
 
-	// Runs is the workload that is rolled instead of this one: the one of whose pod template it, which has none, runs the pods, or its
-	// Owner. Zero: it is rolled itself.
+	// Runs is the workload that is rolled instead of this one: either the one whose pod template this one's pods have, because this
+	// one has no template, or its Owner. It is zero if this one is rolled itself.
 	Runs Key
-	// Owner is its controller, if that is of a kind that is rolled instead. Zero: it is not.
+	// Owner is the workload's controller, if that is of a kind that is rolled instead. It is zero otherwise.
 	Owner Key
 
-	// owned says that it Runs another because that is its controller: what its own pods read counts for that one, too.
+	// owned says that Runs is set because the other workload is the controller. What this one's pods read then counts for the controller, too.
 	owned bool
-	// target is that of parts.
+	// target is as in parts.
 	target *targetParts
 
-	// lent is what the annotations of a workload that Runs another say, which count for that one. Observes is the generation of the other that
-	// its controller has observed.
+	// lent is the opt-in of a workload that Runs another one, for which it counts instead. observes is the generation of the other one
+	// that this one's controller has observed.
 	lent     OptIn
 	observes int64
-	// restarts, restartAt, touched and unaborted are those of parts.
+	// restarts, restartAt, touched and unaborted are as in parts.
 	restarts  bool
 	restartAt string
 	touched   time.Time
 	unaborted []operation
-	// alone is the workload as it would be if no other ran the pods of its template, and asked is when the annotations of the other were
-	// written at the latest. Nil: none does.
+	// alone is the workload as it would be if no other ran the pods of its template, and asked is a time by which the annotations of the
+	// others were written. alone is nil if no other does.
 	alone *Workload
 	asked time.Time
 
-	// Pause is how long changes are gathered after a roll. It is the zero value without Reading.Reloader.
+	// Pause is how long changes are gathered before they roll the workload. It is the zero value without Reading.Reloader.
 	Pause Pause
-	// pausedAtKey is the key of the annotation that says when a pause began. Empty: none is written.
+	// pausedAtKey is the key of the annotation that says when a pause began. If it is empty, none is written.
 	pausedAtKey string
 
-	// InPlace is how its pods are asked to reload instead of being replaced. Nil: they are replaced.
+	// InPlace is how the pods are asked to reload instead of being replaced. It is nil if they are replaced.
 	InPlace *InPlace
 
-	// Hold is why it is on hold, in one line. Empty: it is not.
+	// Hold is why the workload is on hold, in one line. It is empty if it is not on hold.
 	Hold     string
 	now      rollNow
 	opening  opening
@@ -94,30 +94,31 @@ type Workload struct {
 
 	stored   stored
 	template [sha256.Size]byte
-	// bare is the digest of the template without Keyturn's annotations.
+	// bare is the digest of the template without what rolls write on it.
 	bare [sha256.Size]byte
-	// templates are the templates that it had earlier, the newest last.
+	// templates are the earlier pod templates of the workload, the newest last.
 	templates []pastTemplate
-	// recordRevision is the revision that a roll with its record has.
+	// recordRevision is the revision of a roll that writes this record.
 	recordRevision string
-	// TemplateVersion is the resourceVersion of the write that last changed the pod template, empty if it is not known.
+	// TemplateVersion is the resourceVersion of the write that last changed the pod template, or empty if not known.
 	TemplateVersion string
-	// TemplateWritten is the time of that write by the API server's clock, to the second. Zero: it is not known.
+	// TemplateWritten is the time of that write by the API server's clock, to the second. It is zero if not known.
 	TemplateWritten time.Time
-	// links are since when it wants sources the way it does, of those that it did not want so when it was first seen.
+	// links says since when the workload has wanted sources as it does now. It has no entries for sources that it already
+	// wanted so when it was first seen.
 	links map[events.Source]Link
-	// Written is the time of the newest write by the API server's clock, to the second, but for those of subresources such as the status.
-	// Zero: it is not known.
+	// Written is the time of the newest write by the API server's clock, to the second, except to subresources such as the status. It is
+	// zero if not known.
 	Written time.Time
-	// Reloaded is the time of Reloader's newest write by the API server's clock, to the second. Zero: it is not known, or Reading.Reloader is
-	// false.
+	// Reloaded is the time of Reloader's newest write by the API server's clock, to the second. It is zero if not known, or if
+	// Reading.Reloader is false.
 	Reloaded time.Time
-	// ServingSince is a resourceVersion at which the workload had pods of this template that were available, and no others, as it has had in
-	// every state seen since. Empty: it has none now.
+	// ServingSince is a resourceVersion at which the workload had available pods of this template and no pods of others, and since which
+	// this has been so in every state seen. It is empty if it is not so now.
 	ServingSince string
 }
 
-// Key is the identity of a workload in a cluster at one time. Its successor of the same name has the same Key.
+// Key identifies a workload in a cluster at one time. A later workload of the same kind and name has the same Key.
 type Key struct {
 	Kind, Namespace, Name string
 }
@@ -128,11 +129,11 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
 
-// RunsOnce reports whether a roll of the workload is a run of its own: of a Job, or of a CronJob that has one started. Pods that it has already are
-// as old as itself.
+// RunsOnce reports whether each roll of the workload is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it
+// already has are as old as the workload itself.
 func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }
 
-// Reference returns the pod spec's reference to a source, nil if there is none.
+// Reference returns the pod spec's reference to a source, or nil if there is none.
 func (w *Workload) Reference(source events.Source) *Reference {
 	for i := range w.Refs {
 		if ref := &w.Refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, w.ID.Namespace, "").Namespace == source.Namespace {
@@ -142,7 +143,7 @@ func (w *Workload) Reference(source events.Source) *Reference {
 	return nil
 }
 
-// Sources lists the sources that may concern the workload by name: those that it references and those that it names.
+// Sources returns the sources that may concern the workload by name: those that it references and those that its annotations name.
 func (w *Workload) Sources() []events.Source {
 	list := w.OptIn.names(w.ID.Namespace)
 	for _, ref := range w.Refs {

@@ -163,7 +163,7 @@ func TestTemplatesAreToldApart(t *testing.T) {
 	}
 }
 
-// workloadThat is a workload in the namespace shop with an annotation and references.
+// workloadThat returns a workload in the namespace shop with an annotation and references.
 func workloadThat(t *testing.T, annotation string, refs ...Reference) *Workload {
 	t.Helper()
 	optIn, problems := parseOptIn(rollOn(annotation), nil, Reading{})
