@@ -1,5 +1,5 @@
-// Package kube is how the programs use the API server: kubeconfig and clients, waiting for a CRD to be installed, errors about missing
-// permissions, and when to retry a patch.
+// Package kube has what all programs need to use the API server: kubeconfig and clients, waiting for a CRD to be installed, errors
+// about missing permissions, and when to retry a patch.
 //
 // It imports no other package of this module, so that sources, actuate and project can use it.
 package kube

@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// FirstLists are the resources of which a program must have had one list before it knows enough to act. It is safe for concurrent use.
+// FirstLists tracks the resources that a program must have listed once before it knows enough to act. It is safe for concurrent use.
 type FirstLists struct {
 	mu sync.Mutex
-	// waiting has why a resource is not listed yet, nil if it is being listed. It is gone once it is listed.
+	// waiting has an entry for each resource that has not been listed yet: the error, or nil if the list is under way.
 	waiting map[string]error
 	done    chan struct{}
 }
 
-// NewFirstLists returns those of no resources.
+// NewFirstLists returns a FirstLists without resources.
 func NewFirstLists() *FirstLists {
 	return &FirstLists{waiting: make(map[string]error), done: make(chan struct{})}
 }
 
-// Expect adds a resource, as Scope names it. Call it before the first one is listed.
+// Expect adds a resource, named as by Scope. It must be called before any resource is listed.
 func (l *FirstLists) Expect(where string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[where] = nil
 }
 
-// Deny takes note of why a resource cannot be listed.
+// Deny records why a resource cannot be listed.
 func (l *FirstLists) Deny(where string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +36,7 @@ func (l *FirstLists) Deny(where string, err error) {
 	}
 }
 
-// Listed takes note of a list of a resource, the first one or a later one.
+// Listed records that a resource was listed, for the first time or again.
 func (l *FirstLists) Listed(where string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,10 +49,10 @@ func (l *FirstLists) Listed(where string) {
 	}
 }
 
-// Done is closed when each resource was listed once.
+// Done returns a channel that is closed when each resource has been listed once.
 func (l *FirstLists) Done() <-chan struct{} { return l.done }
 
-// Ready returns nil when each resource was listed once; else it says what is missing: a permission, if one is.
+// Ready returns nil once each resource has been listed. Until then, its error says what is missing; a missing permission comes first.
 func (l *FirstLists) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,11 +15,10 @@ type lister interface {
 	List(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error)
 }
 
-// AwaitInstalled blocks until the API server serves the resource, asking again at each interval. It calls absent once, when the first
-// answer is that it does not. It reports whether the resource is served; false means that ctx ended first.
+// AwaitInstalled blocks until the API server serves the resource, checking at each interval. It calls absent once, if the resource is
+// not served at first. It reports whether the resource is served; false means that ctx ended first.
 //
-// Only "not found" means not installed. After any other error it returns true: the informer that runs next meets the same error and
-// reports it.
+// Only "not found" means not installed. After any other error it returns true: the informer that runs next gets the same error and reports it.
 func AwaitInstalled(ctx context.Context, resource lister, interval time.Duration, absent func()) bool {
 	told := false
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {

@@ -15,7 +15,7 @@ import (
 
 var errNotInstalled = apierrors.NewNotFound(schema.GroupResource{Resource: "externalsecrets"}, "")
 
-// answers is a resource whose lists fail with the errors in turn; the last one stays.
+// answers is a resource whose lists fail with the errors in turn. The last one is repeated.
 type answers struct {
 	errs  []error
 	asked int

@@ -12,25 +12,25 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Options select the API server and how to talk to it.
+// Options select the API server and configure the clients.
 type Options struct {
-	// Kubeconfig is a file. If it is empty, $KUBECONFIG or ~/.kube/config is used, or else the pod's service account.
+	// Kubeconfig is a file. If it is empty, $KUBECONFIG or ~/.kube/config is used, or the pod's service account if there is neither.
 	Kubeconfig string
-	// UserAgent names the program in the API server's audit log, such as keyturn-watcher/1.2.3. Empty is client-go's default.
+	// UserAgent names the program in the API server's audit log, such as keyturn-watcher/1.2.3. Empty means client-go's default.
 	UserAgent string
-	// Timeout bounds each request; 0 is no limit, as watches need.
+	// Timeout bounds each request. Zero means no limit, as watches need.
 	Timeout time.Duration
-	// NoWarnings drops the warnings of the API server, which client-go logs otherwise. Admission may quote in them what is written.
+	// NoWarnings drops the warnings of the API server, which client-go logs otherwise. Admission may quote in them what a request writes.
 	NoWarnings bool
 }
 
-// AddFlags adds the flag of the kubeconfig.
+// AddFlags adds the flag for the kubeconfig.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config, or else the pod's service account")
 }
 
-// Client returns a client of the built-in kinds. It talks protobuf, which halves the cost of a list.
+// Client returns a client for the built-in kinds. It uses protobuf, which halves the cost of a list.
 func (o *Options) Client() (kubernetes.Interface, error) {
 	config, err := o.config()
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *Options) Client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Dynamic returns a client of custom resources, which the API server serves as JSON only.
+// Dynamic returns a client for custom resources, which the API server serves only as JSON.
 func (o *Options) Dynamic() (dynamic.Interface, error) {
 	config, err := o.config()
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *Options) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.UserAgent, config.Timeout = o.UserAgent, o.Timeout
-	// No limit on this side: the API server's priority and fairness limits clients.
+	// No limit in the client: API priority and fairness limits it in the server.
 	config.QPS = -1
 	if o.NoWarnings {
 		config.WarningHandler = rest.NoWarnings{}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kubeconfig writes a kubeconfig of a server and returns its path.
+// kubeconfig writes a kubeconfig for a server and returns its path.
 func kubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Outside returns the field selector of the objects that are in none of the namespaces, empty if there are none. The API server has it for
-// every kind in a namespace, custom ones too, and asks for no permission on namespaces.
+// Outside returns a field selector for the objects that are in none of the namespaces, or "" if no namespace is given. The API server
+// supports it for every namespaced kind, including custom resources, and it needs no permission on namespaces.
 func Outside(namespaces []string) string {
 	requirements := make([]string, 0, len(namespaces))
 	for _, namespace := range namespaces {
@@ -18,12 +18,12 @@ func Outside(namespaces []string) string {
 	return strings.Join(requirements, ",")
 }
 
-// Includes reports whether a namespace is one of the named, or of all where none is named, and is not ignored.
+// Includes reports whether a namespace is named, or none is, and it is not ignored.
 func Includes(named, ignored []string, namespace string) bool {
 	return (len(named) == 0 || slices.Contains(named, namespace)) && !slices.Contains(ignored, namespace)
 }
 
-// Fields returns the field selector of the objects that all of the selectors match. Empty ones match all.
+// Fields returns the field selector that matches what all of the selectors match. Empty ones match everything.
 func Fields(selectors ...string) string {
 	var all []string
 	for _, selector := range selectors {
@@ -34,7 +34,7 @@ func Fields(selectors ...string) string {
 	return strings.Join(all, ",")
 }
 
-// ValidateIgnored returns an error about the value of --ignore-namespaces: each must be the name of a namespace, and the others must not be named.
+// ValidateIgnored validates the value of --ignore-namespaces: each must be a valid name, and --namespaces must not be set at the same time.
 func ValidateIgnored(ignored, named []string) error {
 	for _, namespace := range ignored {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {

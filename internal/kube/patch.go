@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// PatchTimeout bounds one patch.
+	// PatchTimeout bounds one try of a patch.
 	PatchTimeout = 15 * time.Second
-	// MaxDenials is how often a denied patch is tried before it is given up. The delays between so many tries are 31 seconds or a little more, which
-	// docs/architecture.md calls "within a minute".
+	// MaxDenials is how often a denied patch is tried before it is given up. The delays of PatchBackoff between so many tries
+	// are 31 seconds or a little more.
 	MaxDenials = 6
 )
 
@@ -26,11 +26,11 @@ func PatchBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 }
 
-// notApplied is the message of the API server for a JSON patch that it cannot apply, because a test in it fails or a path is missing. It has
-// neither a code nor a reason of its own for that.
+// notApplied is the message of the API server for a JSON patch that it cannot apply, because a test in it fails or a path is missing. No
+// status code or reason identifies this case.
 const notApplied = "the server rejected our request due to an error in our request"
 
-// HasChanged reports whether a JSON patch was not applied because the object is not as the patch says that it was.
+// HasChanged reports whether a JSON patch was not applied because the object is not as the patch expects.
 func HasChanged(err error) bool {
 	var answer apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Message == notApplied
@@ -41,7 +41,7 @@ func NotApplied() error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// IsMissingRight reports whether an error says that a permission is missing, for one of the verbs.
+// IsMissingRight reports whether an error says that permission for one of the verbs is missing.
 func IsMissingRight(err error, verbs ...string) bool {
 	return apierrors.IsForbidden(err) && slices.ContainsFunc(verbs, func(verb string) bool {
 		return strings.Contains(err.Error(), "cannot "+verb+" resource")
@@ -49,11 +49,11 @@ func IsMissingRight(err error, verbs ...string) bool {
 }
 
 // IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing
-// permission is not a denial: it can be granted at any time. The API server has no code that distinguishes the two, only the words of
-// its authorizer.
+// permission is not a denial, because it can be granted at any time. No status code distinguishes the two, only the message of the
+// authorizer.
 func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
-		return !IsMissingRight(err, "patch", "get", "create", "delete") // With these verbs patches, and what goes with them, are made.
+		return !IsMissingRight(err, "patch", "get", "create", "delete") // Sending a patch, and what goes with it, needs these verbs.
 	}
 	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

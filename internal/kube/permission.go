@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MissingPermission returns an error that says how to grant the right to list and watch a resource, if err is the API server's refusal;
-// otherwise nil. The manifest is the file of this repository that grants the right.
+// MissingPermission returns an error that says how to grant permission to list and watch a resource, if err says that it is missing;
+// otherwise nil. Manifest is the file of this repository that grants the permission.
 func MissingPermission(resource, manifest string, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return nil
@@ -16,7 +16,7 @@ func MissingPermission(resource, manifest string, err error) error {
 	return fmt.Errorf("no permission to list and watch %s; grant it as in %s: %w", resource, manifest, err)
 }
 
-// Scope returns a resource in a namespace, or in all of them, as messages name it: "deployments in namespace shop".
+// Scope returns how messages name a resource in a namespace, or in all of them: "deployments in namespace shop".
 func Scope(resource, namespace string) string {
 	if namespace == metav1.NamespaceAll {
 		return resource
