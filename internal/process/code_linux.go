@@ -11,7 +11,7 @@ import (
 )
 
 // dropCode releases the pages of the program's own code and constants. Most of them were needed only at the start, when every linked
-// package registers what it has. The kernel reads a page that is needed again from its page cache.
+// package registers its types. The kernel reads a page from its page cache when it is needed again.
 //
 // It does nothing unless the program is linked statically to a fixed address: otherwise the loader has written to constants, and its
 // changes are not in the file.
@@ -51,7 +51,7 @@ func linkedStatically() bool {
 	return settings["-buildmode"] == "exe" && settings["CGO_ENABLED"] == "0"
 }
 
-// codeOf parses a line of /proc/self/maps: see proc_pid_maps(5). ok is false unless it is a read-only mapping of the program.
+// codeOf parses a line of /proc/self/maps: see proc_pid_maps(5). It returns false unless the line is a read-only mapping of the program.
 func codeOf(program, line string) (from, size uintptr, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 6 || fields[5] != program || fields[1] != "r-xp" && fields[1] != "r--p" {

@@ -2,5 +2,5 @@ package process
 
 import "errors"
 
-// errStopTimeout means that a step of the end did not return in its time and was abandoned.
+// errStopTimeout means that a step of the shutdown did not return in time and was abandoned.
 var errStopTimeout = errors.New("not stopped in time")

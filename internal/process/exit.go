@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM ends the context of run; a second one exits at
-// once with 128 plus its number, as a shell reports it.
+// Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM cancels the context of run; a second one exits
+// at once with 128 plus its number, as a shell reports it.
 //
 // The code is 0 if run returns nil, or context.Canceled after a signal. Any other error goes to stderr, each line of it as "error: ...",
 // and the code is 1.
@@ -25,7 +25,7 @@ func Main(run func(ctx context.Context) error) int {
 	return o.main(run)
 }
 
-// system is what Main needs of the operating system.
+// system is what Main needs from the operating system.
 type system struct {
 	signals <-chan os.Signal
 	stderr  io.Writer
@@ -65,7 +65,7 @@ func (o *system) main(run func(ctx context.Context) error) int {
 	return 1
 }
 
-// exitCode returns the code of a process that a signal ended.
+// exitCode returns the exit code of a process that a signal has ended.
 func exitCode(s os.Signal) int {
 	if number, ok := s.(syscall.Signal); ok {
 		return 128 + int(number)

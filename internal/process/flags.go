@@ -28,7 +28,7 @@ var allowedValues = map[string]string{
 	"uint64":   "a whole number, 0 or more",
 }
 
-// EnvironmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is empty for help and version, which
+// EnvironmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is "" for help and version, which
 // set nothing.
 func EnvironmentVariable(flag string) string {
 	if flag == "help" || flag == "version" {
@@ -37,15 +37,16 @@ func EnvironmentVariable(flag string) string {
 	return "KEYTURN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// withoutVariable marks a flag that has none.
+// withoutVariable is the annotation of flags without an environment variable.
 const withoutVariable = "keyturn.dev/without-variable"
 
-// WithoutVariable has no environment variable set a flag: the one of its name is for another command, which runs in the same environment.
+// WithoutVariable excludes a flag from Environment. It is for a flag whose variable is meant for another command, which runs in the same
+// environment.
 func WithoutVariable(flags *pflag.FlagSet, name string) {
-	_ = flags.SetAnnotation(name, withoutVariable, nil) // Its only error is a flag that is not there.
+	_ = flags.SetAnnotation(name, withoutVariable, nil) // The only possible error is that the flag does not exist.
 }
 
-// variableOf returns the name of the variable of a flag, empty if it has none.
+// variableOf returns the name of the variable of a flag, or "" if it has none.
 func variableOf(flag *pflag.Flag) string {
 	if _, without := flag.Annotations[withoutVariable]; without {
 		return ""
@@ -53,15 +54,15 @@ func variableOf(flag *pflag.Flag) string {
 	return EnvironmentVariable(flag.Name)
 }
 
-// Environment sets every flag that the command line did not set from its environment variable, if there is one. Call it after parsing,
-// with the flags of the command that runs: cmd.Flags(). A variable set to nothing is the empty value, like --flag=. The error has a line
-// for each invalid variable: its name, its value and what is allowed.
+// Environment sets every flag that the command line did not set from its environment variable, if there is one. It must be called after
+// parsing, with the flags of the command that runs: cmd.Flags(). A variable that is set but empty means the empty value, like --flag=.
+// The error has a line for each invalid variable: its name, its value and what is allowed.
 //
 // Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats): no
 // flag may have such a name, and pods set enableServiceLinks to false.
 func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.LookupEnv) }
 
-// EnvironmentOf is Environment with other variables than those of this process: lookup returns the value of one, and whether there is one.
+// EnvironmentOf is like Environment, but takes the variables from lookup, which returns the value of a variable and whether it is set.
 func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -80,7 +81,7 @@ func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)
 	return errors.Join(errs...)
 }
 
-// allowed describes the values of a flag that has refused one.
+// allowed describes the valid values of a flag after it has refused one.
 func allowed(flag *pflag.Flag, refusal error) string {
 	if words, ok := allowedValues[flag.Value.Type()]; ok {
 		return words

@@ -29,7 +29,7 @@ type step struct {
 	stop func(context.Context) error
 }
 
-// onStop adds a step. Call it once the thing has started.
+// onStop adds a step. It must be called once the thing to stop has started.
 func (s *stack) onStop(name string, stop func(ctx context.Context) error) {
 	s.steps = append(s.steps, step{name: name, stop: stop})
 }

@@ -13,26 +13,26 @@ import (
 const (
 	// growth is the percentage by which the heap may grow over its live bytes before a collection. Go's default is 100.
 	growth = 35
-	// leastLive is the least that counts as live, so that the percentage has an upper bound.
+	// leastLive is the minimum to count as live bytes, so that the percentage has an upper bound.
 	leastLive = 4 << 20
 	// trimEvery is how often the trimmer checks whether the program is quiet.
 	trimEvery = 15 * time.Second
-	// trimBusy is how many bytes a busy program allocates between two checks, at least.
+	// trimBusy is the minimum number of bytes that a busy program allocates between two checks.
 	trimBusy = 8 << 20
-	// trimLongest is how many checks there are at most from one return of memory to the next, while as much as trimWorth bytes was allocated.
+	// trimLongest is the maximum number of checks between two returns of memory, if at least trimWorth bytes were allocated in between.
 	trimLongest = 32
 	trimWorth   = 8 << 20
 )
 
-// keepSmall keeps the memory of the process near to what it needs, until stop is called. The programs are idle nearly always, and Go's
-// collector, which runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow less
-// before a collection, and is returned to the system whenever the program has become quiet, with the code pages that only the start
-// needed.
+// keepSmall keeps the memory of the process close to what it needs, until stop is called. The programs are idle most of the time, and
+// Go's collector, which runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow
+// less before a collection. When the program has become quiet, free memory is returned to the system, together with the code pages that
+// only the start needed.
 //
 // A heap of less than small bytes is not collected: in a burst, a program with few live bytes would otherwise collect several times a
 // second, for a few megabytes each time, on a core that the API server may need.
 //
-// GOGC and GOMEMLIMIT keep their meaning. If GOGC is set, keepSmall leaves the growth alone.
+// GOGC and GOMEMLIMIT keep their meaning. If GOGC is set, keepSmall does not change the growth.
 func keepSmall(small uint64) (stop func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	if os.Getenv("GOGC") == "" {
@@ -50,7 +50,7 @@ func keepSmall(small uint64) (stop func(context.Context) error) {
 	}
 }
 
-// growthOf returns the percentage by which a heap with so many live bytes may grow.
+// growthOf returns the percentage by which a heap with the given live bytes may grow.
 func growthOf(live, small uint64) int {
 	live = max(live, leastLive)
 	if live >= small {
@@ -71,9 +71,10 @@ func afterCollection(ctx context.Context, f func()) {
 	}, ctx)
 }
 
-// trimmer returns memory to the system when the program has become quiet: at once, and again after twice the time each time, because
-// buffers are released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) After 8 minutes it does
-// so every 8 minutes, if enough was allocated: each check of who has claimed the name of the cluster has NATS read a block of 4 MB.
+// trimmer returns memory to the system when the program has become quiet: at once, and then again at intervals that double, because buffers are
+// released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) Once the interval is 8 minutes,
+// it stays so, and memory is returned only if enough was allocated: each check of who has claimed the name of the cluster makes NATS read a block
+// of 4 MB.
 type trimmer struct {
 	// allocated returns how many bytes have been allocated so far, including freed ones.
 	allocated func() uint64
@@ -103,8 +104,8 @@ func (t trimmer) run(ctx context.Context) {
 	}
 }
 
-// isTrim reports whether memory is returned after so many quiet checks: 1, 2, 4, 8, 16 and 32, and then every 32 if so many bytes were allocated
-// since the last time that it is worth it.
+// isTrim reports whether memory is returned after this many quiet checks: after 1, 2, 4, 8, 16 and 32, and then after every 32 if at least
+// trimWorth bytes were allocated since the last time.
 func isTrim(quiet int, allocated uint64) bool {
 	if quiet > trimLongest {
 		return quiet%trimLongest == 0 && allocated >= trimWorth

@@ -14,7 +14,7 @@ func TestTrimmer(t *testing.T) {
 	const much, little = 2 * trimBusy, trimBusy / 4
 	for _, tt := range []struct {
 		name string
-		// allocates is how much is allocated before each look.
+		// allocates is how much is allocated before each check.
 		allocates []uint64
 		want      int32
 	}{
@@ -47,8 +47,8 @@ func TestTrimmer(t *testing.T) {
 }
 
 func TestKeepSmallEndsWithStop(t *testing.T) {
-	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
-	// That nothing is left running is for goleak to say.
+	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
+	// goleak verifies that nothing is left running.
 	if err := keepSmall(0)(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -93,7 +93,7 @@ func TestAfterCollectionCallsAfterEachOneUntilTheEnd(t *testing.T) {
 	for range 3 {
 		runtime.GC()
 	}
-	// A call that was under way when the context ended may have come after.
+	// A call that was in progress when the context ended may come after that.
 	if after := calls.Load(); after > before+1 {
 		t.Errorf("called %d times after the end", after-before)
 	}

@@ -21,7 +21,7 @@ type Options struct {
 	Cluster string
 	// Kube selects the API server.
 	Kube kube.Options
-	// NATS selects the NATS servers. Run sets the cluster, the names and the logger.
+	// NATS selects the NATS servers. Run sets the cluster, the name, the role and the logger.
 	NATS events.ConnectOptions
 	// Log selects what is logged, and how.
 	Log telemetry.LogOptions
@@ -29,11 +29,11 @@ type Options struct {
 	MetricsAddr string
 	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
 	HealthAddr string
-	// Identity detects another cluster of the same name. Run sets the client and the logger.
+	// Identity detects another cluster with the same name. Run sets the client and the logger.
 	Identity identity.Options
 }
 
-// DefaultOptions returns the defaults of a program, whose name is part of its user agent.
+// DefaultOptions returns the defaults of a program. Its name is part of the user agent.
 func DefaultOptions(name, version string) Options {
 	return Options{
 		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version},
@@ -54,7 +54,7 @@ func (o *Options) AddRunFlags(flags *pflag.FlagSet) {
 	o.Identity.AddFlags(flags)
 }
 
-// AddServingFlags adds those of AddRunFlags that a program has, too, which does not compare the identity of the cluster.
+// AddServingFlags adds the flags of AddRunFlags except those of Identity, for a program that does not compare the identity of the cluster.
 func (o *Options) AddServingFlags(flags *pflag.FlagSet) {
 	o.Log.AddFlags(flags)
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "`address` that serves /metrics; empty turns it off")
@@ -74,7 +74,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validAddr reports whether addr has the form of an address to listen on, or is empty.
+// validAddr reports whether addr is empty or has the form of an address to listen on.
 func validAddr(addr string) bool {
 	if addr == "" {
 		return true

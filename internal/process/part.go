@@ -14,28 +14,28 @@ import (
 	"github.com/keyturn/keyturn/internal/identity"
 )
 
-// Part is what a program does, or one of the things it does side by side.
+// Part is what a program does, or one of several things that it does concurrently.
 type Part struct {
 	// Role is watcher or actuator: the part's role on NATS.
 	Role string
-	// Prepare makes the work from its flags, before the program listens or connects, and adds its health checks to r.
+	// Prepare creates the work from its flags, before the program listens or connects, and adds its health checks to r.
 	Prepare func(r *Runtime) (Work, error)
-	// Connect connects to NATS by r.Connect. Nil does just that.
+	// Connect connects to NATS with r.Connect. Nil means just that.
 	Connect func(ctx context.Context, r *Runtime) (*nats.Conn, error)
 	// Identify compares the cluster with the owner of its name on the bus: identity.Claim or identity.Check. Nil means that nobody else can
 	// be on the bus.
 	Identify func(ctx context.Context, options identity.Options, bus *events.Bus) (identity.Keep, error)
 }
 
-// Work is what a part does once everything it needs is there.
+// Work is what a part does once everything that it needs is there.
 type Work struct {
-	// Client is the cluster's API server, whose identity is compared. Nil means that there is no cluster behind the name.
+	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
 	Client kubernetes.Interface
 	// Run does the work until ctx ends.
 	Run func(ctx context.Context, bus *events.Bus) error
 }
 
-// running is a part of a program that runs.
+// running is a part of a running program.
 type running struct {
 	part      Part
 	runtime   *Runtime
@@ -68,7 +68,7 @@ func (p *running) identify(ctx context.Context, o Options) error {
 	return err
 }
 
-// run does the work until it ends, or another cluster has taken the name of this one.
+// run does the work until that ends, or until another cluster has taken the name of this one.
 func (p *running) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var taken error
@@ -87,8 +87,8 @@ func (p *running) run(ctx context.Context) error {
 	return err
 }
 
-// runAll does the work of all parts until one of them ends, and returns the error of that one, joined with those of others that did not just
-// end with it.
+// runAll runs all parts until one of them ends, and then stops the others. It returns the error of the first one, joined with the errors of
+// others that failed for another reason than being stopped.
 func runAll(ctx context.Context, parts []*running) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// beside adds a second part to a program that has one. It uses the connection of the first one's server.
+// beside adds a second part to a program that has one. It connects to the first part's server.
 func beside(p *Program, work func(ctx context.Context, bus *events.Bus) error) {
 	var connection *nats.Conn
 	first := p.Parts[0].Connect

@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Reference writes the flags of a command and its sub-commands as Markdown: a second-level section with the title, and in it a third-level
+// Reference writes the flags of a command and its subcommands as Markdown: a second-level section with the title, and in it a third-level
 // section for each command, with a table of flag, environment variable, default and meaning. It leaves out hidden and deprecated flags and
 // commands, help and completion.
 //
-// The text depends on the command alone. A flag whose default depends on the machine, such as a home directory, describes it in its
-// DefValue.
+// The text depends only on the command. A flag whose default depends on the machine, such as a home directory, describes it in its DefValue.
 func Reference(w io.Writer, title string, cmd *cobra.Command) error {
 	var doc bytes.Buffer
 	fmt.Fprintf(&doc, "## %s\n\n%s\n", title, EnvironmentUsage)
@@ -24,7 +23,7 @@ func Reference(w io.Writer, title string, cmd *cobra.Command) error {
 	return err
 }
 
-// referCommand writes the section of a command, then those of its sub-commands by name.
+// referCommand writes the section of a command, then those of its subcommands by name.
 func referCommand(doc *bytes.Buffer, cmd *cobra.Command) {
 	fmt.Fprintf(doc, "\n### %s\n", cmd.CommandPath())
 	if cmd.Short != "" {
@@ -71,7 +70,7 @@ func referInherited(doc *bytes.Buffer, flags *pflag.FlagSet) {
 	}
 }
 
-// documented reports whether a flag is one for users to set.
+// documented reports whether a flag is for users to set.
 func documented(flag *pflag.Flag) bool {
 	return !flag.Hidden && flag.Deprecated == "" && EnvironmentVariable(flag.Name) != ""
 }

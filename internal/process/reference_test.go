@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// testCommand returns a command with everything that Reference has to treat in some way.
+// testCommand returns a command with everything that Reference handles.
 func testCommand(t *testing.T) *cobra.Command {
 	t.Helper()
 	run := func(*cobra.Command, []string) {}
@@ -57,7 +57,7 @@ func TestReferenceIsTheSameAfterTheCommandRan(t *testing.T) {
 	if err := Reference(&before, "Actuator", cmd); err != nil {
 		t.Fatal(err)
 	}
-	// Running adds flags and commands for help and completion.
+	// Running the command adds flags and commands for help and completion.
 	cmd.SetArgs([]string{"explain"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)

@@ -12,35 +12,36 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// stopLimit is how long each step of the end may take.
+// stopLimit is how long each step of the shutdown may take.
 const stopLimit = 10 * time.Second
 
 // Program describes a program to Run. All fields are required unless they say otherwise.
 type Program struct {
-	// Name is the end of the program's name in telemetry and in NATS's monitoring, such as watcher.
+	// Name is the last part of the program's name in telemetry and in NATS's monitoring, such as watcher.
 	Name string
-	// Version is the build's, for telemetry.
+	// Version is that of the build, for telemetry.
 	Version string
-	// Options come from the flags, and are valid.
+	// Options come from the flags. They must be valid.
 	Options Options
 	// Log is where log lines go.
 	Log io.Writer
 	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
-	// a test: it then leaves alone what is global to the process, which are the garbage collector and the logs and metrics of client-go.
+	// a test: it then does not touch what is global to the process, which is the garbage collector and the logs and metrics of client-go.
 	SmallHeap uint64
 	// RestClientMetrics also measures requests to the API server under the names rest_client_*. Default false.
 	RestClientMetrics bool
-	// Parts are what the program does, side by side. They are prepared, connected and identified in this order, and share all the rest. When
-	// one of them ends, all do.
+	// Parts are what the program does concurrently. They are prepared, connected and identified in this order, and share everything else.
+	// When one of them ends, all do.
 	Parts []Part
-	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served once the program was
-	// ready. Options.HealthAddr is then not used.
+	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served once the program has
+	// been ready. Options.HealthAddr is then not used.
 	OneServer bool
-	// Servers are served beside metrics and health. Default none.
+	// Servers are further servers, besides metrics and health. Default none.
 	Servers []Server
 }
 
-// Run runs a program until ctx ends or a step fails, and undoes what it set up. It returns the error of the work, or else that of the end.
+// Run runs a program until ctx ends or a step fails, and undoes what it has set up. It returns the error of the work, or that of the
+// shutdown if the work has none.
 func Run(ctx context.Context, p Program) (err error) {
 	r, err := p.setUp(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func Run(ctx context.Context, p Program) (err error) {
 			return err
 		}
 	}
-	// Before NATS is reached, which can take any time: a program that waits is alive.
+	// Listen before connecting to NATS, which can take any time: a program that waits is alive.
 	if err := r.listen(ctx, p); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func Run(ctx context.Context, p Program) (err error) {
 	return runAll(ctx, parts)
 }
 
-// setUp makes the runtime: logger and telemetry.
+// setUp creates the runtime, with logger and telemetry.
 func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 	logger := telemetry.NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
@@ -93,7 +94,7 @@ func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 	return r, nil
 }
 
-// ownProcess sets what is global to the process, unless the program shares it.
+// ownProcess sets what is global to the process, unless the program shares the process.
 func (p *Program) ownProcess(r *Runtime) error {
 	if p.SmallHeap == 0 {
 		return nil
@@ -102,15 +103,15 @@ func (p *Program) ownProcess(r *Runtime) error {
 	return telemetry.CountRequests(r.observed.MeterProvider, p.RestClientMetrics)
 }
 
-// begin returns what only the start needed to the system, unless the program shares its process. The first lists, which come next, take more memory
-// than anything later, and the code of the start, a third of all, would be in memory beside them.
+// begin returns memory that only the start needed to the system, unless the program shares its process. The first lists, which come next, need
+// more memory than anything later, and the code of the start, a third of all code, would still be in memory at that time.
 func (p *Program) begin() {
 	if p.SmallHeap > 0 {
 		giveBack()
 	}
 }
 
-// prepare makes the work of a part, in a runtime of its own that shares all but the connection to NATS.
+// prepare creates the work of a part, with its own runtime, which shares everything except the connection to NATS.
 func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
 	r := *shared
 	r.connect.Role = part.Role
@@ -130,7 +131,7 @@ func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
 	return of, nil
 }
 
-// connect connects a part to NATS as it says.
+// connect connects a part to NATS.
 func (p *Part) connect(ctx context.Context, r *Runtime) (*nats.Conn, error) {
 	if p.Connect == nil {
 		return r.Connect(ctx)

@@ -25,7 +25,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// get asks a server of the program, which must listen.
+// get sends a request to a server of the program, which must be listening.
 func get(t *testing.T, log *testkit.Log, server, path string) (code int, body string) {
 	t.Helper()
 	code, body, err := testkit.Get(t.Context(), "http://"+log.Addr(t, server)+path)
@@ -35,7 +35,7 @@ func get(t *testing.T, log *testkit.Log, server, path string) (code int, body st
 	return code, body
 }
 
-// program returns one that listens on free ports and embeds its NATS. It runs work, in a cluster of its own.
+// program returns a program that listens on free ports, embeds its NATS, and runs work in a cluster of its own.
 func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *events.Bus) error) Program {
 	t.Helper()
 	options := DefaultOptions("actuator", "1.2.3")
@@ -228,7 +228,7 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 }
 
 func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
-	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
+	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
 	var running *Runtime
 	var order []string
 	p := program(t, io.Discard, func(context.Context, *events.Bus) error {
@@ -265,7 +265,7 @@ func TestProgramsRunSideBySide(t *testing.T) {
 }
 
 func TestAProgramThatHasItsProcessKeepsItSmall(t *testing.T) {
-	t.Setenv("GOGC", "100") // the percentage of the other tests is theirs
+	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
 	p := program(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
 	p.SmallHeap = 1 << 20
 	if err := Run(t.Context(), p); err != nil {

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// stepLimit is how long a loop may be in one step before the liveness probe fails.
+	// stepLimit is how long one step of a loop may take before the liveness probe fails.
 	stepLimit = time.Minute
-	// drainLimit is how long probes and scrapes in flight may take at the end.
+	// drainLimit is how long in-flight probes and scrapes may take at shutdown.
 	drainLimit = 3 * time.Second
 )
 
-// Runtime is what a part of a program has while it runs. It is owned by the goroutine of Run.
+// Runtime is what Run provides to a part of a program. It is owned by the goroutine of Run.
 type Runtime struct {
-	// Logger is the part's.
+	// Logger is the logger of the part.
 	Logger *slog.Logger
-	// Health answers the probes. Checks may be added until the work begins. All parts share it.
+	// Health serves the probes. Checks may be added until the work begins. All parts share it.
 	Health *health.Probes
 
 	observed *telemetry.Telemetry
@@ -39,12 +39,12 @@ type Runtime struct {
 
 // Server is an HTTP server of a program.
 type Server struct {
-	// Name is that of its log lines.
+	// Name identifies the server in log lines.
 	Name string
 	// Addr is the host:port to listen on. Empty means off.
 	Addr    string
 	Handler http.Handler
-	// WriteTimeout is how long an answer may take. Zero means the default of httpserver.
+	// WriteTimeout is how long a response may take. Zero means the default of httpserver.
 	WriteTimeout time.Duration
 }
 
@@ -58,22 +58,22 @@ func (r *Runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvid
 
 func scope(pkg string) string { return "github.com/keyturn/keyturn/internal/" + pkg }
 
-// Progress returns the progress of a loop, which the liveness probe checks under the name.
+// Progress returns a new progress for a loop. The liveness probe checks it under the name.
 func (r *Runtime) Progress(name string) *health.Progress {
 	progress := health.NewProgress(time.Now, stepLimit)
 	r.Health.AddLiveness(name, progress.Check)
 	return progress
 }
 
-// OnStop adds a step to the end, which runs in reverse order. Call it once the thing to stop has started.
+// OnStop adds a step to the shutdown, which runs in reverse order. It must be called once the thing to stop has started.
 func (r *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	r.stack.onStop(name, stop)
 }
 
-// ConnectOptions returns the options of the part's connection to NATS, for a further one of its own.
+// ConnectOptions returns the options of the part's connection to NATS, for a part that needs another connection.
 func (r *Runtime) ConnectOptions() events.ConnectOptions { return r.connect }
 
-// Connect connects to NATS, until ctx ends, and drains the connection at the end. The further options override those of the flags.
+// Connect connects to NATS, retrying until ctx ends. The connection is drained at shutdown. Further options override those of the flags.
 func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
 	connection, err := events.Connect(ctx, r.connect, further...)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Co
 	return connection, nil
 }
 
-// listen serves metrics, health and what else the program serves, each at its address, until the end.
+// listen serves metrics, health and the program's other servers, each at its address, until shutdown.
 func (r *Runtime) listen(ctx context.Context, p Program) error {
 	servers := []Server{
 		{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: r.observed.Metrics},
@@ -91,7 +91,7 @@ func (r *Runtime) listen(ctx context.Context, p Program) error {
 	}
 	if p.OneServer {
 		mux := http.NewServeMux()
-		// Reloader's chart has this path as its readiness probe.
+		// Reloader's chart uses this path for its readiness probe.
 		mux.Handle("/metrics", r.Health.OnceReady(r.observed.Metrics))
 		mux.Handle("/", r.Health.Handler("/live"))
 		servers = []Server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
@@ -104,7 +104,7 @@ func (r *Runtime) listen(ctx context.Context, p Program) error {
 	return nil
 }
 
-// serve serves a handler at an address until the end. The address that was bound is logged as "addr". An empty one is off.
+// serve runs a server until shutdown. The address that was bound is logged as "addr". An empty address means that the server is off.
 func (r *Runtime) serve(ctx context.Context, s Server) error {
 	if s.Addr == "" {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// BuildVersion returns the text of --version: the version, and the commit and its date if the go tool stamped them into the binary, as it
-// does when it builds in a git repository.
+// BuildVersion returns the text of --version: the version, and the commit and its date if the go command has stamped them into the
+// binary, as it does when it builds in a Git repository.
 func BuildVersion(version string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
