@@ -22,20 +22,20 @@ type Actuator struct {
 	Process process.Options
 	Actuate actuate.Options
 	Notify  notify.Options
-	// Call has a webhook called instead of workloads rolled, if it has a URL. Actuate and Notify are then not used.
+	// Call configures a webhook that is called instead of rolling workloads, if it has a URL. Actuate and Notify are then not used.
 	Call notify.CallOptions
-	// Embed runs a NATS server in the process, which Embedded configures, instead of using that of Process.NATS.
+	// Embed runs a NATS server in the process, configured by Embedded, instead of connecting to Process.NATS.
 	Embed    bool
 	Embedded embedded.Options
-	// Fleet are for the actuator of a hub.
+	// Fleet has the options for the actuator of a hub.
 	Fleet FleetOptions
-	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. Empty: their events come another way.
+	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. If it is empty, their events come another way.
 	StoresDomain string
 
-	// server is the embedded one, once it runs.
+	// server is the embedded server, once it runs.
 	server *embedded.Server
 	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests. fleetInterval is the constant of
-	// that name, except in tests.
+	// the same name, except in tests.
 	guardInterval, fleetInterval time.Duration
 }
 
@@ -69,7 +69,7 @@ func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	a.Actuate.Cluster = a.Process.Cluster
 	if a.Embed {
-		// The address and the certificates are for the commands in the pod. Within the process there is no wire.
+		// The address and the certificates are for commands that run in the pod. The program itself connects within the process.
 		nats := &a.Process.NATS
 		nats.URL, nats.CAFile, nats.CertFile, nats.KeyFile = "", "", "", ""
 	}
@@ -85,7 +85,7 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	})
 }
 
-// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and what both programs have comes
+// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and what both programs get comes
 // from a ConfigMap.
 func refuseTokens(lookup func(string) (string, bool)) error {
 	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
@@ -96,7 +96,7 @@ func refuseTokens(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// validateCall returns an error if a webhook cannot be called, or is to be called and something else done as well.
+// validateCall returns an error if the options of the webhook are invalid, or are combined with others that cannot apply then.
 func (a *Actuator) validateCall() error {
 	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
 		return errors.New("--webhook-url: set together with --dry-run, --force-sync or --notify-config, want it without them: nothing is rolled")
@@ -128,7 +128,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	}
 	if a.Actuate.Reloader {
 		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
-			// As in Reloader, a wrong setting of the alerts does not keep it from rolling.
+			// As in Reloader, an invalid setting for alerts does not prevent rolling.
 			r.Logger.WarnContext(context.Background(), "alerts of reloads are off", "err", err)
 		}
 	}

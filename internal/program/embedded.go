@@ -48,7 +48,7 @@ func (a *Actuator) validateNATS() error {
 	return nil
 }
 
-// connect connects to NATS: to the embedded server, which it starts and whose streams it declares, or to the one at --nats-url.
+// connect connects to NATS: to the embedded server, after starting it, and then declares the streams, or to the server at --nats-url.
 func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn, error) {
 	if !a.Embed {
 		connection, err := r.Connect(ctx)
@@ -89,7 +89,7 @@ func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 	return connection, a.guard(ctx, r, connection, events.Declared(a.Embedded.Replicas, sources...))
 }
 
-// guard compares the streams with what is required until the program ends.
+// guard regularly compares the streams with what is required until the program ends.
 func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
 	js, err := jetstream.New(connection)
 	if err != nil {
@@ -97,13 +97,13 @@ func (a *Actuator) guard(ctx context.Context, r *process.Runtime, connection *na
 	}
 	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
 	if len(declared) > 0 {
-		guard.Compare(ctx) // says what could not be declared, before the programs refuse it
+		guard.Compare(ctx) // reports what could not be declared, before the programs refuse it
 	}
 	background(ctx, r, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
 	return nil
 }
 
-// background runs something until the program ends.
+// background runs a function in the background until the program ends.
 func background(ctx context.Context, r *process.Runtime, name string, run func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -115,7 +115,8 @@ func background(ctx context.Context, r *process.Runtime, name string, run func(c
 	})
 }
 
-// unfit returns why this actuator must not lead: with a server that is cut off it can do nothing, while another may.
+// unfit returns why this actuator must not lead, or nil if it may. If its server is cut off from the others, it can do
+// nothing, while another actuator may.
 func (a *Actuator) unfit() error {
 	if a.server == nil {
 		return nil
@@ -123,7 +124,7 @@ func (a *Actuator) unfit() error {
 	return a.server.Alone()
 }
 
-// declare declares the streams. The servers of several actuators accept that only when most of them are connected, so it is repeated.
+// declare declares the streams. With several actuators, their servers accept that only when most of them are connected, so it retries.
 func (a *Actuator) declare(ctx context.Context, r *process.Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
 	for {
 		err := events.Declare(ctx, js, a.Embedded.Replicas, sources...)

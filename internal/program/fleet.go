@@ -12,14 +12,14 @@ import (
 	"github.com/keyturn/keyturn/internal/process"
 )
 
-// fleetInterval is how often the streams of a hub are read. Each of them lists all its subjects.
+// fleetInterval is how often the streams of a hub are read. Each time, each stream lists all its subjects.
 const fleetInterval = 5 * time.Minute
 
-// FleetOptions have an actuator on a hub count what clusters have delivered on subjects of others.
+// FleetOptions configure an actuator on a hub to count what clusters have delivered on subjects of other clusters.
 type FleetOptions struct {
-	// Stream has the events of many clusters. Empty: nothing is counted.
+	// Stream is the stream with the events of many clusters. If it is empty, nothing is counted.
 	Stream string
-	// CredsFile are the credentials of a user that may read the stream. Empty: those of the actuator.
+	// CredsFile has the credentials of a user that may read the stream. If it is empty, those of the actuator are used.
 	CredsFile string
 }
 
@@ -42,8 +42,8 @@ func (o *FleetOptions) validate(embed bool) error {
 	return nil
 }
 
-// watchFleet counts what clusters have delivered on subjects of others until the program ends. Nothing waits for it: the stream is in an account of
-// its own, whose user may be missing.
+// watchFleet counts what clusters have delivered on subjects of others until the program ends. It does not wait for a connection: the stream is
+// in a separate account, whose user may be missing.
 func (a *Actuator) watchFleet(ctx context.Context, r *process.Runtime) error {
 	if a.Fleet.Stream == "" {
 		return nil

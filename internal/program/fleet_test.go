@@ -14,7 +14,7 @@ import (
 func TestTheActuatorOfAHubMeasuresWhatClustersDeliverOnSubjectsOfOthers(t *testing.T) {
 	url, owner := ownServer(t)
 	for _, stream := range []jetstream.StreamConfig{
-		{Name: "FLEET-eu", Sources: []*jetstream.StreamSource{{Name: "CHANGES"}}}, // whose server applies no filter
+		{Name: "FLEET-eu", Sources: []*jetstream.StreamSource{{Name: "CHANGES"}}}, // its server applies no filter
 		{Name: "FLEET", Sources: []*jetstream.StreamSource{{Name: "FLEET-eu", FilterSubject: "keyturn.v1.eu.>"}}},
 	} {
 		if _, err := owner.CreateStream(t.Context(), stream); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// connected runs an actuator that has nothing to roll until the test ends, and returns its connection once it has its streams.
+// connected runs an actuator that has nothing to roll until the test ends, and returns a connection once the streams exist.
 func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream {
 	t.Helper()
 	a.Process.Cluster, a.Process.MetricsAddr, a.Process.HealthAddr = "prod", "127.0.0.1:0", ""
@@ -57,7 +57,7 @@ func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 	return js
 }
 
-// ownServer starts a server with the streams, as an operator has it, and returns its address and the operator's connection.
+// ownServer starts a server with the streams, as operated separately, and returns its address and the operator's connection.
 func ownServer(t *testing.T) (url string, owner jetstream.JetStream) {
 	t.Helper()
 	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, slog.New(slog.DiscardHandler))
@@ -112,7 +112,7 @@ func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
 	}, log.String)
 }
 
-// An earlier run's streams are altered as somebody with the actuator's NATS user can.
+// The streams of an earlier run are altered, as anybody with the actuator's NATS user can do.
 func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testing.T) {
 	a := NewActuator("test")
 	a.Embed, a.Embedded.StoreDir, a.Embedded.Replicas = true, t.TempDir(), 1

@@ -9,8 +9,8 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(
 		m,
-		// A server that ends stops one stream after the other. One that copies from another may ask for a new consumer meanwhile, and waits for half
-		// a minute for the answer.
+		// At shutdown, a server stops one stream after the other. A stream that copies from another one may meanwhile request a new consumer, and
+		// then waits half a minute for the response.
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*stream).trySetupSourceConsumer.func3"),
 	)
 }

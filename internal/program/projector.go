@@ -38,8 +38,8 @@ func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
 	}
 	return process.Run(ctx, process.Program{
 		Name: "projector", Version: build.Version, Options: p.Process, Log: log, SmallHeap: build.SmallHeap,
-		// It does not compare the identity of the cluster, for which it would need to read a namespace. If another cluster has the name, its events
-		// make this one compare a Secret of its own in vain.
+		// It does not compare the identity of the cluster, because that needs permission to read a namespace. If another cluster has the same
+		// name, its events only make this one compare its own Secret needlessly.
 		Parts: []process.Part{{Role: "projector", Prepare: p.prepare}},
 	})
 }

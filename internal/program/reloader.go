@@ -14,16 +14,16 @@ import (
 	"github.com/keyturn/keyturn/internal/process"
 )
 
-// profileLimit is how long a profile may take, which is 30 seconds if the request does not say.
+// profileLimit is how long a profile may take. The default of a request is 30 seconds.
 const profileLimit = 5 * time.Minute
 
 // Reloader runs the watcher and the actuator in one process, around a NATS server that only they reach. Its fields are its options.
 type Reloader struct {
-	// Process are the options of the process. Of those of the two programs, only Kube is used.
+	// Process has the options of the process. Of the process options of the two programs, only Kube is used.
 	Process  process.Options
 	Watcher  *Watcher
 	Actuator *Actuator
-	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Empty: a temporary directory.
+	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Empty means a temporary directory.
 	StateDir string
 	// PprofAddr is the host:port that serves profiles. Empty means off.
 	PprofAddr string
@@ -31,15 +31,15 @@ type Reloader struct {
 	Notes []Note
 }
 
-// Note is what a user should know about a setting that was accepted.
+// Note tells users something about a setting that was accepted.
 type Note struct{ Setting, Text string }
 
-// NewReloader returns one with the defaults.
+// NewReloader returns a Reloader with the defaults.
 func NewReloader(version string) *Reloader {
 	r := &Reloader{Process: process.DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
-	// The streams are this process's own, so nobody shares the work, unless there are replicas.
+	// The streams belong to this process, so there is nobody to share the work with, unless there are replicas.
 	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.PrivateStream = false, true
 	return r
 }
@@ -58,7 +58,7 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 	return errors.Join(r.runIn(ctx, state, log, build), state.close())
 }
 
-// runIn runs both programs with a state.
+// runIn runs both programs with the given state.
 func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
@@ -83,7 +83,7 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 	})
 }
 
-// warn logs what the form with one process gives up, and the notes.
+// warn logs the disadvantages of running in one process, and the notes.
 func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) {
 	runtime.Logger.WarnContext(ctx, "one process does all: one account reads secrets and writes workloads; "+
 		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
@@ -96,8 +96,8 @@ func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) 
 	}
 }
 
-// profiles serves the profiles of net/http/pprof, which registers them where nothing of ours serves them. The command line is not among them: it
-// may have the address of a webhook.
+// profiles returns a handler for the profiles of net/http/pprof, which that package registers only on http.DefaultServeMux. It does not serve
+// the command line, which may have the address of a webhook.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -16,27 +16,28 @@ const keyBytes = 32
 // state is what the program reloader keeps in a directory.
 type state struct {
 	dir string
-	// keyFile has the fingerprint key, streams are the streams of the embedded NATS.
+	// keyFile is the file with the fingerprint key, and streams the directory with the streams of the embedded NATS.
 	keyFile, streams string
-	// made reports that there was no key, so that nothing is known of the time before.
+	// made says that there was no earlier state, so that nothing is known of the time before.
 	made bool
 	lock *os.File
 }
 
-// temporaryDirs returns where the state may be if no directory is named. A container with a read-only root may still write to its shared memory.
+// temporaryDirs returns the directories to try for the state if none is configured. A container with a read-only root may still write to its
+// shared memory.
 func temporaryDirs() []string {
 	const name = "keyturn-reloader"
 	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
 }
 
-// close lets another process use the directory.
+// close releases the directory for other processes.
 func (s state) close() error { return s.lock.Close() }
 
-// openState returns the state in the first of the directories that can be written to, and makes what is missing. No other process may use it
-// before it is closed. A key file of the operator, if there is one, is used instead of a key in the directory.
+// openState returns the state in the first of the directories that can be written to, and creates what is missing. No other process can use
+// the directory until the state is closed. If ownKey names a key file, that is used instead of a key in the directory.
 //
-// Fingerprints under different keys cannot be compared: streams that were left without their key would make every source that was written
-// meanwhile count as changed. So they go with the key, and all sources are recorded anew.
+// Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile
+// would count as changed. So they are removed if the key is lost, and all sources are recorded again.
 func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
 	dir, lock, err := lockFirst(dirs)
 	if err != nil {
@@ -49,7 +50,7 @@ func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
 	return s, nil
 }
 
-// prepare makes what is missing.
+// prepare creates what is missing.
 func (s *state) prepare(ownKey string, random io.Reader) error {
 	if ownKey != "" {
 		s.keyFile = ownKey
@@ -71,7 +72,8 @@ func (s *state) prepare(ownKey string, random io.Reader) error {
 	return makeKey(s.keyFile, random)
 }
 
-// makeKey makes a key file. It is on the disk before anything is made with the key: whatever ends meanwhile leaves a whole one, or none.
+// makeKey creates a key file. The file is on the disk before the key is used, and it is complete or missing even if the process is
+// killed meanwhile.
 func makeKey(path string, random io.Reader) error {
 	key := make([]byte, keyBytes)
 	if _, err := io.ReadFull(random, key); err != nil {
@@ -91,7 +93,7 @@ func makeKey(path string, random io.Reader) error {
 	return nil
 }
 
-// writeThrough writes a file, and returns when its content is on the disk.
+// writeThrough writes a file and waits until its content is on the disk.
 func writeThrough(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -101,7 +103,7 @@ func writeThrough(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// syncDir returns when the names in a directory are on the disk.
+// syncDir waits until the names in a directory are on the disk.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

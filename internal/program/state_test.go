@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// random returns enough of one byte for a key.
+// random returns a reader with enough bytes for a key, all of the same value.
 func random(b byte) *bytes.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, keyBytes)) }
 
 func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
@@ -17,7 +17,7 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 		name string
 		// lose is what is removed between two starts.
 		lose func(s state) error
-		// kept says what is as before after that.
+		// kept says what is unchanged after that.
 		keyKept, streamsKept, made bool
 	}{
 		{"a state that is kept", func(state) error { return nil }, true, true, false},
@@ -140,7 +140,7 @@ func TestATemporaryStateIsWhereItCanBe(t *testing.T) {
 	}
 }
 
-// closed closes a state, so that another one can be opened.
+// closed closes a state, so that the next one can be opened.
 func closed(t *testing.T, s state) {
 	t.Helper()
 	if err := s.close(); err != nil {

@@ -12,7 +12,8 @@ import (
 // errInUse means that another process has the lock of a directory.
 var errInUse = errors.New("another process uses the directory")
 
-// lockDir makes a directory if there is none, and takes its lock, which ends with the file or the process: a process that is killed leaves none.
+// lockDir creates a directory if needed, and locks it. The lock is held until the file is closed or the process ends, so a killed process leaves
+// no lock.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func lockDir(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// lockFirst locks the first of the directories that this program may write to. The error is that of the first.
+// lockFirst locks the first of the directories that this program may write to. If there is none, the error is about the first directory.
 func lockFirst(dirs []string) (dir string, lock *os.File, err error) {
 	for _, dir := range dirs {
 		lock, lockErr := lockDir(dir)
@@ -42,7 +43,7 @@ func lockFirst(dirs []string) (dir string, lock *os.File, err error) {
 			err = lockErr
 		}
 		if errors.Is(lockErr, errInUse) {
-			break // The other process is the one that this would be.
+			break // Do not run beside the other process with another directory.
 		}
 	}
 	return "", nil, fmt.Errorf("--state-dir: %w, want a directory of its own that this program may write to", err)
