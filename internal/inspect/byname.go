@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// reads are ways to read one object, by its name. The actuator in its pod may list workloads, and get none; others may only get those of some names.
+// reads are ways to read one object by its name. The actuator in its pod has permission to list workloads, but not to get them; other users may
+// only be allowed to get certain names.
 type reads []func(ctx context.Context, name string) (runtime.Object, error)
 
-// read reads an object in the first way that is allowed.
+// read reads an object in the first way that is permitted.
 func (r reads) read(ctx context.Context, name string) (object runtime.Object, err error) {
 	for _, read := range r {
 		if object, err = read(ctx, name); !apierrors.IsForbidden(err) {
@@ -23,7 +24,7 @@ func (r reads) read(ctx context.Context, name string) (object runtime.Object, er
 	return object, err
 }
 
-// listed reads an object from a list of its name.
+// listed returns a way to read an object that lists the objects with its name.
 func listed[List runtime.Object](list func(context.Context, metav1.ListOptions) (List, error)) func(context.Context, string) (runtime.Object, error) {
 	return func(ctx context.Context, name string) (runtime.Object, error) {
 		found, err := list(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// forbid has the API server refuse a verb on all resources.
+// forbid makes the API server refuse a verb on all resources.
 func forbid(client *fake.Clientset, verb string) {
 	client.PrependReactor(verb, "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		resource := action.GetResource()

@@ -22,7 +22,8 @@ func Clusters(ctx context.Context, reader *events.Reader, view View, out io.Writ
 	return writeMembers(out, view, members)
 }
 
-// writeMembers writes the clusters, in a table a line for each. Several UIDs behind one name are clusters that were configured with the same name.
+// writeMembers writes the clusters; a table has a line for each. Several UIDs behind one name are different clusters that were configured with
+// the same name.
 func writeMembers(out io.Writer, view View, members []events.Member) error {
 	if done, err := view.Format.Encode(out, append([]events.Member{}, members...)); done || err != nil {
 		return err
@@ -54,7 +55,7 @@ func addMembers(row func(cells ...any), members []events.Member) {
 	}
 }
 
-// aboutForeign says what the cluster's server has delivered on subjects of others, which the hub does not pass on.
+// aboutForeign returns how many events the cluster's server has delivered on subjects of other clusters. The hub does not pass them on.
 func aboutForeign(m events.Member) string {
 	switch {
 	case !m.Checked:

@@ -17,15 +17,15 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// CompareOptions are what to compare.
+// CompareOptions select what to compare.
 type CompareOptions struct {
 	// Cluster is the cluster whose decisions to read.
 	Cluster string
-	// Namespace compares only its workloads. Empty compares those of Namespaces.
+	// Namespace is the only namespace whose workloads to compare. Empty means those of Namespaces.
 	Namespace string
-	// Namespaces are those that the actuator serves. Empty: all.
+	// Namespaces are the namespaces that the actuator serves. Empty means all.
 	Namespaces []string
-	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty compares all that the stream keeps.
+	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty means everything that the stream keeps.
 	Since string
 	// Jobs says that the actuator recreates Jobs.
 	Jobs bool
@@ -33,7 +33,7 @@ type CompareOptions struct {
 	Clients workload.Clients
 }
 
-// Comparison is what Keyturn would have rolled, beside what Reloader has. Make one with NewComparison.
+// Comparison compares what Keyturn would have rolled with what Reloader has rolled. Use NewComparison to create one.
 type Comparison struct {
 	query      events.HistoryQuery
 	kinds      workload.Kinds
@@ -41,7 +41,7 @@ type Comparison struct {
 	namespaces []string
 }
 
-// NewComparison validates the options.
+// NewComparison validates the options and returns a comparison.
 func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
 	history := HistoryOptions{Cluster: options.Cluster, Namespace: options.Namespace, Since: options.Since, Output: "table"}
 	query, err := history.query(now)
@@ -59,7 +59,8 @@ func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
 	return &Comparison{query: query, kinds: kinds, clients: options.Clients, namespaces: namespaces}, nil
 }
 
-// Write writes a line for each workload and source for which one of the two rolled, or would have, and how many there are.
+// Write writes a line for each workload and source for which one of the two has rolled, or would have, and then the number of
+// lines by who rolled.
 func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
 	decided, err := readDecisions(ctx, reader, c.query)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Wr
 			})
 			switch {
 			case apierrors.IsForbidden(err):
-				// Whoever ignores a kind need not grant anything on it.
+				// Permission is not required for a kind that is ignored.
 				fmt.Fprintf(out, "Not compared, because there is no permission to list them: %s\n", kind.Resource)
 			case err != nil:
 				return err
@@ -84,8 +85,8 @@ func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Wr
 	return writeCompared(out, rows)
 }
 
-// each calls a function for each workload of a kind in a namespace. An API server that does not serve a custom kind, or keeps it from the reader,
-// has none.
+// each calls a function for each workload of a kind in a namespace. For a custom kind that is not served, or without permission for it, there are
+// none.
 func (c *Comparison) each(ctx context.Context, kind workload.Kind, namespace string, do func(events.Workload, reloaderMark)) error {
 	options := metav1.ListOptions{Limit: 500}
 	for {

@@ -20,20 +20,20 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloadedBy notes on a Deployment that a field manager wrote it, some time after the change of changeOfDB.
+// reloadedBy adds to a Deployment's managedFields a write by a field manager, some time after the change of changeOfDB.
 func reloadedBy(d *appsv1.Deployment, manager string, after time.Duration) *appsv1.Deployment {
 	at := metav1.NewTime(historyNow.Add(after))
 	d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at})
 	return d
 }
 
-// withVariable has a variable as Reloader writes it.
+// withVariable adds a variable as Reloader writes it.
 func withVariable(d *appsv1.Deployment, name string) *appsv1.Deployment {
 	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: name, Value: "hash"}}
 	return d
 }
 
-// withMarker has the annotation that Reloader writes.
+// withMarker adds the annotation that Reloader writes.
 func withMarker(d *appsv1.Deployment, text string) *appsv1.Deployment {
 	d.Spec.Template.Annotations = map[string]string{"reloader.stakater.com/last-reloaded-from": text}
 	return d
@@ -141,7 +141,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 	}
 }
 
-// publishDecided publishes the outcome for a workload web and a change.
+// publishDecided publishes an outcome for a workload web and a change.
 func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, change events.Change, second int) {
 	t.Helper()
 	kind := outcome.Workload.Kind
@@ -159,7 +159,7 @@ func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, chang
 	}
 }
 
-// compared returns the rows of a comparison, with two spaces between the columns.
+// compared returns the rows of a comparison, with exactly two spaces between columns.
 func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 	t.Helper()
 	rollouts := map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// who rolled a workload for a source, or would have.
+// who says who rolled a workload for a source, or would have.
 type who string
 
 const (
@@ -21,7 +21,7 @@ const (
 	unclear      who = "unclear"
 )
 
-// comparedRow is about one workload and one source.
+// comparedRow is the result for one workload and one source.
 type comparedRow struct {
 	who      who
 	workload events.Workload
@@ -29,7 +29,7 @@ type comparedRow struct {
 	why      string
 }
 
-// compare orders rows: the differences first.
+// compare orders rows, differences first.
 func (r comparedRow) compare(other comparedRow) int {
 	order := []who{keyturnOnly, reloaderOnly, unclear, both}
 	return cmp.Or(
@@ -38,7 +38,7 @@ func (r comparedRow) compare(other comparedRow) int {
 	)
 }
 
-// compare returns the rows of a workload. Marks of before a time do not count.
+// compare returns the rows of a workload. A mark from before since does not count.
 func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Time) []comparedRow {
 	if mark.at.Before(since.Truncate(time.Second)) {
 		mark = reloaderMark{}
@@ -78,8 +78,8 @@ func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Tim
 	return rows
 }
 
-// marked returns the sources that a mark may be about, with when they changed: the one that it names, and those of its variables that have
-// changed, because a variable stays for good.
+// marked returns the sources that a mark may be about, and when they changed: the source that the mark names, and those of its variables'
+// sources that have changed. Others are left out, because a variable is never removed.
 func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.Time {
 	sources := make(map[string]time.Time)
 	for source, at := range d.changed[namespace] {
@@ -95,7 +95,7 @@ func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.
 	return sources
 }
 
-// rolled reports whether Reloader rolled for a source after it changed.
+// rolled reports whether Reloader rolled for a source after the source changed.
 func (m reloaderMark) rolled(source string, changed time.Time) bool {
 	if m.at.IsZero() || m.at.Before(changed) {
 		return false
@@ -107,7 +107,7 @@ func (m reloaderMark) rolled(source string, changed time.Time) bool {
 	return err == nil && slices.Contains(m.variables, workload.ReloaderVariable(parsed))
 }
 
-// hides reports whether Reloader may have rolled for a source that changed at a time, and has overwritten its mark since.
+// hides reports whether Reloader may have rolled for a source that changed at the given time, and has overwritten its mark since.
 func (m reloaderMark) hides(changed time.Time) bool {
 	return m.source.Name != "" && !m.at.Before(changed)
 }

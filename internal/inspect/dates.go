@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// writtenAt returns when a change was written, by the API server's clock if that is known, and else when the watcher saw it.
+// writtenAt returns when a change was written by the API server's clock, or when the watcher saw it if that is not known.
 func writtenAt(change events.Change) time.Time {
 	if !change.WrittenAt.IsZero() {
 		return change.WrittenAt
@@ -17,7 +17,7 @@ func writtenAt(change events.Change) time.Time {
 	return change.Time
 }
 
-// dates adds the times that the last event of the source tells.
+// dates adds the times that are known from the last event of the source.
 func (e *explanation) dates(change events.Change) {
 	for _, at := range []*changeAt{e.Changed, e.Rolled} {
 		switch {
@@ -32,7 +32,7 @@ func (e *explanation) dates(change events.Change) {
 	}
 }
 
-// undated returns the changes of a source of which no time is known.
+// undated returns the changes of a source whose times are not known.
 func (e *explanation) undated() []*changeAt {
 	var list []*changeAt
 	for _, at := range []*changeAt{e.Changed, e.Rolled} {
@@ -43,8 +43,8 @@ func (e *explanation) undated() []*changeAt {
 	return list
 }
 
-// readDates adds the times of the changes that only the history has, as far as it reaches back. A source whose last event is what the workload was
-// rolled for costs nothing.
+// readDates adds the times of changes that are only in the history, as far as that reaches back. It reads nothing if all times are known, as when
+// the workload was rolled for the last event.
 func readDates(ctx context.Context, origins events.Origins, reader *events.Reader, source events.Source, e *explanation) error {
 	undated := e.undated()
 	if len(undated) == 0 {
@@ -56,7 +56,7 @@ func readDates(ctx context.Context, origins events.Origins, reader *events.Reade
 	err := reader.History(ctx, query, func(stored events.Stored) error {
 		change, unreadable := stored.Change()
 		if unreadable != nil {
-			return nil //nolint:nilerr // It is a dead letter, which says nothing.
+			return nil //nolint:nilerr // It is a dead letter, which has no time of a change.
 		}
 		for _, at := range undated {
 			if at.UID == change.UID && at.ResourceVersion == change.ResourceVersion {

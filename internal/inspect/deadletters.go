@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// deadLetters is where dead letters are read from: an events.Bus.
+// deadLetters reads dead letters: an events.Bus.
 type deadLetters interface {
 	DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, error)
 }

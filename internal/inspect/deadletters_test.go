@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// lettersFunc reads dead letters by a function.
+// lettersFunc is a function that implements deadLetters.
 type lettersFunc func(limit int) ([]events.DeadLetter, error)
 
 func (f lettersFunc) DeadLetters(_ context.Context, limit int) ([]events.DeadLetter, error) {

@@ -10,21 +10,21 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// decision is the last that Keyturn decided about a workload and a source, and in a dry run would have done.
+// decision is what Keyturn last decided about a workload and a source, even in a dry run.
 type decision struct {
 	rolls bool
-	// why is the reason with its sentence.
+	// why is the reason and its sentence.
 	why string
-	// changed is when the source was written at the earliest. Zero if its change is not in the history.
+	// changed is the earliest time at which the source may have been written, or zero if its change is not in the history.
 	changed time.Time
 }
 
-// decisions are all of a time, by workload without its UID and source.
+// decisions has all decisions of a period.
 type decisions struct {
 	of map[events.Workload]map[string]decision
-	// changed is when each source last changed, by namespace.
+	// changed has the time when each source last changed, by namespace.
 	changed map[string]map[events.Source]time.Time
-	// events is when the source of each change was written.
+	// events has the time when the source of each change was written, by the ID of the event.
 	events map[string]time.Time
 }
 
@@ -51,7 +51,7 @@ func (d *decisions) addChange(change events.Change) {
 	if change.Verb == events.VerbObserved && change.Since.IsZero() {
 		return
 	}
-	// Field managers note whole seconds. Without the time of the write there is the time when the watcher saw it, a little later.
+	// managedFields has whole seconds. If the time of the write is not known, use the time when the watcher saw it, which is a little later.
 	at := change.Time.Add(-2 * time.Second)
 	if !change.WrittenAt.IsZero() {
 		at = change.WrittenAt
@@ -65,7 +65,7 @@ func (d *decisions) addChange(change events.Change) {
 	d.changed[in][change.Source] = at
 }
 
-// addOutcome keeps the last decision to roll, or else the last one.
+// addOutcome keeps the last decision to roll, or the last decision if none was to roll.
 func (d *decisions) addOutcome(outcome events.Outcome) {
 	rolls := outcome.Verb != events.VerbSkipped || slices.Contains([]string{plan.DryRun.String(), plan.PodsNewer.String()}, outcome.Reason)
 	w := outcome.Workload

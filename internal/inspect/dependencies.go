@@ -10,8 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dependencies lists the sources that concern a workload: those that it names, and of those on the stream the ones that its patterns
-// match. Which store a secret is in, only the stream knows.
+// dependencies returns the sources that concern a workload: those that it names, and those on the stream that its patterns match.
+// Only the stream knows which store a secret is in.
 func dependencies(ctx context.Context, origins events.Origins, reader *events.Reader, w *workload.Workload) ([]events.Source, error) {
 	list := w.Sources()
 	for _, kind := range events.SourceKinds() {

@@ -1,4 +1,4 @@
-// Package inspect is what the actuator's subcommands do: explain a workload, list the history, compare it with what Reloader did, list the
-// clusters of a stream, and the dead letters, and ask for a replay of these. It reads the streams and workloads; it writes text, or a page of
-// HTML, and changes nothing but by that request.
+// Package inspect implements the actuator's subcommands: explain a workload, list the history, compare it with what Reloader did, list the
+// clusters of a stream, list dead letters, and request their replay. It reads the streams and workloads, and writes text or a page of HTML.
+// It changes nothing except through that request.
 package inspect

@@ -15,17 +15,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// ExplainOptions are what an explanation depends on.
+// ExplainOptions has everything that an explanation depends on.
 type ExplainOptions struct {
 	// Origins are the clusters whose changes the actuator acts on.
 	Origins events.Origins
-	// Kinds are those that the actuator rolls. Empty: all that it can.
+	// Kinds are the kinds that the actuator rolls. Empty means all that it can roll.
 	Kinds workload.Kinds
-	// Namespaces are those that the actuator serves, of all if there are none. IgnoreNamespaces it leaves out.
+	// Namespaces are the namespaces that the actuator serves. Empty means all, except IgnoreNamespaces.
 	Namespaces, IgnoreNamespaces []string
-	// DryRun says that it patches nothing, and Posts that it posts to a webhook instead of rolling.
+	// DryRun says that the actuator patches nothing, and Posts that it posts to a webhook instead of rolling.
 	DryRun, Posts bool
-	// Unknown are the names of the Secrets with settings of the actuator that are not known here.
+	// Unknown are the names of Secrets with settings of the actuator that are not known here.
 	Unknown []string
 	// Clients read the workload.
 	Clients workload.Clients
@@ -33,18 +33,18 @@ type ExplainOptions struct {
 	Reading workload.Reading
 	// ReloadDelay is --reload-delay of the actuator.
 	ReloadDelay time.Duration
-	// Policy is that of the actuator.
+	// Policy is the actuator's policy.
 	Policy plan.Policy
-	// Now is when that is asked, for the windows in which workloads are rolled.
+	// Now is the time of the explanation, for windows and other limits in time.
 	Now time.Time
-	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
-	// View is how to write it.
+	// View is how to write the explanation.
 	View View
 }
 
 // Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
-// happen now and why. It decides as the actuator does, and changes nothing.
+// happen now and why. It decides in the same way as the actuator, and changes nothing.
 func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
@@ -70,7 +70,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	return r.writeText(out, options.View)
 }
 
-// explain adds all that is known of the workload.
+// explain adds everything that is known about the workload.
 func (r *report) explain(
 	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, runners []*workload.Workload,
 ) error {
@@ -138,7 +138,7 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	for _, rolled := range options.Kinds {
 		if _, known := kinds.Named(rolled.Name); known {
-			kinds = kinds.With(rolled) // It may have its pods replaced in another way.
+			kinds = kinds.With(rolled) // Its pods may be replaced in another way.
 		} else {
 			kinds = append(kinds, rolled)
 		}
@@ -163,7 +163,7 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	return w, nil
 }
 
-// explainSources adds a row for each source that the workload depends on, and what is pending of them.
+// explainSources adds a row for each source that the workload depends on, and what is pending.
 func (r *report) explainSources(
 	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, timing obstacle,
 ) error {

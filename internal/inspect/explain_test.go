@@ -377,7 +377,7 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 			ResourceVersion: "51", Sources: []events.OutcomeSource{{Source: "secret/db"}},
 		}
 	}
-	// It ends a rollout that began before the workload was held.
+	// This ends a rollout that began before the workload was held.
 	earlier := func(o events.Outcome) events.Outcome {
 		o.StartedAt, o.Revision, o.Cause = historyNow.Add(-time.Minute), "r", "uid/90"
 		return o

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// customClient is an API server that serves Rollouts, of which there are none.
+// customClient is an API server that serves Rollouts, but has none.
 func customClient() *dynamicfake.FakeDynamicClient {
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList",
@@ -36,7 +36,7 @@ func rolloutOf(name string, spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// abortedRollout is one whose steps someone has ended.
+// abortedRollout is a Rollout that someone has aborted.
 func abortedRollout(name string, spec map[string]any) *unstructured.Unstructured {
 	rollout := rolloutOf(name, spec)
 	rollout.Object["status"] = map[string]any{"abort": true, "phase": "Degraded"}

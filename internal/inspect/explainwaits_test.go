@@ -77,7 +77,7 @@ func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
 	}
 }
 
-// explainSays returns what is said about a workload of the namespace shop, and checks that each text is in it.
+// explainSays returns the explanation of a workload in the namespace shop, and checks that it contains each text.
 func explainSays(t *testing.T, options ExplainOptions, bus *events.Bus, name string, texts ...string) string {
 	t.Helper()
 	var out bytes.Buffer

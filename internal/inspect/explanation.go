@@ -14,35 +14,37 @@ import (
 // changeAt is a change of a source.
 type changeAt struct {
 	ResourceVersion string `json:"resourceVersion"`
-	// UID is that of the source.
+	// UID is the UID of the source.
 	UID string `json:"uid"`
-	// Time is when it was written. Zero: nobody knows any more.
+	// Time is when it was written, or zero if that is no longer known.
 	Time time.Time `json:"time,omitzero"`
 }
 
 // explanation is what a source means to a workload.
 type explanation struct {
 	Source string `json:"source"`
-	// Keys are the keys that the pods read, nil for all. Named says that they read none: the workload only names the source.
+	// Keys are the keys that the pods read. Nil means all. Named says that they do not read the source: an annotation of the
+	// workload only names it.
 	Keys  []string `json:"keys"`
 	Named bool     `json:"byNameOnly,omitempty"`
-	// Asked is the annotation by which the workload asks for it, with the item of it.
+	// Asked is the annotation, with the item, by which the workload asks to be rolled for the source.
 	Asked string `json:"askedBy,omitempty"`
-	// Changed is the last change of its content, and Rolled the one that the workload was last rolled for. Nil: there is none, or it is not known.
+	// Changed is the last change of the content, and Rolled the change that the workload was last rolled for. They are nil if there is none, or
+	// if it is not known.
 	Changed *changeAt `json:"lastChange,omitempty"`
 	Rolled  *changeAt `json:"lastRolledFor,omitempty"`
-	// Event is the id of its last event.
+	// Event is the id of the source's last event.
 	Event string `json:"event,omitempty"`
-	// Action is what would happen now, or "held" or "refused"; Reason is why, in a word, and Sentence for people.
+	// Action is what would happen now, or "held" or "refused". Reason is why, in a word, and Sentence says it for people.
 	Action   string `json:"action"`
 	Reason   string `json:"reason,omitempty"`
 	Sentence string `json:"sentence"`
-	// Held is the reason for which that waits.
+	// Held is the reason why the action waits.
 	Held string `json:"held,omitempty"`
 
-	// never says that its content has not changed since it was first seen.
+	// never says that the content has not changed since the source was first seen.
 	never bool
-	// decision is what would happen now. Its reason is plan.None if that is not decided.
+	// decision is what would happen now. Its reason is plan.None if nothing is decided.
 	decision plan.Decision
 }
 
@@ -56,7 +58,7 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 		e.Rolled = &changeAt{ResourceVersion: last.Version, UID: last.UID}
 	}
 	if errors.Is(err, events.ErrNotFound) && policy.Delete && w.Rolled[source.String()].OwesDeletion() {
-		e.decide(plan.Decision{Source: source, Reason: plan.Deleted}) // The stream has forgotten it meanwhile.
+		e.decide(plan.Decision{Source: source, Reason: plan.Deleted}) // The stream has forgotten the deletion.
 		return e, nil
 	}
 	if errors.Is(err, events.ErrNotFound) {
@@ -112,7 +114,7 @@ func (e *explanation) read() string {
 
 func (e *explanation) asked() string { return cmp.Or(e.Asked, "-") }
 
-// text returns what would happen now: the action, the word of the reason, and its sentence.
+// text returns what would happen now: the action, the reason in a word, and its sentence.
 func (e *explanation) text() string {
 	text := e.Action
 	if e.Held != "" {

@@ -15,11 +15,11 @@ import (
 // Format is how a command writes what it has read.
 type Format string
 
-// The formats. A command has those that make sense for it.
+// The formats. Not every command has all of them.
 const (
 	// Table is for people.
 	Table Format = "table"
-	// Wide is a table that is cut nowhere.
+	// Wide is a table whose lines are never cut.
 	Wide Format = "wide"
 	JSON Format = "json"
 	YAML Format = "yaml"
@@ -27,7 +27,7 @@ const (
 	HTML Format = "html"
 )
 
-// narrowWidth is the width of a narrow line.
+// narrowWidth is the width of narrow lines in columns.
 const narrowWidth = 100
 
 // View is how to write something.
@@ -64,7 +64,7 @@ func (f Format) Encode(out io.Writer, value any) (bool, error) {
 	return true, err
 }
 
-// WriteTable writes a line for each row, with aligned cells. What others wrote cannot break a line, nor control the terminal.
+// WriteTable writes a line for each row, with aligned cells. Text written by others can neither break a line nor control the terminal.
 func (v View) WriteTable(out io.Writer, rows func(row func(cells ...any))) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -89,7 +89,7 @@ func (v View) WriteTable(out io.Writer, rows func(row func(cells ...any))) error
 	return nil
 }
 
-// cut returns a line of the width of a narrow one.
+// cut cuts a line to narrowWidth.
 func cut(line string) string {
 	if runes := []rune(line); len(runes) > narrowWidth {
 		return string(runes[:narrowWidth-1]) + "…"

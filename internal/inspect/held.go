@@ -13,29 +13,29 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// hold is the last outcome that says that a workload waits, and what has become of that.
+// hold is the last outcome that says that a workload waits, and whether it still does.
 type hold struct {
 	reportedOutcome
-	// Until is when it ends. Zero: that depends on others.
+	// Until is when the hold ends, or zero if no time ends it.
 	Until time.Time `json:"until,omitzero"`
-	// WaitsFor is the last outcome of the workload that it waits for. Nil: it names none, or there is no outcome of that one.
+	// WaitsFor is the last outcome of the workload that this one waits for. It is nil if the hold names none, or if that one has no outcome.
 	WaitsFor *reportedOutcome `json:"waitsFor,omitempty"`
-	// Over says why it is not in force any more. Empty: it is, as far as is known.
+	// Over says why the hold is no longer in force. It is empty if the hold is still in force, as far as known.
 	Over string `json:"over,omitempty"`
 
 	reason plan.Reason
-	// peer is the workload that it names. Its name is empty if there is none.
+	// peer is the workload that the hold names. Its name is empty if there is none.
 	peer events.Workload
 }
 
-// readHeld reads the last hold of a workload, if not all that it was about has had another outcome since. Nil: there is none.
+// readHeld reads the last hold of a workload. It returns nil if there is none, or if all sources of the hold have had another outcome since.
 func readHeld(ctx context.Context, reader *events.Reader, cluster string, id events.Workload) (*hold, error) {
 	query := events.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
 	var s standing
 	err := reader.History(ctx, query, func(stored events.Stored) error {
-		// What cannot be read is a dead letter, and another UID a workload that had the name before.
+		// Skip dead letters, which cannot be read, and outcomes of an earlier workload with the same name, which has another UID.
 		if outcome, err := stored.Outcome(); err == nil && outcome.Workload.UID == id.UID {
 			s.add(outcome)
 		}
@@ -60,7 +60,7 @@ func sourcesOf(outcome events.Outcome) []string {
 	return sources
 }
 
-// parse reads what the message ends with: a time, or a workload.
+// parse reads the time or the workload at the end of the message.
 func (h *hold) parse() {
 	for _, reason := range plan.Reasons() {
 		if reason.String() == h.Reason {
@@ -78,7 +78,7 @@ func (h *hold) parse() {
 	}
 }
 
-// readPeer reads what the workload is doing that it waits for.
+// readPeer reads the last outcome of the workload that this one waits for.
 func (h *hold) readPeer(ctx context.Context, reader *events.Reader, cluster string) error {
 	if h.peer.Name == "" {
 		return nil
@@ -96,7 +96,7 @@ func (h *hold) readPeer(ctx context.Context, reader *events.Reader, cluster stri
 	return nil
 }
 
-// end sets why the hold is over, if it is: the decisions about its sources, and what its annotations say now, may tell.
+// end sets why the hold is over, if the decisions about the workload's sources, or its annotations as of now, show that.
 func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 	decides := h.reason == plan.SourceOnHold || h.reason == plan.Aborted
 	decided := slices.ContainsFunc(rows, func(e explanation) bool { return e.decision.Reason == h.reason })
@@ -119,12 +119,12 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 	}
 }
 
-// isByChoice reports whether it waits by the choice of people, which keyturn.dev/roll-now overrules.
+// isByChoice reports whether the workload waits because of something that people have configured, which keyturn.dev/roll-now overrules.
 func (h *hold) isByChoice() bool {
 	return slices.Contains([]plan.Reason{plan.OnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing}, h.reason)
 }
 
-// ends say, by reason, what ends a hold that no time ends.
+// ends says, by reason, what ends a hold that has no end in time.
 var ends = map[plan.Reason]string{
 	plan.Limit:          "It rolls once rollouts have ended and its turn has come.",
 	plan.NamespaceLimit: "It rolls once rollouts have ended and its turn has come.",
@@ -135,7 +135,7 @@ var ends = map[plan.Reason]string{
 		" has another value.",
 }
 
-// noteHold adds since when the workload waits, why and for whom, and what ends that.
+// noteHold adds since when the workload has been waiting, why and for which workload, and what ends that.
 func (r *report) noteHold(h *hold) {
 	if h.Over != "" {
 		r.note("It was held at %s: %s (%s). That is over: %s.", r.past(h.Time), h.Message, h.Reason, h.Over)
@@ -153,7 +153,7 @@ func (r *report) noteHold(h *hold) {
 	r.noteStateLines(h.reason, lines...)
 }
 
-// sayPeer says what the workload is doing that another one waits for.
+// sayPeer describes the last outcome of the workload that this one waits for.
 func (r *report) sayPeer(h *hold) string {
 	last := h.WaitsFor
 	switch {

@@ -33,7 +33,7 @@ func outcomeOf(name string, verb events.Verb, reason, message string, at time.Ti
 	}
 }
 
-// heldFor is the outcome of the Deployment web that waits for a reason, with what the actuator adds to its sentence.
+// heldFor is the outcome of the Deployment web that waits for a reason, with what the actuator appends to the reason's sentence.
 func heldFor(reason plan.Reason, about string) events.Outcome {
 	return outcomeOf("web", events.VerbHeld, reason.String(), reason.Sentence()+about, historyNow)
 }
@@ -43,7 +43,7 @@ func rolled(o events.Outcome) events.Outcome {
 	return o
 }
 
-// explained is what is said five minutes later about a Deployment.
+// explained returns the explanation of a Deployment five minutes later.
 func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output Format) string {
 	t.Helper()
 	options := ExplainOptions{

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/timeline"
 )
 
-// History lists changes and what became of them. Make one with NewHistory.
+// History lists changes and their outcomes. Use NewHistory to create one.
 type History struct {
 	query    events.HistoryQuery
 	verbs    []string
@@ -23,14 +23,15 @@ type History struct {
 	format   Format
 	columns  columns
 	traceURL string
-	// page draws the rotations instead of a line for each event. Nil: there are lines.
+	// page draws the rotations. If it is nil, there is a line for each event instead.
 	page     *timeline.Timeline
 	warnings io.Writer
-	// impersonated counts the events that say they are of another cluster than their subject, by what is said about them.
+	// impersonated counts the events whose cluster is not the one in their subject, by the text of the warning about them.
 	impersonated map[string]int
 }
 
-// NewHistory validates the options. Write says on warnings what it leaves out because it is not of the cluster that it names.
+// NewHistory validates the options. Write writes a warning to warnings about events that it leaves out because they name
+// another cluster than their subject.
 func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*History, error) {
 	query, err := options.query(now)
 	if err != nil {
@@ -73,7 +74,7 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 	return h.page.Write(out)
 }
 
-// impersonates reports whether an event says that it is of another cluster than its subject. The first of each pair is named.
+// impersonates reports whether an event names another cluster than its subject. It warns about the first event of each pair of clusters.
 func (h *History) impersonates(stored events.Stored) bool {
 	named := stored.Impersonated()
 	if named == "" {
@@ -91,7 +92,7 @@ func (h *History) impersonates(stored events.Stored) bool {
 	return true
 }
 
-// warnAgain says how many events of each pair were left out, if more than the one that was named.
+// warnAgain warns how many events of each pair were left out, if there was more than the first.
 func (h *History) warnAgain() {
 	for _, about := range slices.Sorted(maps.Keys(h.impersonated)) {
 		if count := h.impersonated[about]; count > 1 {
@@ -100,15 +101,15 @@ func (h *History) warnAgain() {
 	}
 }
 
-// wants reports whether an event can be read, and has one of the verbs and the trace.
+// wants reports whether an event can be read, and matches the verbs and the trace.
 func (h *History) wants(stored events.Stored) bool {
 	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored))) && (h.trace == "" || traceOf(stored) == h.trace)
 }
 
-// isEncoded reports whether the events are written as they are.
+// isEncoded reports whether the events are written as JSON or YAML.
 func (h *History) isEncoded() bool { return h.format == JSON || h.format == YAML }
 
-// encode writes an event as a line of JSON, or as a document of YAML.
+// encode writes an event as a line of JSON or as a YAML document.
 func (h *History) encode(out io.Writer, stored events.Stored) error {
 	line, err := json.Marshal(stored.Event)
 	if err != nil {

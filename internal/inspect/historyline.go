@@ -10,20 +10,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// historyLine has fixed columns, so that lines can be written as they arrive. The longest names do not fit.
+// historyLine has fixed columns, so that lines can be written as they arrive. The longest names exceed them.
 const historyLine = "%-20s  %-12s  %-16s  %-32s  %-9s  %s"
 
-// narrowTime has no year: the stream keeps 30 days.
+// narrowTime has no year, because the stream keeps only 30 days.
 const narrowTime = "Jan 02 15:04:05"
 
-// columns are those of a line of the history. The zero value has all of them, at full width.
+// columns are the columns of the history. The zero value has all of them, at full width.
 type columns struct {
-	// narrow cuts lines, and leaves out the cluster and the namespace unless they may differ.
+	// narrow cuts lines, and leaves out the cluster and the namespace unless clusters and namespaces say that they may differ.
 	narrow               bool
 	clusters, namespaces bool
 }
 
-// write writes a line, or the head of the table.
+// write writes a line, or the header of the table.
 func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, about string) error {
 	line := fmt.Sprintf(historyLine, at, cluster, namespace, object, verb, about)
 	if c.narrow {
@@ -41,7 +41,7 @@ func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, abou
 	return err
 }
 
-// writeEvent writes a line about an event. An event of another version, or not of its subject, is left out: it is a dead letter.
+// writeEvent writes a line about an event. It skips an event of another version or on a wrong subject, which is a dead letter.
 func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string) error {
 	layout := time.RFC3339
 	if c.narrow {
@@ -66,7 +66,7 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 	return nil
 }
 
-// verbOf returns the last word of the event's type before the version.
+// verbOf returns the word before the version in the event's type.
 func verbOf(stored events.Stored) string {
 	parts := strings.Split(stored.Event.Type(), ".")
 	return parts[max(len(parts)-2, 0)]
@@ -93,7 +93,7 @@ func aboutChange(change events.Change) string {
 	return join(parts...)
 }
 
-// aboutClaim names the cluster that had the name before.
+// aboutClaim says which cluster had the name before.
 func aboutClaim(claim events.Claim) string {
 	if claim.Replaces == "" {
 		return ""

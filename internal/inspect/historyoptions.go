@@ -16,33 +16,34 @@ import (
 type HistoryOptions struct {
 	// Cluster is the cluster to list, unless Clusters or AllClusters is set.
 	Cluster string
-	// Source lists only changes of it: secret/db.
+	// Source is the only source whose changes to list, such as secret/db. Empty means all.
 	Source string
-	// Workload lists only outcomes for it: deployment/web.
+	// Workload is the only workload whose outcomes to list, such as deployment/web. Empty means all.
 	Workload string
-	// Namespace lists only events in it. Empty lists all.
+	// Namespace is the only namespace whose events to list. Empty means all.
 	Namespace string
-	// Since is how far back to list: a duration, or a time in RFC 3339. Empty lists all that the stream keeps.
+	// Since is how far back to list: a duration, or a time in RFC 3339. Empty means everything that the stream keeps.
 	Since string
-	// Verbs lists only events with one of them. Empty lists all.
+	// Verbs are the verbs of the events to list. Empty means all.
 	Verbs []string
 	// Clusters are the clusters to list.
 	Clusters []string
 	// AllClusters lists every cluster in the stream.
 	AllClusters bool
-	// Trace lists only events of the trace with this id.
+	// Trace is the id of the only trace whose events to list. Empty means all.
 	Trace string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: Table, Wide, JSON, YAML, or HTML for a page that shows the rotations with an event for each of the filters.
+	// Output is the format: Table, Wide, JSON, YAML, or HTML. HTML is a page with the rotations that have a matching event for each of
+	// the filters.
 	Output Format
-	// Narrow has lines of a table fit into 100 columns, without what is the same in each. Those of wide stay as they are.
+	// Narrow fits the lines of Table into 100 columns, without columns that are the same in every line. Wide is not affected.
 	Narrow bool
-	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
 }
 
-// AddFlags adds the flags, but for those that other commands have too.
+// AddFlags adds the flags, except those that other commands also have.
 func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Source, "source", "",
 		"only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
@@ -58,7 +59,7 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
 }
 
-// query validates the options and returns what to ask the stream.
+// query validates the options and returns the query for the stream.
 func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	query := events.HistoryQuery{Namespace: o.Namespace, Follow: o.Follow}
 	var err error
@@ -92,20 +93,20 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 		query.Kind, query.Name = events.KindRollout, w.Kind+"-"+w.Name
 	}
 	if o.Output == HTML {
-		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn whole.
+		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn with all its events.
 	}
 	query.Since, err = o.since(now)
 	return query, err
 }
 
-// columns returns those of a table.
+// columns returns the columns of a table.
 func (o *HistoryOptions) columns() columns {
 	return columns{
 		narrow: o.Narrow && o.Output == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
 }
 
-// selection returns which rotations a page shows. The options are valid.
+// selection returns which rotations a page shows. The options must be valid.
 func (o *HistoryOptions) selection() timeline.Selection {
 	s := timeline.Selection{Namespace: o.Namespace, Source: o.Source, Verbs: o.Verbs, Trace: o.Trace}
 	if w, err := workloadNamed(o.Workload); err == nil {
@@ -116,7 +117,7 @@ func (o *HistoryOptions) selection() timeline.Selection {
 
 func isNoVerb(verb string) bool { return !slices.Contains(events.Verbs(), events.Verb(verb)) }
 
-// clusters returns the clusters to list; nil is all.
+// clusters returns the clusters to list. Nil means all.
 func (o *HistoryOptions) clusters() ([]string, error) {
 	if o.AllClusters && len(o.Clusters) > 0 {
 		return nil, errors.New("--clusters: set together with --all-clusters, want one of them")
@@ -135,7 +136,7 @@ func (o *HistoryOptions) clusters() ([]string, error) {
 	return []string{o.Cluster}, nil
 }
 
-// since returns the time of the earliest event to list; zero is all.
+// since returns the time from which to list events. Zero means all.
 func (o *HistoryOptions) since(now time.Time) (time.Time, error) {
 	if o.Since == "" {
 		return time.Time{}, nil

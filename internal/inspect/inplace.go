@@ -8,7 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and after which they are not.
+// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and for which sources they
+// are replaced nevertheless.
 func (r *report) noteInPlace(w *workload.Workload, delay time.Duration) {
 	if w.InPlace == nil {
 		return
@@ -25,7 +26,8 @@ func (r *report) noteInPlace(w *workload.Workload, delay time.Duration) {
 	r.noteLines(lines...)
 }
 
-// reloadInPlace says of the sources that would roll a workload that its pods reload instead, or else why they do not. One roll is for all changes.
+// reloadInPlace adds to the sources that would roll a workload that the pods reload instead, or why they do not. This is the same for all of
+// them, because one roll is for all changes.
 func reloadInPlace(w *workload.Workload, delay time.Duration, rows []explanation) {
 	var doing []plan.Decision
 	for _, row := range rows {

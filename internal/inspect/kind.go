@@ -9,13 +9,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// shortNames are those of kubectl.
+// shortNames are kubectl's short names of kinds.
 var shortNames = map[string]string{"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
 
-// lettersAndDigits are those of the name of a kind.
+// lettersAndDigits are the valid characters in the name of a kind.
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// workloadNamed returns the workload of outcomes that a text such as "deployment/web" names, without its namespace. A kind that is none of Keyturn's
+// workloadNamed parses the name of a workload in outcomes, such as "deployment/web", without namespace. It accepts unknown kinds, because they
 // may come from --targets-config of the actuator, which is not known here.
 func workloadNamed(text string) (events.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
@@ -31,7 +31,7 @@ func workloadNamed(text string) (events.Workload, error) {
 	return events.Workload{Kind: named, Name: name}, nil
 }
 
-// kindOf returns a kind by the names that kubectl takes: deployment, deployments, deployment.apps, deployment.v1.apps and deploy.
+// kindOf returns a kind by one of the names that kubectl accepts: deployment, deployments, deployment.apps, deployment.v1.apps and deploy.
 func kindOf(kinds workload.Kinds, name string) (workload.Kind, bool) {
 	name, of, _ := strings.Cut(strings.ToLower(name), ".")
 	if long, short := shortNames[name]; short {

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// noteLastOutcome adds the last outcome of a workload, and returns it. It is empty if there is none that can be read.
+// noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none, or if it cannot be read.
 func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
 	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {

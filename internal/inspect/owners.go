@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// readWorkload reads the workload that is rolled for a named one: what that one runs the pods of, or its outermost controller. One whose controller
-// is not there, or that it owns itself, has a problem that says so, and is rolled itself.
+// readWorkload reads the workload that is rolled for the named one: the one whose pods that one runs, its outermost controller, or the named one
+// itself. If a controller does not exist, or workloads own each other, the workload is rolled itself, and has a problem that says so.
 func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	first, err := readNamed(ctx, options, name, namespace)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// targetsFile has two kinds of custom resources, of which one may own the other.
+// targetsFile has two kinds of custom resources, one of which may own the other.
 const targetsFile = `targets:
 - {apiVersion: example.org/v1, kind: Widget, resource: widgets, trigger: {annotations: spec.annotations}}
 - {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, trigger: {annotations: spec.annotations}}
 `
 
-// controlledBy has the objects that a kind of the group example.org is the controller of.
+// controlledBy returns owner references to a controller of a kind in the group example.org.
 func controlledBy(kind, name string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: name, Controller: new(true)}}
 }

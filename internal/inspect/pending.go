@@ -9,13 +9,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// refused is the action for a change whose patch the API server has refused: nobody tries again before the next one.
+// refused is the action for a change whose patch the API server has refused. The actuator does not try again before the next change.
 const refused = "refused"
 
-// never are the reasons for which no change of a source rolls the workload.
+// never are the reasons that mean that no change of a source rolls the workload.
 var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
 
-// noteWaiting adds that the rollout of a workload goes on only when somebody has it go on.
+// noteWaiting adds that the rollout of a workload waits until somebody continues it, if so.
 func (r *report) noteWaiting(w *workload.Workload) {
 	r.waits = w.Progress.State == workload.Waiting
 	switch {
@@ -62,7 +62,7 @@ func (r *report) notePending(timing obstacle) {
 	r.hold(held)
 }
 
-// refuse marks the rows whose changes the last patch was refused for.
+// refuse marks the rows for whose changes the last patch was refused.
 func (r *report) refuse() {
 	if r.Last == nil || r.Last.Verb != events.VerbFailed || r.Last.Reason != events.ReasonPatchDenied {
 		return
@@ -84,12 +84,12 @@ func (r *report) isReverted() bool {
 		slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return slices.Contains(r.Pending, s.Source) })
 }
 
-// isHeldByDecision reports whether something holds it that the rows say.
+// isHeldByDecision reports whether the decision about a source holds the workload.
 func (r *report) isHeldByDecision() bool {
 	return slices.ContainsFunc(r.Sources, func(e explanation) bool { return e.Action == plan.Hold.String() })
 }
 
-// hold marks the rows that would roll the workload, were it not held. A roll is for all of them.
+// hold marks the rows that would roll the workload if it were not held. The reason applies to all of them, because one roll is for all changes.
 func (r *report) hold(reason string) {
 	for i := range r.Sources {
 		if row := &r.Sources[i]; row.isPending() && row.decision.Reason.Action() == plan.Roll {

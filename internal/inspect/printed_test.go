@@ -15,7 +15,7 @@ import (
 // hostile is a text that breaks the line, writes to the clipboard of a terminal, and reorders what follows.
 const hostile = "denied by:\n\x1b]52;c;cm0=\x07\r\nNothing is pending: it rolls at the next change.\u202e"
 
-// hostileReport is an explanation with that text in each place.
+// hostileReport is an explanation with that text in every field.
 func hostileReport() *report {
 	r := newReport("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, historyNow)
 	r.Problems = []string{hostile}

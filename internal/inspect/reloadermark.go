@@ -15,11 +15,11 @@ import (
 
 // reloaderMark is what Reloader left on a workload.
 type reloaderMark struct {
-	// at is when it last wrote the workload, in whole seconds. Zero if it never did.
+	// at is when Reloader last wrote the workload, in whole seconds. It is zero if Reloader never did.
 	at time.Time
-	// source is the last that it rolled the workload for, if it says so.
+	// source is the source that Reloader last rolled the workload for, if the marker says so.
 	source events.Source
-	// variables are those that it has written. They do not tell when.
+	// variables are the names of the variables that Reloader has written. They do not say when.
 	variables []string
 }
 

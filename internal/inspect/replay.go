@@ -14,23 +14,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// ReplayOptions select dead letters whose events the actuator is to take again.
+// ReplayOptions select dead letters whose events the actuator is to process again.
 type ReplayOptions struct {
-	// IDs are those of dead letters. The other fields do not matter then.
+	// IDs are the ids of dead letters. If set, the other selecting fields are ignored.
 	IDs []uint64
-	// All selects all whose replay nobody has asked for yet. The others select of these.
+	// All selects all dead letters whose replay has not been requested yet. The fields below narrow that down.
 	All bool
-	// Reason selects those with this reason, and Namespace those about its sources. Empty means any.
+	// Reason selects dead letters with this reason, and Namespace those about sources in it. Empty means any.
 	Reason, Namespace string
-	// Since selects those from then on: a duration, or a time in RFC 3339. Empty means all.
+	// Since selects dead letters from then on: a duration before now, or a time in RFC 3339. Empty means all.
 	Since string
 	// StoresFrom are the clusters whose watchers watch secret stores for this one.
 	StoresFrom []string
-	// DryRun only lists.
+	// DryRun only lists the dead letters.
 	DryRun bool
 }
 
-// allLetters is more than StreamDeadLetters has room for.
+// allLetters is more than StreamDeadLetters can hold.
 const allLetters = 1 << 20
 
 // replayer replays dead letters: an events.Bus.
@@ -47,7 +47,7 @@ type selection struct {
 	since time.Time
 }
 
-// selected validates the options.
+// selected validates the options and returns the selection.
 func (o ReplayOptions) selected(now time.Time) (*selection, error) {
 	if len(o.IDs) == 0 && !o.All && o.Reason == "" && o.Namespace == "" && o.Since == "" {
 		return nil, errors.New("no dead letters are named: want IDs, as actuator dead-letters lists them, or --all, --reason, --namespace or --since")
@@ -66,8 +66,8 @@ func (s *selection) has(letter events.DeadLetter) bool {
 		(s.Namespace == "" || s.Namespace == address.Namespace)
 }
 
-// Replay has the actuator take the events of dead letters again, and lists what comes of each. A letter that cannot be decided now does not keep the
-// others from it; the error counts these, and those that were named by id and cannot be replayed.
+// Replay asks the actuator to process the events of dead letters again, and writes a line about each. A dead letter that cannot be checked at the
+// moment does not stop the others. The error counts those, and the ones that were named by id and cannot be replayed.
 func Replay(ctx context.Context, options ReplayOptions, on replayer, now time.Time, out io.Writer) error {
 	s, err := options.selected(now)
 	if err != nil {
@@ -95,21 +95,22 @@ func Replay(ctx context.Context, options ReplayOptions, on replayer, now time.Ti
 	return s.replay(ctx, letters, on, out)
 }
 
-// replayResult is what comes of a dead letter.
+// replayResult is the result for one dead letter.
 type replayResult int
 
 const (
 	replayAsked replayResult = iota
 	replayRefused
-	// replayWith means that a later letter has the same event.
+	// replayWith means that a later dead letter has the same event, and is replayed instead.
 	replayWith
-	// replayBehind means that servers answered which do not have yet what the stream has.
+	// replayBehind means that the servers that answered are behind the stream.
 	replayBehind
 	// replayUnanswered means that the stream could not be read.
 	replayUnanswered
 )
 
-// patience is how many letters in a row may be unanswered, each after a timeout. No other would be answered then.
+// patience is after how many dead letters in a row without an answer, each after a timeout, replay gives up: further ones
+// would have no answer, either.
 const patience = 3
 
 // replay replays the dead letters, each event once.
@@ -140,7 +141,7 @@ func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on 
 	return nil
 }
 
-// each replays one dead letter after the other, adds a row for it, and counts what comes of it. An error says at which one it ended.
+// each replays the dead letters one by one, adds a row for each, and counts the results. An error says at which dead letter it ended.
 func (s *selection) each(
 	ctx context.Context, letters []events.DeadLetter, on replayer, count map[replayResult]int, row func(cells ...any),
 ) error {
@@ -168,7 +169,7 @@ func (s *selection) each(
 	return nil
 }
 
-// letterKey says which event a dead letter is about.
+// letterKey identifies the event that a dead letter is about.
 type letterKey struct {
 	subject string
 	seq     uint64
@@ -176,7 +177,7 @@ type letterKey struct {
 
 func keyOf(letter events.DeadLetter) letterKey { return letterKey{letter.Subject, letter.Seq} }
 
-// lastLetters returns the id of the last dead letter of each event. A letter without a subject is alone.
+// lastLetters returns the id of the last dead letter of each event. It leaves out dead letters without a subject, whose event is not known.
 func lastLetters(letters []events.DeadLetter) map[letterKey]uint64 {
 	last := make(map[letterKey]uint64, len(letters))
 	for _, letter := range letters {
@@ -187,7 +188,7 @@ func lastLetters(letters []events.DeadLetter) map[letterKey]uint64 {
 	return last
 }
 
-// one replays one dead letter, if that can be done, and says what comes of it. An error ends the replay of the others, too.
+// one replays one dead letter, if possible, and returns the result with a text about it. An error also ends the replay of the others.
 func (s *selection) one(ctx context.Context, letter events.DeadLetter, on replayer) (replayResult, string, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -15,15 +15,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// letterBox has dead letters, of which the events of some cannot be replayed.
+// letterBox has dead letters, some of whose events cannot be replayed.
 type letterBox struct {
 	letters []events.DeadLetter
-	// refused has why an event cannot be replayed, by the id of the letter.
+	// refused has the error why an event cannot be replayed, by the id of the dead letter.
 	refused map[uint64]error
-	// failure is that of a request.
+	// failure is the error of a request for a replay.
 	failure  error
 	replayed []uint64
-	// looked counts the letters that were looked at.
+	// looked counts the dead letters that were checked.
 	looked int
 }
 

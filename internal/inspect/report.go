@@ -16,28 +16,28 @@ import (
 type report struct {
 	Cluster  string          `json:"cluster"`
 	Workload events.Workload `json:"workload"`
-	// Problems are those of its annotations, and of what could not be read.
+	// Problems are about invalid annotations, and about what could not be read.
 	Problems []string `json:"problems,omitempty"`
-	// Notes are sentences for people, of all that concerns the workload as a whole.
+	// Notes are sentences for people about the workload as a whole.
 	Notes []string `json:"notes"`
-	// States are those of the notes that say whether it is rolled at all, and what keeps it from being rolled now.
+	// States are the notes that say whether the workload is rolled at all, and what prevents that now.
 	States []state `json:"states,omitempty"`
-	// Last is the last outcome on CHANGES, Held the last on HISTORY that says that it waits. Nil: there is none.
+	// Last is the last outcome on CHANGES, and Held the last one on HISTORY that says that the workload waits. They are nil if there is none.
 	Last *reportedOutcome `json:"lastOutcome,omitempty"`
 	Held *hold            `json:"held,omitempty"`
-	// Pending are the sources with changes that it is still to be rolled for.
+	// Pending are the sources with changes that the workload is still to be rolled for.
 	Pending []string      `json:"pending"`
 	Sources []explanation `json:"sources"`
 
-	// paragraphs are the lines of each of Notes, for texts of others may have line breaks, too.
+	// paragraphs has the lines of each of Notes. They are kept apart because texts written by others may contain line breaks.
 	paragraphs [][]string
-	// waits says that its rollout goes on only when somebody has it go on.
+	// waits says that the rollout waits until somebody continues it.
 	waits bool
-	// now is when it was asked. Zero leaves out how long ago anything was.
+	// now is the time of the report. If it is zero, the report does not say how long ago things were.
 	now time.Time
 }
 
-// reportedOutcome is an outcome with those of its attributes that its data does not have.
+// reportedOutcome is an outcome with the attributes of its event that are not part of the data.
 type reportedOutcome struct {
 	Verb events.Verb `json:"verb"`
 	Time time.Time   `json:"time"`
@@ -59,7 +59,7 @@ func (r *report) noteLines(lines ...string) {
 
 // state is a note that says whether and when a workload is rolled.
 type state struct {
-	// Reason is that of outcomes. Empty: it is no reason of theirs.
+	// Reason is the reason as in outcomes, or empty if outcomes have no such reason.
 	Reason string `json:"reason,omitempty"`
 	Text   string `json:"text"`
 }
@@ -69,13 +69,13 @@ func (r *report) noteState(reason plan.Reason, format string, about ...any) {
 	r.noteStateLines(reason, fmt.Sprintf(format, about...))
 }
 
-// noteStateLines is noteState for a paragraph of several lines.
+// noteStateLines is like noteState, for a paragraph of several lines.
 func (r *report) noteStateLines(reason plan.Reason, lines ...string) {
 	r.noteLines(lines...)
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
 
-// past returns a time that is over, and how long ago that was.
+// past formats a time in the past, and how long ago it was.
 func (r *report) past(at time.Time) string {
 	text := at.UTC().Format(time.RFC3339)
 	if r.now.IsZero() {
@@ -84,7 +84,7 @@ func (r *report) past(at time.Time) string {
 	return text + " (" + duration.HumanDuration(max(r.now.Sub(at), 0)) + " ago)"
 }
 
-// coming returns a time that is to come, and how long that is from now.
+// coming formats a time in the future, and how far away it is.
 func (r *report) coming(at time.Time) string {
 	return at.UTC().Format(time.RFC3339) + " (in " + duration.HumanDuration(max(at.Sub(r.now), 0)) + ")"
 }
@@ -112,7 +112,7 @@ func (r *report) writeText(out io.Writer, view View) error {
 	return view.WriteTable(out, func(row func(...any)) { r.addSources(row, view.isNarrow()) })
 }
 
-// addSources adds a row for each source. What has to be short has no dates, and not how the source is read.
+// addSources adds a row for each source. Narrow rows have ages instead of dates, and do not say how the source is read.
 func (r *report) addSources(row func(cells ...any), narrow bool) {
 	if narrow {
 		row("SOURCE", "CHANGED", "ROLLED FOR", "NOW")
@@ -127,7 +127,7 @@ func (r *report) addSources(row func(cells ...any), narrow bool) {
 	}
 }
 
-// age returns how long ago a change was written that is to be shown in little space.
+// age returns how long ago a change was written, for narrow rows.
 func (r *report) age(c *changeAt, never bool) string {
 	if c == nil || c.Time.IsZero() {
 		return r.change(c, never)
@@ -135,7 +135,7 @@ func (r *report) age(c *changeAt, never bool) string {
 	return duration.HumanDuration(max(r.now.Sub(c.Time), 0)) + " ago"
 }
 
-// change returns when a change was written, or the resourceVersion that says so if the time is not known.
+// change returns when a change was written, or its resourceVersion if the time is not known.
 func (r *report) change(c *changeAt, never bool) string {
 	switch {
 	case c == nil && never:

@@ -12,9 +12,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// readRunners reads the workloads whose pods are replaced by a roll of this one: the Rollouts that run the pods of a Deployment's template, and what
-// a custom resource is the controller of. A kind that is not installed, or not rolled by the actuator, has none. Without permission to list a kind,
-// the workload gets a problem that says so.
+// readRunners reads the workloads whose pods are replaced by a roll of w: the Rollouts that run the pods of a Deployment's template, and the
+// workloads that a custom resource controls. A kind that is not installed, or that the actuator does not roll, has none. If permission to list a
+// kind is missing, w gets a problem that says so.
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
 	var read []*workload.Workload
 	for _, kind := range runnerKinds(options, w) {
@@ -41,8 +41,8 @@ func readRunners(ctx context.Context, options ExplainOptions, w *workload.Worklo
 	return runnersOf(w, read), nil
 }
 
-// runnersOf returns which of the workloads run the pods of one, or are what it is the controller of, with those of their own. The one is none of
-// them, so this ends also where owners own each other.
+// runnersOf returns the workloads that run the pods of w or are controlled by it, each joined with its own runners. As read does not contain the
+// first w, the recursion ends even if owners own each other.
 func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Workload {
 	var runners []*workload.Workload
 	for _, runner := range read {
@@ -57,7 +57,7 @@ func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Work
 	return runners
 }
 
-// runnerKinds returns the kinds of which some may run the pods of a workload.
+// runnerKinds returns the kinds of workloads that may run the pods of w or be controlled by it.
 func runnerKinds(options ExplainOptions, w *workload.Workload) workload.Kinds {
 	rollouts := workload.ArgoRollout()
 	switch {
@@ -69,7 +69,7 @@ func runnerKinds(options ExplainOptions, w *workload.Workload) workload.Kinds {
 	return nil
 }
 
-// noteAborted adds which aborted Rollouts keep a workload from being rolled, and what to do about each.
+// noteAborted adds which aborted Rollouts prevent a workload from being rolled, and what to do about each.
 func (r *report) noteAborted(w *workload.Workload, runners []*workload.Workload) {
 	if len(runners) == 0 && w.Aborted {
 		r.note("It was aborted (%s). %s", plan.Aborted, liftAbort(w))

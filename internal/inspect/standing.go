@@ -6,12 +6,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// standing is what the outcomes of a workload come to, oldest first.
+// standing is the state of a workload according to its outcomes, which are added in order, oldest first.
 type standing struct {
-	// held is the last outcome that says that it waits, and open the sources of it that had no other outcome since.
+	// held is the last outcome that says that the workload waits, and open has the sources of it that have had no other outcome since.
 	held *events.Outcome
 	open []string
-	// last is the last outcome that is the state of the workload: a change that did not affect it says nothing about its rollout.
+	// last is the last outcome about the state of the workload. The outcome of a change that did not affect it says nothing about its rollout.
 	last *events.Outcome
 }
 
@@ -25,11 +25,11 @@ func (s *standing) add(outcome events.Outcome) {
 		s.last = &outcome
 	}
 	if s.held == nil || !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(s.held.Time) {
-		return // It may be the end of an earlier rollout.
+		return // It may be about the end of an earlier rollout.
 	}
 	decided := sourcesOf(outcome)
 	s.open = slices.DeleteFunc(s.open, func(source string) bool { return slices.Contains(decided, source) })
 }
 
-// waits reports whether the workload still waits, as far as outcomes tell.
+// waits reports whether the workload still waits according to its outcomes.
 func (s *standing) waits() bool { return s.held != nil && len(s.open) > 0 }

@@ -10,15 +10,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Status is what the streams of a cluster say about now.
+// Status is the current state of a cluster according to its streams.
 type Status struct {
 	Cluster string `json:"cluster"`
-	// Since is the start of what is counted: changes of sources, and rollouts by how they ended.
+	// Since is the start of the period for the counts: changes of sources, and rollouts by how they ended.
 	Since     time.Time `json:"since"`
 	Changes   int       `json:"changes"`
 	Completed int       `json:"rolloutsCompleted"`
 	Failures  int       `json:"rolloutsFailed"`
-	// LastChange is when a source last changed. Zero: not since then.
+	// LastChange is when a source last changed. It is zero if none has changed since Since.
 	LastChange time.Time      `json:"lastChange,omitzero"`
 	Streams    []events.Usage `json:"streams"`
 	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled.
@@ -27,7 +27,7 @@ type Status struct {
 	Rolling []StandingWorkload `json:"rolling"`
 }
 
-// StandingWorkload is a workload with the outcome that says how it stands.
+// StandingWorkload is a workload with the outcome that describes its state.
 type StandingWorkload struct {
 	Workload  string    `json:"workload"`
 	Namespace string    `json:"namespace"`
@@ -36,7 +36,7 @@ type StandingWorkload struct {
 	Time      time.Time `json:"time"`
 }
 
-// ReadStatus reads how a cluster stands, of one namespace or of all. What was told before since is not known to it.
+// ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It ignores events from before since.
 func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since time.Time) (Status, error) {
 	s := Status{
 		Cluster: bus.Cluster(), Since: since,
@@ -48,7 +48,7 @@ func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since ti
 	if s.Streams, err = bus.Usage(bounded); err != nil {
 		return s, err
 	}
-	workloads := make(map[string]*standing) // By UID.
+	workloads := make(map[string]*standing) // by UID
 	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: since}
 	err = bus.History(ctx, query, func(stored events.Stored) error {
 		if outcome, err := stored.Outcome(); err == nil {

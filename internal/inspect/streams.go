@@ -10,22 +10,22 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// timeout bounds how long a command waits for NATS, to connect and to answer.
+// timeout bounds how long a command waits for a connection to NATS, and for a response.
 const timeout = 10 * time.Second
 
-// Streams select what to read.
+// Streams selects the streams to read.
 type Streams struct {
 	// Connect is how to reach NATS.
 	Connect events.ConnectOptions
 	// Cluster is the cluster whose streams to read. Required.
 	Cluster string
-	// Stream is a stream that has the events of many clusters, to be read instead. Empty reads those of Cluster.
+	// Stream is a stream with the events of many clusters, to be read instead. Empty means the streams of Cluster.
 	Stream string
 	// Further are options of the connection that take precedence over Connect.
 	Further []nats.Option
 }
 
-// OpenReader connects to what is to be read. Call the function that it returns to disconnect.
+// OpenReader connects to the streams to read. The returned function disconnects.
 func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error) {
 	if s.Stream == "" {
 		bus, disconnect, err := s.OpenBus(ctx)
@@ -39,7 +39,7 @@ func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error
 	})
 }
 
-// OpenBus connects to the streams of the cluster. Call the function that it returns to disconnect.
+// OpenBus connects to the streams of the cluster. The returned function disconnects.
 func (s *Streams) OpenBus(ctx context.Context) (*events.Bus, func(), error) {
 	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
 		return events.Open(ctx, connection, s.Cluster, nil)

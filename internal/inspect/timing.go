@@ -15,17 +15,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// obstacle is what keeps a workload from being rolled now by the choice of people, as its annotations and those of its namespace say.
+// obstacle is what prevents a workload from being rolled now because people have configured it so, in its annotations or those of its namespace.
 type obstacle struct {
-	// reason is plan.None if nothing does.
+	// reason is plan.None if there is no obstacle.
 	reason plan.Reason
-	// said is that for people. It also tells of a workload that rolls now.
+	// said describes the obstacle for people. It also says so if the workload was asked to roll now.
 	said string
-	// rollsNow says that it was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
+	// rollsNow says that the workload was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
 	rollsNow, known bool
 }
 
-// readNamespace reads what the annotations of a namespace say. It is false if they may not be read.
+// readNamespace reads the annotations of a namespace. It returns false without permission to read them.
 func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
 	namespaces := options.Clients.Typed.CoreV1().Namespaces()
 	get := func(ctx context.Context, name string) (runtime.Object, error) {
@@ -33,7 +33,7 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 	}
 	ways := reads{listed(namespaces.List), get}
 	if len(options.Namespaces) > 0 {
-		slices.Reverse(ways) // A Role can grant no list of them.
+		slices.Reverse(ways) // A Role cannot grant listing namespaces.
 	}
 	read, err := ways.read(ctx, name)
 	switch {
@@ -51,7 +51,7 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 	return workload.ReadNamespace(name, namespace.Annotations), true, nil
 }
 
-// timing returns what keeps a workload from being rolled now, in the order in which the actuator asks.
+// timing returns what prevents a workload from being rolled now. It checks in the same order as the actuator.
 func (r *report) timing(w *workload.Workload) obstacle {
 	at, opens := w.Opening(r.now)
 	next, recently := w.NextRoll(r.now)
