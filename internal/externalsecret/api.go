@@ -16,7 +16,7 @@ var (
 	ClusterExternalSecrets = resource("clusterexternalsecrets")
 )
 
-// IsCluster reports whether the objects of a resource are in no namespace.
+// IsCluster reports whether a resource is cluster-scoped.
 func IsCluster(resource schema.GroupVersionResource) bool {
 	return resource == ClusterSecretStores || resource == ClusterExternalSecrets
 }
@@ -25,15 +25,15 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: esv1.Group, Version: esv1.Version, Resource: plural}
 }
 
-// AnnotationForceSync is the annotation whose change makes the operator sync an ExternalSecret. On a ClusterExternalSecret,
-// the operator copies it to the ExternalSecrets that it makes; it removes all other annotations of those.
+// AnnotationForceSync is the annotation whose change makes the operator sync an ExternalSecret. The operator copies it from a
+// ClusterExternalSecret to the ExternalSecrets that it creates, and removes all other annotations of those.
 const AnnotationForceSync = esv1.AnnotationForceSync
 
-// annotationPrefix is the prefix of Keyturn's own annotations, which are kept as well.
+// annotationPrefix is the prefix of Keyturn's own annotations, which metaOf also keeps.
 const annotationPrefix = "keyturn.dev/"
 
 // storeSpec decodes only the parts of a SecretStore or ClusterSecretStore that are needed: a newer field of one of the many
-// providers must not get in the way, and the provider openBao is newer than the types.
+// providers must not make decoding fail, and the provider openBao is newer than the types.
 type storeSpec struct {
 	Spec struct {
 		Provider struct {

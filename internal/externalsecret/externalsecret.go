@@ -19,16 +19,16 @@ type ExternalSecret struct {
 	// ObjectMeta has the namespace, name, UID, resourceVersion, AnnotationForceSync and the keyturn.dev annotations.
 	metav1.ObjectMeta
 	Status
-	// Owner is the name of the ClusterExternalSecret that made it. Empty if something else did.
+	// Owner is the name of the ClusterExternalSecret that it was created for, or empty if there is none.
 	Owner string
 	// Problems lists the parts of the spec that cannot be read. The other parts still count.
 	Problems []error
 
 	references []reference
 	policy     esv1.ExternalSecretRefreshPolicy
-	// noInterval reports that refreshInterval is zero.
+	// noInterval says that refreshInterval is zero.
 	noInterval bool
-	// generates reports that a generator makes one of the entries.
+	// generates says that a generator provides one of the entries.
 	generates bool
 }
 
@@ -87,7 +87,7 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, f
 				es.Problems = append(es.Problems, fmt.Errorf("find.name.regexp: %w", err))
 			}
 			if err != nil && !errors.Is(err, expression.ErrTooLarge) {
-				return // the operator finds nothing either
+				return // the operator does not find anything, either
 			}
 		}
 		es.references = append(es.references, reference{store: store, find: f})
@@ -106,7 +106,7 @@ func (es *ExternalSecret) storeOf(own *esv1.SecretStoreRef, fallback esv1.Secret
 	return types.NamespacedName{Namespace: es.Namespace, Name: ref.Name}
 }
 
-// Stores lists the stores that it names, each once. SecretStores have its namespace, ClusterSecretStores none.
+// Stores returns the stores that the ExternalSecret names, each once. SecretStores have its namespace, ClusterSecretStores none.
 func (es *ExternalSecret) Stores() []types.NamespacedName {
 	var names []types.NamespacedName
 	for i := range es.references {

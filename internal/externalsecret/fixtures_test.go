@@ -30,7 +30,7 @@ func externalSecretOf(t *testing.T, spec string) *ExternalSecret {
 	return Read(object(t, "spec: "+spec))
 }
 
-// storesOf finds one SecretStore and one ClusterSecretStore with the same provider, both named bao.
+// storesOf returns one SecretStore and one ClusterSecretStore with the same provider, both named bao.
 func storesOf(t *testing.T, provider string) Stores {
 	t.Helper()
 	own := ReadStore(object(t, "metadata: {name: bao, namespace: shop}\nspec: {provider: "+provider+"}"))
@@ -75,7 +75,7 @@ func reads(t *testing.T, es *ExternalSecret, stores Stores, change events.Change
 		t.Fatalf("%s is no rotation", change.Source)
 	}
 	found := es.Reads(stores, rotation)
-	// The index must find every reader by its keys.
+	// The keys of the rotation must find every reader in the index.
 	byKey := false
 	for _, place := range es.Places(stores) {
 		for _, key := range rotation.Keys() {

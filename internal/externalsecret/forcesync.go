@@ -6,7 +6,7 @@ import (
 )
 
 // ForceSync is a value of AnnotationForceSync that Keyturn has written. One value holds everything, because no other
-// annotation of a ClusterExternalSecret reaches the ExternalSecrets it makes and their Secrets.
+// annotation of a ClusterExternalSecret reaches its ExternalSecrets and their Secrets.
 type ForceSync struct {
 	// Event is the id of the event that the sync is for.
 	Event string
@@ -16,7 +16,7 @@ type ForceSync struct {
 	Traceparent string
 }
 
-// forceSync is the form of a value. The part after the last @ distinguishes it from other writers, who mostly write a time.
+// forceSync is the form of a value. The part after the last @ distinguishes it from values of other writers, which are mostly times.
 var forceSync = regexp.MustCompile(`(?s)^(.+?)(?:-r([1-9][0-9]?))?@([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})?$`)
 
 // String returns the value. It is the same for the same event, so that a patch that is sent twice causes one sync.
@@ -34,6 +34,6 @@ func ParseForceSync(value string) (ForceSync, bool) {
 	if parts == nil {
 		return ForceSync{}, false
 	}
-	repeat, _ := strconv.Atoi(parts[2]) // Two digits, or none.
+	repeat, _ := strconv.Atoi(parts[2]) // at most two digits
 	return ForceSync{Event: parts[1], Repeat: repeat, Traceparent: parts[3]}, true
 }

@@ -7,7 +7,7 @@ type Obstacle int
 
 // The obstacles.
 const (
-	// NoObstacle means that it can be told to sync.
+	// NoObstacle means that the ExternalSecret can be told to sync.
 	NoObstacle Obstacle = iota
 	// CreatedOnce is a refreshPolicy with which the operator never syncs again.
 	CreatedOnce

@@ -16,14 +16,14 @@ type Place struct {
 	// mount.
 	Below bool
 
-	// api is the path in the store's API, with the namespace in front. With Below it is the path of the mount.
+	// api is the path in the store's API, preceded by the namespace. With Below it is the path of the mount.
 	api string
 	// v1 means that the engine is read as KV version 1.
 	v1 bool
-	// version is the pinned version. Empty: the current one.
+	// version is the pinned version. Empty means the current one.
 	version string
 
-	// name must match prefix followed by the path of a secret below Path. Nil: every secret matches.
+	// name must match prefix followed by the path of a secret below Path. If it is nil, every secret matches.
 	name   *regexp.Regexp
 	prefix string
 	// flat means that only secrets directly below the path are found.

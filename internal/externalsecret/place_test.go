@@ -166,7 +166,7 @@ func TestAnExpressionThatIsTooLargeFindsAnyName(t *testing.T) {
 	tests := []struct {
 		name        string
 		expressions []string
-		kept        int // how many may be compiled
+		kept        int // how many are compiled
 	}{
 		{name: "one that is large in memory", expressions: []string{"(?:" + strings.Repeat("x", 3300) + "){1000}"}},
 		{name: "one that is very long", expressions: []string{strings.Repeat("x", 1<<20)}},

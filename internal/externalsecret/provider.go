@@ -13,7 +13,7 @@ import (
 type provider struct {
 	server    string
 	namespace string
-	// mount is nil if the keys name it.
+	// mount is nil if the keys include the mount.
 	mount *string
 	// v1 means that the engine is read as KV version 1.
 	v1 bool
@@ -24,7 +24,7 @@ type provider struct {
 // defaultMount is the default mount of the provider openBao.
 const defaultMount = "kv"
 
-// newProvider returns nil for a store of another kind.
+// newProvider returns nil for a store of another provider.
 func newProvider(typed *storeSpec) *provider {
 	spec, openBao := typed.Spec.Provider.Vault, false
 	if spec == nil {
@@ -132,7 +132,7 @@ func (p *provider) found(ref *reference) (Place, bool) {
 	return place, place.api != ""
 }
 
-// namespaced returns a path with the store's namespace in front.
+// namespaced returns a path preceded by the store's namespace.
 func (p *provider) namespaced(text string) string {
 	return qualified(p.storeNamespace(), text)
 }
@@ -144,8 +144,7 @@ func (p *provider) storeNamespace() string {
 	return events.RootNamespace
 }
 
-// qualified returns a path with its namespace in front. A store accepts a namespace in a header or in the path, so this form
-// makes the two comparable.
+// qualified returns a path preceded by its namespace. A store accepts a namespace in a header or in the path; this form makes the two comparable.
 func qualified(namespace, text string) string {
 	if namespace == events.RootNamespace {
 		return text

@@ -10,17 +10,17 @@ import (
 type reference struct {
 	store types.NamespacedName
 	key   string
-	// version is the pinned version. Empty reads the latest.
+	// version is the pinned version. Empty means the latest.
 	version string
-	// metadata reports that the secret's metadata is read instead of its data.
+	// metadata says that the secret's metadata is read instead of its data.
 	metadata bool
-	// find is nil where a key is named.
+	// find is nil if the reference names a key.
 	find *find
 }
 
 // find selects secrets by name or by tags.
 type find struct {
 	path *string
-	// name is nil where secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
+	// name is nil if secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
 	name *regexp.Regexp
 }

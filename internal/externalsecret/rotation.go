@@ -14,9 +14,9 @@ type Rotation struct {
 	servers []string
 	keys    []Key
 	version int64
-	// write reports that a new version was written, or may have been. Otherwise the change was to existing versions.
+	// write says that a new version was written, or may have been. Otherwise existing versions were changed.
 	write bool
-	// gone reports that the secret cannot be read any more.
+	// gone says that the secret can no longer be read.
 	gone bool
 }
 
@@ -61,8 +61,8 @@ func RotationOf(change events.Change) (Rotation, bool) {
 // Keys returns the keys of the places that the rotation may affect.
 func (r Rotation) Keys() []Key { return r.keys }
 
-// NewContent reports whether there is something to read that was not there before. It probably differs from what was read last: a new
-// version, also where none are counted, a new password, or a version that was deleted before.
+// NewContent reports whether there is something to read that was not there before: a new version, even if the engine counts none, a
+// new password, or a version that had been deleted. It probably differs from what was read last.
 func (r Rotation) NewContent() bool { return !r.gone }
 
 // isAt reports whether the server is an address of the store. If the event names no address, any server may be.

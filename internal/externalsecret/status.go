@@ -14,21 +14,21 @@ import (
 
 // Status is what an ExternalSecret writes and how its last sync went.
 type Status struct {
-	// Target is the Secret or ConfigMap that is written. It is zero for any other kind, and where nothing is written.
+	// Target is the Secret or ConfigMap that is written. It is zero for any other kind, and if nothing is written.
 	Target events.Source
-	// SyncedVersion is status.syncedResourceVersion: it changes with a sync that a change of the metadata or the spec
+	// SyncedVersion is status.syncedResourceVersion: it changes with each sync that a change of the metadata or the spec has
 	// caused. Empty before the first sync.
 	SyncedVersion string
 	// RefreshTime is when the last sync began, by the operator's clock, in whole seconds.
 	RefreshTime time.Time
-	// Ready and Failed are the two answers of the condition Ready. Both are false while there is no answer.
+	// Ready and Failed say that the condition Ready is true or false. Neither is set while the condition is unknown or missing.
 	Ready, Failed bool
 	// Reason is the reason of the condition Ready.
 	Reason string
 }
 
 // statusParts are the parts of an ExternalSecret that Status is read from. Nothing else is decoded, so that a field newer
-// than the types does not get in the way.
+// than the types does not make decoding fail.
 type statusParts struct {
 	Spec struct {
 		Target esv1.ExternalSecretTarget `json:"target"`
@@ -45,7 +45,7 @@ func ReadStatus(obj *unstructured.Unstructured) (Status, error) {
 	return newStatus(obj.GetNamespace(), obj.GetName(), &parts.Spec.Target, &parts.Status), nil
 }
 
-// newStatus leaves out the message of the condition, which may quote what the store has answered.
+// newStatus leaves out the message of the condition, which may quote the store's response.
 func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status *esv1.ExternalSecretStatus) Status {
 	s := Status{
 		Target:        targetOf(namespace, name, target, status.Binding.Name),
@@ -60,7 +60,7 @@ func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status
 	return s
 }
 
-// targetOf returns what the ExternalSecret of the name writes. Bound is the Secret that the operator wrote last.
+// targetOf returns what the ExternalSecret with the given name writes. Bound is the Secret that the operator last wrote.
 func targetOf(namespace, name string, target *esv1.ExternalSecretTarget, bound string) events.Source {
 	written := events.Source{Kind: events.KindSecret, Namespace: namespace, Name: name}
 	if target.Name != "" {

@@ -15,24 +15,24 @@ import (
 	"github.com/keyturn/keyturn/internal/expression"
 )
 
-// Store holds what is needed of a SecretStore or a ClusterSecretStore. The latter has no namespace.
+// Store holds the parts of a SecretStore or a ClusterSecretStore that are needed. The latter has no namespace.
 type Store struct {
 	// ObjectMeta has the namespace, the name, the UID and the resourceVersion.
 	metav1.ObjectMeta
-	// Problems are the parts of its spec that cannot be decoded. The other parts are used.
+	// Problems are the parts of the spec that cannot be decoded. The other parts are used.
 	Problems []error
 
 	// provider is nil if the store is neither Vault nor OpenBao.
 	provider *provider
-	// conditions select the namespaces that may use a ClusterSecretStore. Empty: all may.
+	// conditions select the namespaces that may use a ClusterSecretStore. If empty, all may.
 	conditions []condition
 }
 
 // condition selects a namespace if any of its parts matches.
 type condition struct {
 	names    []string
-	selector labels.Selector  // nil: none
-	regexps  []*regexp.Regexp // one that is nil selects all, because it is too large to be kept
+	selector labels.Selector  // nil matches none
+	regexps  []*regexp.Regexp // nil stands for one that is too large to be kept, and matches all
 }
 
 // ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and its Problems say why.
@@ -83,8 +83,8 @@ func (s *Store) regexps(texts []string, namespaces *expressions) []*regexp.Regex
 	return list
 }
 
-// serves reports whether the ExternalSecrets of a namespace may use the store. Of the namespace's labels only its name is known
-// here, so requirements on other labels count as met.
+// serves reports whether the ExternalSecrets of a namespace may use the store. The only label of the namespace that is known
+// here is its name, so requirements on other labels count as met.
 func (s *Store) serves(namespace string) bool {
 	if s.Namespace != "" {
 		return s.Namespace == namespace
