@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// always is the text for no window.
+	// always is the text for no windows: workloads may be rolled at any time.
 	always = "always"
-	// maxText is how long the text of windows may be, and maxWindows how many they may be.
+	// maxText is the maximum length of the text of windows in bytes, and maxWindows the maximum number of windows.
 	maxText    = 1 << 10
 	maxWindows = 16
 )
@@ -20,8 +20,8 @@ const (
 // Form is the form of a window, for people.
 const Form = `"<minute> <hour> <day of month> <month> <day of week> for <duration> <zone>", such as "0 1 * * 1-5 for 3h Europe/Berlin"`
 
-// Parse reads windows that are separated by semicolons: the five fields of cron, "for", how long the window is open, and the IANA name of a zone,
-// without which it is UTC. The text "always" has none.
+// Parse reads windows separated by semicolons. Each has the five fields of cron, "for", a duration, and optionally the IANA name of a time zone,
+// which is UTC by default. The text "always" means no windows.
 func Parse(text string) (Windows, error) {
 	windows := Windows{text: strings.TrimSpace(text)}
 	if windows.text == always {
@@ -68,7 +68,7 @@ func parse(fields []string) (window, error) {
 	return one, nil
 }
 
-// parseCron reads the five fields of cron. It refuses those that name no day, such as February 30.
+// parseCron reads the five fields of cron. It refuses fields that match no day, such as February 30.
 func parseCron(text string) (*cron.SpecSchedule, error) {
 	if strings.ContainsAny(text, "=@") {
 		return nil, errors.New("want five fields of cron, without a zone before them")

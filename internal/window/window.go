@@ -2,26 +2,27 @@ package window
 
 import (
 	"time"
-	_ "time/tzdata" // The image has no files of zones.
+	_ "time/tzdata" // the image has no time zone files
 
 	"github.com/robfig/cron/v3"
 )
 
-// maxDuration is how long a window is open at most.
+// maxDuration is the longest valid duration of a window.
 const maxDuration = 7 * 24 * time.Hour
 
-// spread is how long after its opening workloads begin to be rolled at the latest, if that is not more than a twentieth of its duration.
+// spread is the period after the opening of a window over which the beginnings of rolls are spread, or a twentieth of the window's
+// duration if that is shorter.
 const spread = 5 * time.Minute
 
-// Windows are open one by one, or several together. The zero value has none: it is always open.
+// Windows is a set of windows, several of which may be open at the same time. The zero value has none, and is always open.
 type Windows struct {
 	text string
 	list []window
 }
 
-// window opens when the wall clock of a zone shows it, for a duration.
+// window opens at the times of its cron fields by the wall clock of a time zone, and stays open for its duration.
 type window struct {
-	// opens has the fields of cron. It is asked about wall clocks as if they showed UTC.
+	// opens has the fields of cron. It computes with wall clock times as if they were UTC.
 	opens    *cron.SpecSchedule
 	duration time.Duration
 	zone     *time.Location
@@ -33,8 +34,9 @@ func (w Windows) IsZero() bool { return len(w.list) == 0 }
 // String returns the windows as they were written.
 func (w Windows) String() string { return w.text }
 
-// Opening returns from when on somebody may act who comes with a share of the spread, from 0 to 1: a time that is not after now if they may now, and
-// otherwise the next. It is false if no window opens for years. Windows that overlap or touch are one, with the share of the first.
+// Opening returns the time from which somebody with the given share of the spread, from 0 to 1, may act. If they may act now, the time is not
+// after now; otherwise, it is in the next window. It returns false if no window opens for years. Windows that overlap or touch count as one, with
+// the spread of the first.
 func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
 	if w.IsZero() {
 		return time.Time{}, true
@@ -61,8 +63,8 @@ func (w Windows) IsOpen(now time.Time) bool {
 	return open
 }
 
-// began returns when the windows opened that are open at a time without having been closed since, and the one that opened first. It looks back no
-// further than to find that nobody waits for a share any more.
+// began returns since when some window has been open without interruption, and the window that opened first. It only looks back far enough to
+// know that the spread has ended.
 func (w Windows) began(now time.Time) (began time.Time, first *window, open bool) {
 	for at := now; now.Sub(at) <= spread; at = began.Add(-1) {
 		earliest, by := time.Time{}, (*window)(nil)
@@ -80,7 +82,7 @@ func (w Windows) began(now time.Time) (began time.Time, first *window, open bool
 	return began, first, open
 }
 
-// delay returns how long after an opening somebody may act who comes with a share of the spread.
+// delay returns how long after an opening somebody with the given share of the spread may act.
 func (w *window) delay(share float64) time.Duration {
 	return time.Duration(share * float64(min(w.duration/20, spread)))
 }
@@ -101,11 +103,11 @@ func wallClock(at time.Time, zone *time.Location) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
 }
 
-// furthest is more than any wall clock is ahead of UTC.
+// furthest is more than the offset of any wall clock from UTC.
 const furthest = 24 * time.Hour
 
-// instant returns when the wall clock of a zone first shows a time, which is written as if it were UTC. It is when the wall clock goes on if it skips
-// that. The later the wall clock, the later the instant, or it is the same.
+// instant returns when the wall clock of a time zone first shows a time, which is given as if it were UTC. If the wall clock skips that time, it
+// returns the end of the gap. A later wall clock time never gives an earlier instant.
 func instant(shown time.Time, zone *time.Location) time.Time {
 	for at := shown.Add(-furthest); ; {
 		_, offset := at.In(zone).Zone()
@@ -113,7 +115,7 @@ func instant(shown time.Time, zone *time.Location) time.Time {
 		showing := shown.Add(-time.Duration(offset) * time.Second)
 		switch {
 		case showing.Before(at):
-			return at.UTC() // The change before it has skipped it.
+			return at.UTC() // The wall clock skipped the time at this change.
 		case change.IsZero() || showing.Before(change):
 			return showing
 		}

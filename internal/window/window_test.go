@@ -30,7 +30,7 @@ func TestAWindowOpensByTheWallClock(t *testing.T) {
 	const night = "0 1 * * 1-5 for 3h Europe/Berlin"
 	tests := []struct {
 		name, windows, now string
-		// want is when it opens, now if it is open.
+		// want is when the window opens, or now if it is open.
 		want string
 	}{
 		{"before it", night, "2026-01-12T00:59:59+01:00", "2026-01-12T01:00:00+01:00"},
@@ -124,7 +124,7 @@ func TestWorkloadsBeginOneAfterTheOtherWithinAFewMinutes(t *testing.T) {
 	}
 }
 
-// TestAWindowIsOpenWhenAClockOnTheWallSaysSo compares with a clock that is looked at each minute.
+// TestAWindowIsOpenWhenAClockOnTheWallSaysSo compares windows with a clock that is read every minute.
 func TestAWindowIsOpenWhenAClockOnTheWallSaysSo(t *testing.T) {
 	tests := []struct{ text, from string }{
 		{"*/7 1-3 * * * for 11m Europe/Berlin", "2026-03-28T20:00:00Z"},
@@ -138,13 +138,13 @@ func TestAWindowIsOpenWhenAClockOnTheWallSaysSo(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			w := mustParse(t, tt.text)
 			one, from := w.list[0], at(t, tt.from)
-			var until, seen time.Time // seen is the latest that the clock has shown.
+			var until, seen time.Time // seen is the latest time that the clock has shown.
 			for now := from.Add(-3 * time.Hour); now.Before(from.Add(24 * time.Hour)); now = now.Add(time.Minute) {
 				shown := wallClock(now, one.zone)
 				if seen.IsZero() {
 					seen = shown.Add(-time.Minute)
 				}
-				// What it has not shown before, skipped or not, opens now.
+				// An opening that the clock has not shown before is now, even if the clock has skipped it.
 				if opening := one.opens.Next(seen); !opening.IsZero() && !opening.After(shown) {
 					until = now.Add(one.duration)
 				}
@@ -210,7 +210,7 @@ func FuzzParse(f *testing.F) {
 		now := time.Unix(seconds%5_000_000_000, 0)
 		opening, ok := w.Opening(now, 0.5)
 		if !ok {
-			return // A leap day may be more than five years away.
+			return // The next leap day may be more than five years away.
 		}
 		if opening.After(now) {
 			if again, ok := w.Opening(opening, 0.5); !ok || again.After(opening) {
