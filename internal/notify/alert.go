@@ -14,21 +14,21 @@ import (
 
 // Alert is the sink of Reloader's variables ALERT_*. It posts Reloader's message about each rollout that starts.
 type Alert struct {
-	// Sink is slack, teams or gchat. Anything else posts the text alone.
+	// Sink is slack, teams or gchat. For anything else, only the text is posted.
 	Sink string
 	// URL is the address of the webhook. It is a secret. Required.
 	URL string
 	// AdditionalInfo begins the text. It may be empty.
 	AdditionalInfo string
-	// Proxy is the URL of a proxy for this sink alone. Empty means the proxies of the environment.
+	// Proxy is the URL of a proxy for this sink only. Empty means the proxies of the environment.
 	Proxy string
 }
 
 // alertName is the name of the sink in logs, metrics and on the stream.
 const alertName = "alert-on-reload"
 
-// AlertFrom reads Reloader's variables with getenv. It returns nil unless ALERT_ON_RELOAD is "true", and an error for an address that
-// nothing can be posted to, or a proxy that is none.
+// AlertFrom reads Reloader's variables with getenv. It returns nil unless ALERT_ON_RELOAD is "true", and an error if the address or
+// the proxy is invalid.
 func AlertFrom(getenv func(string) string) (*Alert, error) {
 	if getenv("ALERT_ON_RELOAD") != "true" {
 		return nil, nil
@@ -47,7 +47,7 @@ func AlertFrom(getenv func(string) string) (*Alert, error) {
 	return a, nil
 }
 
-// newAlertSink returns the sink of an alert. The transport is that of Options.
+// newAlertSink returns the sink of an alert. Transport is as in Options.
 func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	client := newClient(transport)
 	if a.Proxy != "" && transport == nil {
@@ -83,7 +83,7 @@ func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	return s, nil
 }
 
-// alertForms are what Reloader posts to each service, by its name of the service.
+// alertForms encode what Reloader posts to each service, by Reloader's name of the service.
 var alertForms = map[string]func(text string) ([]byte, error){
 	"slack": func(text string) ([]byte, error) {
 		return json.Marshal(map[string]any{"attachments": []any{
@@ -96,7 +96,7 @@ var alertForms = map[string]func(text string) ([]byte, error){
 
 func alertInJSON(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }
 
-// alertInText drops the asterisks, which mark what is bold in a chat.
+// alertInText removes the asterisks, which mark bold text in chats.
 func alertInText(text string) ([]byte, error) { return []byte(strings.ReplaceAll(text, "*", "")), nil }
 
 // text returns Reloader's message, with a line for each source that the rollout is for: Reloader would roll once for each.
@@ -115,7 +115,7 @@ func (a *Alert) text(o events.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// alertTitles are the kinds of workloads as their manifests have them.
+// alertTitles are the kinds of workloads as in manifests.
 var alertTitles = map[string]string{
 	"deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "cronjob": "CronJob", "job": "Job", "rollout": "Rollout",
 }

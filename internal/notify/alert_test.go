@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// alertOf returns the alert of an environment, which has ALERT_ON_RELOAD and an address unless it says otherwise.
+// alertOf returns the alert for environment variables. ALERT_ON_RELOAD and an address are set by default.
 func alertOf(t *testing.T, environment map[string]string) *Alert {
 	t.Helper()
 	with := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": "http://x.example/" + secretPath}
@@ -123,7 +123,7 @@ func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 			if tt.file != "" {
-				return // The variables are right.
+				return // The variables are valid.
 			}
 			environment := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": tt.alert.URL, "ALERT_WEBHOOK_PROXY": tt.alert.Proxy}
 			_, err = AlertFrom(func(name string) string { return environment[name] })
@@ -165,7 +165,7 @@ func TestAnAlertGoesThroughItsProxyOnceForEachRollout(t *testing.T) {
 	}
 }
 
-// FuzzAlertFrom checks that any environment has an alert whose body is what its service takes, or an error that quotes no secret.
+// FuzzAlertFrom checks that any environment gives an alert whose body its service accepts, or an error that quotes no secret.
 func FuzzAlertFrom(f *testing.F) {
 	f.Add("slack", "https://x.example/", "west", "")
 	f.Add(" TEAMS ", "http://user:word@x.example:99/?a=b#", "*a*\n\"b", "http://user:word@proxy.example:3128/")

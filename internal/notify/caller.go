@@ -16,7 +16,7 @@ import (
 const (
 	// callBody is what Reloader posts to its webhook.
 	callBody = `{"webhook":"update successful"}`
-	// callName is the label sink of calls.
+	// callName is the value of the label sink for calls.
 	callName = "webhook-url"
 	// maxCalls is how often a call is tried before its event is dead-lettered: over about a day, at the backoff of the bus.
 	maxCalls = 1440
@@ -37,7 +37,7 @@ func (o *CallOptions) AddFlags(flags *pflag.FlagSet) {
 		"`URL` to post to when a Secret, a ConfigMap or a secret in a store changes, instead of rolling workloads; empty rolls them")
 }
 
-// Validate returns an error if the address cannot be posted to. It does not quote it.
+// Validate returns an error if the address is invalid. The error does not quote the address.
 func (o *CallOptions) Validate() error {
 	if o.URL == "" {
 		return nil
@@ -48,18 +48,18 @@ func (o *CallOptions) Validate() error {
 	return nil
 }
 
-// Caller posts to a webhook when a source changes, in place of rolling workloads. Each event of a change is posted at least once: it is acked
-// when the service has answered with a status of 2xx, and dead-lettered after about a day of failures. Several Callers of a cluster share the events.
+// Caller posts to a webhook when a source changes, instead of rolling workloads. Each event of a change is posted at least once: it is acked when
+// the service has responded with a 2xx status, and dead-lettered after about a day of failures. Several Callers of a cluster share the events.
 type Caller struct {
 	poster  *poster
 	log     *slog.Logger
 	metrics *metrics
-	// tries is maxCalls, and backoff that of events.ConsumeOptions.
+	// tries is maxCalls, except in tests, and backoff is for events.ConsumeOptions.
 	tries   int
 	backoff func(deliveries int) time.Duration
 }
 
-// NewCaller returns a Caller of valid options.
+// NewCaller returns a Caller. The options must be valid.
 func NewCaller(options CallOptions) (*Caller, error) {
 	address, err := formats[typeWebhook].address(options.URL)
 	if err != nil {
@@ -72,7 +72,7 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	return c, err
 }
 
-// Run posts until ctx is done. Then it returns nil, and what is not posted waits on the stream.
+// Run posts until ctx is done, and then returns nil. What has not been posted by then waits on the stream.
 func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
 	queue := make(chan *events.Delivery, maxInFlight)
 	var calling sync.WaitGroup
@@ -98,12 +98,12 @@ func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
 	})
 }
 
-// isCalledFor reports whether the content of a source has changed that was there before, whatever its annotations are.
+// isCalledFor reports whether a change is of the content of a source that existed before, whatever the source's annotations say.
 func isCalledFor(change events.Change) bool {
 	return change.Verb == events.VerbRotated || change.Verb == events.VerbChanged && !change.Created
 }
 
-// call posts for one delivery of a change. What it returns is for events.Delivery.Done.
+// call posts for one delivery of a change. The error is for events.Delivery.Done.
 func (c *Caller) call(ctx context.Context, change events.Change, deliveries int) error {
 	log := c.log.With("source", change.Source.String(), "namespace", change.Source.Namespace, "id", change.ID(), "deliveries", deliveries)
 	if ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// called is a webhook that records the bodies posted to it, and answers with its status.
+// called is a webhook that records the bodies posted to it, and responds with its status.
 type called struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ func (c *called) calls() int {
 	return len(c.bodies)
 }
 
-// call runs a caller of the webhook, that tries so many times, until the returned is stopped.
+// call runs a caller of the webhook with the given number of tries, until the returned running is stopped.
 func (s *stream) call(webhook *called, tries int) *running {
 	s.t.Helper()
 	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
@@ -70,7 +70,7 @@ func (s *stream) call(webhook *called, tries int) *running {
 	return r
 }
 
-// uncalled is how many events the caller has not finished, or -1 if it has no consumer.
+// uncalled returns how many events the caller has not finished, or -1 if it has no consumer.
 func (s *stream) uncalled() int {
 	consumer, err := s.js.Consumer(s.t.Context(), events.StreamChanges, "webhook-"+testCluster)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestAWebhookThatFailsIsCalledAgainAlsoAfterARestart(t *testing.T) {
 	if strings.Contains(r.log.String(), secretPath) {
 		t.Errorf("the log quotes the address: %s", r.log)
 	}
-	// Another server: what was under way to the first one when the caller ended may reach it at any time.
+	// Use another server: a request that was in flight when the caller ended may reach the first one at any time.
 	again := newCalled(t, http.StatusOK)
 	r = s.call(again, maxCalls)
 	testkit.Eventually(t, "every event is acknowledged", func() bool { return s.uncalled() == 0 })

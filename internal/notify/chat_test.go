@@ -50,7 +50,7 @@ func (c *chat) serve(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():
-			// To return would be to respond with 200, which the sender might still read.
+			// Returning would respond with 200, which the sender might still read.
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *chat) set(fault int, hang chan struct{}) {
 	c.fault, c.hang = fault, hang
 }
 
-// choke has the service fail with the message, and take all others.
+// choke makes the service fail for the message, and accept all others.
 func (c *chat) choke(poison string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -57,7 +57,7 @@ const (
 	maxPerMinute     = 6000
 )
 
-// outcomeVerbs are the verbs of outcomes.
+// outcomeVerbs are the verbs that a sink can select.
 var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, events.VerbFailed, events.VerbHeld, events.VerbSkipped}
 
 // parseConfig parses and checks a configuration. The error has a line for each problem and quotes no value that could be
@@ -169,7 +169,7 @@ func joinVerbs(verbs []events.Verb) string {
 	return strings.Join(names, ", ")
 }
 
-// readSecret reads a file with one line. No error quotes it.
+// readSecret reads a file with one line. No error quotes its content.
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -11,7 +11,7 @@ var errRefused = errors.New("refused")
 // errParked means that a message is to be sent again later.
 var errParked = errors.New("parked")
 
-// retryAfterError is the error of a service that says when it will accept messages again.
+// retryAfterError is the error for a response that says when the service will accept messages again.
 type retryAfterError struct {
 	after time.Duration
 	err   error

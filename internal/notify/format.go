@@ -22,11 +22,11 @@ const (
 
 // format is the message format of a type of sink.
 type format struct {
-	// schemes are those that an address can have. Messages to chat services are always encrypted.
+	// schemes are the valid schemes of an address. Messages to chat services are always encrypted.
 	schemes []string
 	// escape keeps the service from rendering a value as a link or a mention. Templates may contain both.
 	escape *strings.Replacer
-	// payload returns what is posted, as JSON, for a text. Nil means that the text itself is posted.
+	// payload returns the value to post, as JSON, for a text. Nil means that the text itself is posted.
 	payload func(text string) any
 }
 

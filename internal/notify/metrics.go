@@ -18,7 +18,7 @@ const (
 	resultParked  result = "parked"
 	resultRefused result = "refused"
 	resultGivenUp result = "given-up"
-	// resultLost is not that of an attempt, but that there will be none.
+	// resultLost means that there will be no further attempt, because the outcome is gone.
 	resultLost result = "lost"
 )
 
@@ -41,7 +41,7 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, instrument.Make(meter, m.instruments())
 }
 
-// lost counts messages that cannot be sent any more.
+// lost counts messages that can no longer be sent.
 func (m *metrics) lost(ctx context.Context, sink, kind string, count int) {
 	m.notifications.Add(ctx, int64(count), metric.WithAttributes(
 		attribute.String("sink", sink), attribute.String("type", kind), attribute.String("result", string(resultLost))))

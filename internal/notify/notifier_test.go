@@ -63,7 +63,7 @@ func (s *stream) tell(outcomes ...events.Outcome) {
 	}
 }
 
-// open returns how many outcomes a sink has not finished, or -1 if it has no consumer.
+// open returns the number of outcomes that a sink has not finished, or -1 if it has no consumer.
 func (s *stream) open(sink string) int {
 	history, err := s.js.Stream(s.t.Context(), events.StreamHistory)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *stream) open(sink string) int {
 	if err != nil {
 		return -1
 	}
-	// NumPending may lack what was stored just now: the server tells its consumers later.
+	// NumPending may lack what was just stored: the server updates consumers later.
 	consumed := consumer.CachedInfo()
 	return max(0, int(history.CachedInfo().State.LastSeq)-int(consumed.Delivered.Stream)) + consumed.NumAckPending
 }
@@ -101,7 +101,7 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	return s.startWith(Options{ConfigFile: path, Transport: transport})
 }
 
-// startWith is start with options other than those for logs and metrics.
+// startWith is like start, with further options besides those for logs and metrics.
 func (s *stream) startWith(options Options) *running {
 	s.t.Helper()
 	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
@@ -166,7 +166,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	defer close(hang)
 	hanging.set(0, hang)
 	r := s.start(well.Client().Transport, sinkOf("hanging", hanging, ""), sinkOf("well", well, ""))
-	// More than a sink has in flight.
+	// These are more than a sink has in flight.
 	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
 	testkit.Eventually(t, "the other sink has sent everything", func() bool { return s.open("well") == 0 })
@@ -206,7 +206,7 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 	outcomes, want := numbered(1, 5)
 	s.tell(outcomes...)
 	testkit.Eventually(t, "the others are sent", func() bool { return len(c.messages()) == len(outcomes)-1 })
-	// A message is there before its outcome is acknowledged.
+	// A message arrives before its outcome is acknowledged.
 	testkit.Eventually(t, "all are finished but the one that waits", func() bool { return s.open("team") == 1 })
 	c.set(0, nil)
 	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
@@ -219,7 +219,7 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 	}
 }
 
-// HISTORY drops its oldest events when it is full, those too that a sink has not been able to send.
+// HISTORY drops its oldest events when it is full, including those that a sink has not been able to send.
 func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
 	s, c := newStream(t), newChat(t)
 	c.set(http.StatusServiceUnavailable, nil)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// expiryGrace is how long after its end a message counts as gone from the stream: the server drops it within seconds, by its own clock.
+// expiryGrace is how long after its expiry a message counts as gone from the stream: the server drops it within seconds, by its own clock.
 const expiryGrace = 10 * time.Second
 
-// parked are the messages of a sink that the stream keeps to be retried, by their sequences. It is safe for concurrent use. The zero value is ready
-// for use.
+// parked tracks the messages of a sink that wait on the stream to be retried, by their sequences. It is safe for concurrent use. The zero value
+// is ready to use.
 type parked struct {
 	mu sync.Mutex
-	// ends are when the stream drops each, zero if that is when it drops all of that age.
+	// ends has the time when the stream drops each message. It is zero if the message has no expiry of its own.
 	ends map[uint64]time.Time
 }
 
@@ -33,12 +33,12 @@ func (p *parked) remove(seq uint64) {
 	delete(p.ends, seq)
 }
 
-// dropOutside forgets the messages that a stream with these sequences does not have any more, and returns how many there are.
+// dropOutside forgets the messages outside of the stream's sequences, and returns how many there were.
 func (p *parked) dropOutside(first, last uint64) int {
 	return p.drop(func(seq uint64, _ time.Time) bool { return seq < first || seq > last })
 }
 
-// dropExpired forgets the messages whose end has come, and returns how many there are.
+// dropExpired forgets the messages that have expired, and returns how many there were.
 func (p *parked) dropExpired(now time.Time) int {
 	return p.drop(func(_ uint64, end time.Time) bool { return !end.IsZero() && now.After(end.Add(expiryGrace)) })
 }

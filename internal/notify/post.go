@@ -15,9 +15,10 @@ import (
 const (
 	// sendTimeout bounds one request.
 	sendTimeout = 10 * time.Second
-	// maxRetryAfter is the longest Retry-After that is respected of a service that wants fewer messages.
+	// maxRetryAfter is the longest Retry-After that is respected if a service wants fewer messages.
 	maxRetryAfter = 15 * time.Minute
-	// maxOutage is the longest one of a service that is broken: that may be about one message, and delays the others.
+	// maxOutage is the longest Retry-After that is respected if a service is broken. The reason may be a single message, and
+	// waiting delays the others.
 	maxOutage = time.Minute
 	// maxResponse is how much of a response is read, so that the connection can be reused.
 	maxResponse = 64 << 10
@@ -51,7 +52,7 @@ func (p *poster) post(ctx context.Context, body []byte) error {
 		return fmt.Errorf("posting: %w", err)
 	}
 	defer response.Body.Close()
-	// Without the rest of the response, only the connection is lost.
+	// If reading the rest fails, the connection cannot be reused, but nothing else is lost.
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxResponse))
 	return p.classify(response)
 }

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// burst is how many messages may be sent at once after a quiet time.
+	// burst is how many messages may be sent at once after a quiet period.
 	burst = 10
 	// maxTries is the number of attempts in a row after which a message is parked, so that it does not delay the others.
 	maxTries = 5
-	// maxDeliveries is how often a message is taken up before it is given up: over about three days, a long weekend.
+	// maxDeliveries is how often a message is delivered before it is given up. That takes about three days, a long weekend.
 	maxDeliveries = 280
-	// maxInFlight limits the outcomes of a sink that are in memory, parked ones included. The others are on the stream.
+	// maxInFlight limits the outcomes of a sink that are in memory, including parked ones. The others wait on the stream.
 	maxInFlight = 256
 	// consumeRetry is the time between attempts to consume, if the stream refuses.
 	consumeRetry = time.Minute
-	// lookInterval is how often a sink looks whether the stream still has what it has parked.
+	// lookInterval is how often a sink checks whether the stream still has its parked messages.
 	lookInterval = time.Minute
 )
 
@@ -48,9 +48,9 @@ type sink struct {
 	body    func(events.Outcome) ([]byte, error)
 	poster  *poster
 	limiter *rate.Limiter
-	// backoff has the delays between the attempts in a row to send one message, and parking those between the rows.
+	// backoff has the delays between consecutive attempts to send a message, and parking has the times for which it is parked.
 	backoff, parking wait.Backoff
-	// look is lookInterval, except in tests, and parked are the messages that the stream keeps.
+	// look is lookInterval, except in tests. parked has the messages that wait on the stream.
 	look   time.Duration
 	parked *parked
 
@@ -61,7 +61,7 @@ type sink struct {
 // durable returns the name of the sink's consumer. Names of clusters and sinks have no underscore.
 func (s *sink) durable(cluster string) string { return "notify-" + cluster + "_" + s.name }
 
-// run sends what is on the stream until ctx is done.
+// run sends the outcomes on the stream until ctx is done.
 func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	queue := make(chan *events.Delivery, maxInFlight)
 	var sending sync.WaitGroup
@@ -99,8 +99,8 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
-// lookForLost counts, until ctx is done, the parked messages that the stream has dropped since: it was full, it was purged, or they were kept for a
-// short time only. Nobody is going to send these. span returns the sequences of the oldest and the newest event on the stream.
+// lookForLost counts, until ctx is done, the parked messages that the stream has dropped, because it was full, because it was purged, or because
+// they were kept for a short time only. They will not be sent. Span returns the sequences of the oldest and the newest event on the stream.
 func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (first, last uint64, err error)) {
 	tick := time.NewTicker(s.look)
 	defer tick.Stop()
@@ -111,7 +111,7 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 		case <-tick.C:
 		}
 		lost := s.parked.dropExpired(time.Now())
-		// While NATS is away, the rest is left to the next look.
+		// While NATS is unreachable, leave the others to the next check.
 		if first, last, err := span(ctx); err == nil {
 			lost += s.parked.dropOutside(first, last)
 		}
@@ -122,8 +122,8 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 	}
 }
 
-// parkedFor returns how long a message is parked after so many deliveries. The server keeps it and counts them, so this survives
-// restarts.
+// parkedFor returns how long a message is parked after the given number of deliveries. The server keeps the message and counts
+// the deliveries, so this survives restarts.
 func (s *sink) parkedFor(deliveries int) time.Duration {
 	parking := s.parking
 	for range min(deliveries, parking.Steps) - 1 {
@@ -137,8 +137,9 @@ func (s *sink) wants(o events.Outcome) bool {
 	return slices.Contains(s.verbs, o.Verb) && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
-// send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil when the outcome is
-// finished, sent or not, errParked if it is to be delivered again later, and context.Canceled if ctx ended first.
+// send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil if nothing is left
+// to do, whether or not the message was sent, errParked if the outcome is to be delivered again later, and context.Canceled if
+// ctx ended first.
 func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error {
 	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID(),
 		"deliveries", deliveries)

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// service is a chat service in the process, so that it shares the fake clock of a test.
+// service is a chat service in the test process, so that it shares the fake clock of the test.
 type service func(*http.Request) (*http.Response, error)
 
 func (s service) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
@@ -77,7 +77,7 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 	})
 }
 
-// Beyond the share of its namespace HISTORY keeps an outcome for an hour.
+// HISTORY keeps an outcome that exceeds the share of its namespace for an hour only.
 func TestAMessageThatExpiresWhileItIsParkedIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink, counters, log := served(t, maxPerMinute, nil)

@@ -48,10 +48,10 @@ func (n notice) values() map[string]string {
 	}
 }
 
-// verbatim quotes for a text: not at all.
+// verbatim does not quote the value. It is for plain text.
 func verbatim(value string) string { return value }
 
-// inJSON quotes for the inside of a JSON string.
+// inJSON quotes the value for the inside of a JSON string.
 func inJSON(value string) string {
 	quoted, err := json.Marshal(value)
 	if err != nil {
