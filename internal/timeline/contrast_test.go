@@ -51,7 +51,7 @@ func contrast(t *testing.T, one, other string) float64 {
 	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
 }
 
-// TestColoursHaveTheContrastOfWCAG holds every colour to level AA: 4.5 for text, 3 for the shapes of the lanes.
+// TestColoursHaveTheContrastOfWCAG checks every colour against level AA: 4.5 for text, 3 for the shapes of the lanes.
 func TestColoursHaveTheContrastOfWCAG(t *testing.T) {
 	const text, shape = 4.5, 3.0
 	type pair struct {
@@ -71,7 +71,7 @@ func TestColoursHaveTheContrastOfWCAG(t *testing.T) {
 	for _, tone := range []string{"ok", "fail", "wait", "run", "skip", "seen"} {
 		pairs = append(pairs, pair{tone, tone + "-ground", text}, pair{tone, "ground", shape}, pair{tone, "raised", shape}, pair{"mark", tone, shape})
 	}
-	// What a row of a failure, or of one that waits, shows on its own ground.
+	// These are on the background of rows that failed or wait.
 	for _, tone := range []string{"ok", "fail", "wait", "run", "skip", "seen"} {
 		pairs = append(pairs, pair{tone, "fail-ground", shape}, pair{tone, "wait-ground", shape})
 	}
@@ -90,7 +90,7 @@ func TestColoursHaveTheContrastOfWCAG(t *testing.T) {
 	}
 }
 
-// TestPaperIsLight holds the palette of print to that of the light screen.
+// TestPaperIsLight checks that the palette for print is that of the light screen.
 func TestPaperIsLight(t *testing.T) {
 	all := palettes(t)
 	for name, colour := range all["light"] {
@@ -103,7 +103,8 @@ func TestPaperIsLight(t *testing.T) {
 	}
 }
 
-// TestNoColourIsOutsideThePalette: one would be neither dark in the dark nor checked.
+// TestNoColourIsOutsideThePalette checks the rest of the style sheet: another colour would be the same in the dark, and its
+// contrast would not be checked.
 func TestNoColourIsOutsideThePalette(t *testing.T) {
 	rest := regexp.MustCompile(`(?s):root \{.*?\}`).ReplaceAllString(pageCSS, "")
 	if found := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgb|hsl`).FindAllString(rest, -1); len(found) > 0 {

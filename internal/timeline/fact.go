@@ -10,21 +10,21 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// fact is what the page needs of an event.
+// fact is what the page needs to know about an event.
 type fact struct {
 	verb   events.Verb
 	kind   events.Kind
 	object object
-	// id is that of the event. Workloads are rolled for changes by their ids.
+	// id is the id of the event. Outcomes refer to changes by their ids.
 	id string
 	// causes are the ids of the changes that led here.
 	causes []string
 	// sources are the names of what changed, for an outcome.
 	sources []string
-	// at is the event's time. written is when its source was written, if known, and started when the rollout was.
+	// at is the event's time. written is when its source was written, if known, and started is when the rollout began.
 	at, written, started time.Time
 	reason, message      string
-	// about says more of a change: its version, its author, its keys.
+	// about has details of a change: its version, its author, its keys.
 	about string
 	// writer is what wrote a Secret: externalsecret/db.
 	writer string
@@ -44,7 +44,7 @@ func (f *fact) isChange() bool {
 	return f.kind != events.KindRollout && f.kind != events.KindProjection
 }
 
-// newFact returns what the page needs of an event. It reports whether there is anything: claims and heartbeats are no part of a rotation.
+// newFact returns the fact of an event. It returns false for events that are not part of a rotation, such as claims and heartbeats.
 func newFact(stored events.Stored) (fact, bool) {
 	if c, err := stored.Change(); err == nil {
 		return changeFact(c), true
@@ -112,13 +112,13 @@ func projectionFact(p events.Projection) fact {
 	return f.bounded()
 }
 
-// The most of an event that the page has: a message is a sentence, and a workload that names more sources than this is told by its others.
+// The limits for each event. A message is a sentence, and of an outcome with more sources, the first ones are enough.
 const (
 	maxText   = 1000
 	maxCauses = 100
 )
 
-// bounded returns the fact with texts that can be printed, and no longer than the page is to have them.
+// bounded returns the fact with printable texts, within the limits.
 func (f fact) bounded() fact {
 	f.causes = slices.DeleteFunc(f.causes, func(id string) bool { return id == "" })
 	f.causes = f.causes[:min(len(f.causes), maxCauses)]
@@ -127,7 +127,7 @@ func (f fact) bounded() fact {
 	return f
 }
 
-// printable replaces what is no text, or would reorder the text around it, and cuts what is too long.
+// printable replaces characters that are not printable, or that would reorder the text around them, and cuts the text if it is too long.
 func printable(text string) string {
 	clean := events.Printable(text)
 	if runes := []rune(clean); len(runes) > maxText {

@@ -26,7 +26,7 @@ func after(d time.Duration) time.Time { return began.Add(d) }
 type history struct {
 	t    *testing.T
 	line *Timeline
-	// versions count, so that each event has an id of its own.
+	// versions counts up, so that each event has a unique id.
 	versions int
 }
 
@@ -38,7 +38,7 @@ func newHistory(t *testing.T, options Options) *history {
 	return &history{t: t, line: New(options)}
 }
 
-// rotated adds that a secret in a store has a new version, and returns the id of the event.
+// rotated adds a new version of a secret in a store, and returns the id of the event.
 func (h *history) rotated(at time.Duration) string {
 	h.t.Helper()
 	c := events.Change{
@@ -51,7 +51,7 @@ func (h *history) rotated(at time.Duration) string {
 	return c.ID()
 }
 
-// changed adds that a Secret has changed because of an event.
+// changed adds a change of a Secret that an event caused.
 func (h *history) changed(cluster, name string, at time.Duration, cause string) string {
 	h.t.Helper()
 	h.versions++
@@ -76,7 +76,7 @@ func (h *history) change(c events.Change) {
 	h.line.Add(events.Stored{Subject: events.Subject(c.Cluster, c.Source), Event: e})
 }
 
-// outcome adds one, of a change. started is zero where nothing was patched.
+// outcome adds the outcome of a change. Started is zero if nothing was patched.
 func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, started time.Duration, of, reason, message string) {
 	h.t.Helper()
 	o := events.Outcome{
@@ -94,7 +94,7 @@ func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, star
 	h.line.Add(events.Stored{Subject: events.OutcomeSubject(o.Cluster, o.Workload), Event: e})
 }
 
-// night adds a rotation in a store that two clusters share: some workloads are ready, one failed, others wait for it or for people.
+// night adds a rotation in a store that two clusters share: some workloads are ready, one failed, and others wait for that one or for people.
 func (h *history) night() {
 	h.t.Helper()
 	const ms = time.Millisecond

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// raw is HTML as it is written in this package. Only constants and embedded files are converted to it, never a text of an event.
+// raw is HTML that is written unescaped. Only constants and embedded files of this package are converted to it, never the text of an event.
 type raw string
 
-// slot is where a text goes in a raw: inside an element, or inside the quotes of an attribute that is neither a script, a style nor a link.
+// slot marks where a text is inserted into a raw: inside an element, or inside the quotes of an attribute that is neither a script, a style
+// nor a link.
 const slot = "{}"
 
-// markup writes HTML. Its first error stays, and ends the writing.
+// markup writes HTML. After an error, it writes nothing more, and keeps the error.
 //
 // It does not use html/template, which calls methods by name: the linker would then keep every exported method of every type, including the
 // Kubernetes API, and the actuator would grow by half, on disk and in memory.
@@ -22,8 +23,8 @@ type markup struct {
 	err error
 }
 
-// write writes HTML with an escaped text in each of its slots. As many texts as slots are needed: another number is an error, because a text that has
-// no slot could be outside the quotes of an attribute.
+// write writes HTML with an escaped text in each of its slots. The number of texts must be that of the slots. Otherwise it is an error, because a
+// text without a slot might end up outside the quotes of an attribute.
 func (m *markup) write(code raw, texts ...string) {
 	if slots := strings.Count(string(code), slot); slots != len(texts) && m.err == nil {
 		m.err = fmt.Errorf("%d texts for %d slots of %q", len(texts), slots, code)
@@ -38,7 +39,7 @@ func (m *markup) write(code raw, texts ...string) {
 	m.copy(rest)
 }
 
-// writeIf writes HTML unless the one text for its slot is empty.
+// writeIf writes HTML with one slot, unless the text for the slot is empty.
 func (m *markup) writeIf(text string, code raw) {
 	if text != "" {
 		m.write(code, text)
@@ -51,5 +52,5 @@ func (m *markup) copy(text string) {
 	}
 }
 
-// escape returns a text as HTML. HTML knows no NUL, not even escaped.
+// escape returns a text as HTML. NUL is replaced, because HTML does not allow it, not even escaped.
 func escape(text string) string { return html.EscapeString(strings.ReplaceAll(text, "\x00", "\ufffd")) }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// signs are the drawings that the page uses by their ids, which are the tones.
+// signs has the drawings that the page uses. Their ids are the tones.
 //
 //go:embed signs.svg
 var signs string
@@ -18,7 +18,7 @@ var signs string
 //go:embed page.css
 var pageCSS string
 
-// styleHash is the hash of the style sheet as it is written, which is what the page permits.
+// styleHash is the hash of the style sheet as it is written. The page permits only this one.
 var (
 	styleSum  = sha256.Sum256([]byte(pageCSS))
 	styleHash = "sha256-" + base64.StdEncoding.EncodeToString(styleSum[:])
@@ -70,7 +70,7 @@ func (m *markup) head(p *page) {
 	m.write(raw(signs))
 }
 
-// summary writes what somebody has to look at first, and what the signs mean.
+// summary writes what somebody should look at first, and what the signs mean.
 func (m *markup) summary(p *page) {
 	m.write("<header>\n<h1>Rotations")
 	m.writeIf(p.Clusters, " in <bdi>{}</bdi>")

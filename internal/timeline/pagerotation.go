@@ -53,7 +53,7 @@ func (m *markup) rotationHead(r *rotationView) {
 	m.write("\n</div>")
 }
 
-// isOfWeb reports whether a link is to a page of the web, and no script.
+// isOfWeb reports whether a link leads to a web page, and not to a script.
 func isOfWeb(link string) bool {
 	parsed, err := url.Parse(link)
 	return err == nil && slices.Contains([]string{"http", "https"}, parsed.Scheme)

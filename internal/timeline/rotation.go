@@ -11,7 +11,7 @@ import (
 
 // rotation is a change and everything that it led to.
 type rotation struct {
-	// id is that of the change, and root its event. Nil: it is not among the events that were read.
+	// id is the id of the change, and root its event, or nil if that is not among the events that were read.
 	id    string
 	root  *fact
 	facts []*fact
@@ -42,7 +42,7 @@ func group(facts []fact) []*rotation {
 }
 
 type grouping struct {
-	// changes are all by id, rotations by the id of their first change.
+	// changes has all changes by id, and rotations has the rotations by the id of their first change.
 	changes   map[string]*fact
 	rotations map[string]*rotation
 }
@@ -56,10 +56,10 @@ func (g *grouping) rotation(root string) *rotation {
 	return r
 }
 
-// near is how long before or after its Secret an ExternalSecret or a Certificate says that it wrote it.
+// near is how far apart the events of an ExternalSecret or a Certificate and of the Secret that it wrote may be.
 const near = time.Minute
 
-// adopt makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Nothing but the time connects them.
+// adopt makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Only the time connects the two.
 func (g *grouping) adopt(facts []fact) {
 	writers := make(map[object][]*fact)
 	for i := range facts {
@@ -80,7 +80,7 @@ func (g *grouping) adopt(facts []fact) {
 	}
 }
 
-// known returns the first of some ids that is of a change which was read.
+// known returns the first of the ids whose change was read, or "" if none was.
 func (g *grouping) known(ids []string) string {
 	for _, id := range ids {
 		if g.changes[id] != nil {
@@ -90,10 +90,10 @@ func (g *grouping) known(ids []string) string {
 	return ""
 }
 
-// maxDepth is the most links from the write to a Secret. More are a circle, which only a forged event can make.
+// maxDepth is the maximum number of links from the first write to a Secret. More would be a cycle, which only a forged event can cause.
 const maxDepth = 8
 
-// root returns the id of the change that a change goes back to, which may not have been read.
+// root returns the id of the first change that a change goes back to. That one may not have been read.
 func (g *grouping) root(id string) string {
 	for range maxDepth {
 		change := g.changes[id]
@@ -122,7 +122,7 @@ func (g *grouping) roots(f *fact) []string {
 	return roots
 }
 
-// start returns when the change was written, or the first event.
+// start returns when the change was written, or the time of the first event if that is not known.
 func (r *rotation) start() time.Time {
 	if r.root != nil && !r.root.written.IsZero() && r.root.written.Before(r.root.at) {
 		return r.root.written
@@ -130,12 +130,12 @@ func (r *rotation) start() time.Time {
 	return r.facts[0].at
 }
 
-// uneventful reports whether nothing came of the change, and no failure.
+// uneventful reports whether the change led to nothing, not even a failure.
 func (r *rotation) uneventful() bool {
 	return !slices.ContainsFunc(r.facts, func(f *fact) bool { return !f.isChange() || f.verb == events.VerbFailed })
 }
 
-// rows returns a row for each object, at the state of a time. latest has what was last done to each workload.
+// rows returns a row for each object, with its state at the given time. Latest has what was last done to each workload.
 func (r *rotation) rows(now time.Time, latest map[object]*fact) []*row {
 	of, at := make(map[object][]*fact), make(map[string]time.Time)
 	for _, f := range r.facts {
@@ -164,7 +164,8 @@ func (r *rotation) rows(now time.Time, latest map[object]*fact) []*row {
 	return rows
 }
 
-// compare orders rows: by cluster, first that of the change; then the chain from the write, in its order; then the workloads, the most urgent first.
+// compare orders rows by cluster, that of the change first. Within a cluster, the chain of sources from the write comes first, in its order, and
+// then the workloads, the most urgent first.
 func (r *rotation) compare(a, b *row) int {
 	first := r.facts[0].object.cluster
 	if r.root != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// state is how far an object is, the more urgent the higher.
+// state is the state of an object. More urgent states are higher.
 type state int
 
 // The states.
 const (
-	// seen: a source changed.
+	// seen means that a source changed.
 	seen state = iota
-	// skipped: nothing was done, or what was done has been superseded.
+	// skipped means that nothing was done, or that what was done has been superseded.
 	skipped
 	ready
 	running
@@ -21,27 +21,27 @@ const (
 	failed
 )
 
-// tones name the states in class attributes and the marks of the lanes.
+// tones are the names of the states in class attributes and in the marks of the lanes.
 var tones = map[state]string{seen: "seen", skipped: "skip", ready: "ok", running: "run", waiting: "wait", failed: "fail"}
 
 func (s state) String() string { return tones[s] }
 
-// pending is the tone of the time in which a change is known and nothing decided.
+// pending is the tone of the time in which a change is known, but nothing has been decided.
 const pending = "pending"
 
-// bar is a time in which an object was in one phase. Its tone is that of a state, or pending.
+// bar is a period in which an object was in one phase. Its tone is that of a state, or pending.
 type bar struct {
 	from, to time.Time
 	tone     string
 }
 
-// mark is a moment, with the tone of a state.
+// mark is a point in time, with the tone of a state.
 type mark struct {
 	at   time.Time
 	tone string
 }
 
-// phase says in words what happened at a time.
+// phase describes what happened at a time.
 type phase struct {
 	at   time.Time
 	text string
@@ -50,29 +50,29 @@ type phase struct {
 // row is one object in a rotation.
 type row struct {
 	object object
-	// source reports whether it is a link of the chain from the write, and no workload.
+	// source says that the object is part of the chain from the write, and not a workload.
 	source bool
 	state  state
-	// word is the state in a word or two, why the reason with its sentence.
+	// word is the state in a word or two, and why is the reason with its sentence.
 	word, why string
-	// since says what has become of it in a later rotation.
+	// since says what has happened to the object in a later rotation.
 	since  string
 	bars   []bar
 	marks  []mark
 	phases []phase
 	trace  events.TraceContext
-	// first is when it was first heard of, last when that ended which was last heard.
+	// first is the time of the first event about the object, and last the end of its last phase.
 	first, last time.Time
 	// open is the phase that has not ended.
 	open bar
 }
 
-// newRow reads the events about an object in the order of their time. start is when the rotation began, and known when the object's change was
-// first seen: zero if it was not.
+// newRow returns the row for the events about an object, which must be in order of time. Start is when the rotation began, and known is when
+// the object's change was first seen, or zero if it was not.
 func newRow(facts []*fact, start, known time.Time) *row {
 	r := &row{object: facts[0].object, first: facts[0].at, open: bar{from: known, tone: pending}}
 	if isSynced(facts[0]) {
-		r.source, r.open.tone = true, running.String() // From the change in the store on, the operator is at work.
+		r.source, r.open.tone = true, running.String() // The operator has been at work since the change in the store.
 		if !known.IsZero() && known.Before(r.first) {
 			r.first = known
 		}
@@ -92,7 +92,7 @@ func newRow(facts []*fact, start, known time.Time) *row {
 	return r
 }
 
-// addChange adds that a source has changed. The API server notes writes to the second, so that one may seem older than what caused it.
+// addChange adds a change of a source. The API server records the time of writes in whole seconds, so a write may seem older than its cause.
 func (r *row) addChange(f *fact, start time.Time) {
 	r.source = true
 	word := changeWords[f.verb]
@@ -108,7 +108,7 @@ func (r *row) addChange(f *fact, start time.Time) {
 		r.close(f.at, ready.String())
 	}
 	r.open = bar{}
-	if r.state != ready { // that it was synced says more
+	if r.state != ready { // Synced says more
 		r.state, r.word = seen, word
 	}
 	r.why = join(f.reason, f.about)
@@ -134,7 +134,7 @@ func (r *row) addOutcome(f *fact) {
 		r.settle(f, failed, "Failed")
 	case events.VerbSkipped:
 		if f.started.IsZero() && r.state >= ready && r.state != waiting {
-			return // A redelivery of what it was rolled for.
+			return // This is a redelivery of what it was rolled for.
 		}
 		word := "Not rolled"
 		if !f.started.IsZero() {
@@ -144,7 +144,7 @@ func (r *row) addOutcome(f *fact) {
 	}
 }
 
-// start begins the roll, once: the outcome of its end says it again.
+// start begins the roll, if it has not begun: the outcome at its end has the time of the start again.
 func (r *row) start(f *fact) {
 	if f.started.IsZero() || f.started.After(f.at) || r.open.tone == running.String() {
 		return
@@ -155,7 +155,7 @@ func (r *row) start(f *fact) {
 	r.phases = append(r.phases, phase{f.started, "patched"})
 }
 
-// settle ends what is open.
+// settle ends the open phase with a state.
 func (r *row) settle(f *fact, s state, word string) {
 	tone := r.open.tone
 	if tone == running.String() {
@@ -174,7 +174,7 @@ func (r *row) close(at time.Time, tone string) {
 	r.open = bar{}
 }
 
-// end closes what has not ended, at the time of the page or at that of the later roll which took its place.
+// end ends the phase that is still open, at the time of the page, or at that of the later roll that superseded it.
 func (r *row) end(now time.Time, later *fact) {
 	if later != nil && r.state >= running {
 		r.since = laterWords[later.verb] + " since for a later change, at " + later.at.UTC().Format(time.DateTime) + " UTC"
@@ -192,10 +192,10 @@ func (r *row) end(now time.Time, later *fact) {
 	}
 }
 
-// urgent reports whether somebody may have to do something about it.
+// urgent reports whether somebody may have to do something about the object.
 func (r *row) urgent() bool { return (r.state == failed || r.state == waiting) && r.since == "" }
 
-// settled is the state of the row, where a failure that a later rotation has mended is none.
+// settled returns the state of the row, except that what a later rotation has superseded counts as skipped.
 func (r *row) settled() state {
 	if r.since != "" {
 		return skipped

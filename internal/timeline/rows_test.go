@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// told writes the rotations of a page in words: a line for each, and one for each of its rows.
+// told returns the rotations of a page in words: a line for each rotation, and a line for each of its rows.
 func told(h *history) string {
 	h.line.drop()
 	p := newPage(h.line)

@@ -38,7 +38,7 @@ func outline(t *testing.T, page []byte) []string {
 	return list
 }
 
-// drawn draws facts whose texts did not pass the checks of an event.
+// drawn draws facts whose texts have not passed the checks of an event.
 func drawn(t *testing.T, facts ...fact) []byte {
 	t.Helper()
 	line := New(Options{Now: after(time.Hour)})
@@ -52,7 +52,7 @@ func drawn(t *testing.T, facts ...fact) []byte {
 	return out.Bytes()
 }
 
-// hostile is a rotation with the same texts in every place.
+// hostile is a rotation with the same texts in every field.
 func hostile(text string, written, started int64) []fact {
 	where := object{text, text, text}
 	return []fact{
@@ -69,7 +69,7 @@ func hostile(text string, written, started int64) []fact {
 	}
 }
 
-// FuzzPage checks that no text of an event makes an element or an attribute: the page has the same as one of plain words.
+// FuzzPage checks that no text of an event creates an element or an attribute: the page has the same ones as a page of plain words.
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{
 		"web", "", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</style><script>", "{{.}}", "</svg></table></section>",
@@ -94,7 +94,7 @@ func FuzzPage(f *testing.F) {
 			}
 		}
 		if text == "" || written != began.Unix() || started != began.Unix()+2 {
-			return // Other steps make other lanes.
+			return // Different steps give different lanes.
 		}
 		if plain[empty] == nil {
 			plain[empty] = outline(t, drawn(t, hostile("plain words", written, started)...))
@@ -105,7 +105,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestThePagePermitsNothingButItsStyle holds the policy to the style sheet as it is written.
+// TestThePagePermitsNothingButItsStyle checks the policy against the style sheet as it is written.
 func TestThePagePermitsNothingButItsStyle(t *testing.T) {
 	out := drawn(t, hostile("web", began.Unix(), began.Unix()+2)...)
 	root, err := html.Parse(bytes.NewReader(out))
@@ -131,7 +131,7 @@ func TestThePagePermitsNothingButItsStyle(t *testing.T) {
 	}
 }
 
-// TestALinkToATraceIsOneOfTheWeb: the template comes from a flag, the id is parsed from the event.
+// TestALinkToATraceIsOneOfTheWeb checks links to traces: the template comes from a flag, and the id is parsed from the event.
 func TestALinkToATraceIsOneOfTheWeb(t *testing.T) {
 	h := newHistory(t, Options{TraceURL: "javascript:alert('{traceID}')"})
 	h.outcome("east", "deployment", "web", events.VerbHeld, time.Second, 0, h.rotated(0), "on-hold", "somebody has put the workload on hold")

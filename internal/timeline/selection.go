@@ -6,13 +6,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Selection says which rotations to draw: those with an event for each field that is set. A rotation is drawn whole.
+// Selection says which rotations to draw: those that have, for each field that is set, an event that matches it. A rotation
+// is drawn with all its events.
 type Selection struct {
-	// Namespace is that of the object.
+	// Namespace is the namespace of the object.
 	Namespace string
 	// Source and Workload are objects such as secret/db and deployment/web.
 	Source, Workload string
-	// Verbs are of events of the rotation: failed, held.
+	// Verbs are verbs of events, such as failed and held.
 	Verbs []string
 	// Trace is the id of a trace in hexadecimal digits.
 	Trace string
@@ -31,7 +32,7 @@ func (s *Selection) wants(r *rotation) bool {
 		has(func(f *fact) bool { return s.Trace == "" || f.trace.ID() == s.Trace })
 }
 
-// isWithin reports whether an event is of the namespace. A secret in a store has none.
+// isWithin reports whether an event is in the namespace. A secret in a store has no namespace, and counts if Source is set.
 func (s *Selection) isWithin(f *fact) bool {
 	return s.Namespace == "" || f.object.namespace == s.Namespace || f.kind == events.KindOpenBao && s.Source != ""
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// span writes how long something took, as precisely as it is of use.
+// span formats a duration, with as much precision as is useful.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -25,7 +25,7 @@ func span(d time.Duration) string {
 	return two(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
-// two writes the larger unit, and the smaller one unless there is none of it.
+// two formats a duration in two units, without the smaller one if its value is zero.
 func two(large int, unit string, small int, lesser string) string {
 	if small == 0 {
 		return fmt.Sprintf("%d %s", large, unit)
@@ -33,7 +33,7 @@ func two(large int, unit string, small int, lesser string) string {
 	return fmt.Sprintf("%d %s %d %s", large, unit, small, lesser)
 }
 
-// since writes a time after the start of a rotation.
+// since formats a time after the start of a rotation.
 func since(d time.Duration) string {
 	if d == 0 {
 		return "+0"

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The most that a page has. What is left out, the page says.
+// The limits of a page. The page says what it leaves out.
 const (
 	maxEvents    = 20_000
 	maxRotations = 50
@@ -19,24 +19,24 @@ const (
 type Options struct {
 	// Selection says which rotations to draw.
 	Selection Selection
-	// Now is when the page is made: what waits or rolls has done so until then.
+	// Now is when the page is made. What still waits or rolls is drawn up to then.
 	Now time.Time
-	// TraceURL is a template of links to traces: see events.ValidateTraceURL. Empty writes only the id.
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
 }
 
-// Timeline collects the newest events of a history, and draws them. The zero value is not of use: make one with New.
+// Timeline collects the newest events of a history, and draws them. Use New to create one; the zero value is not usable.
 type Timeline struct {
 	options Options
 	facts   []fact
-	// dropped is how many events were older than those that are kept.
+	// dropped is how many events were dropped because newer ones filled the page.
 	dropped int
 }
 
 // New returns a Timeline without events.
 func New(options Options) *Timeline { return &Timeline{options: options} }
 
-// Add takes the next event, in the order of the stream. It ignores what is no part of a rotation.
+// Add adds the next event, in the order of the stream. It ignores events that are not part of a rotation.
 func (t *Timeline) Add(stored events.Stored) {
 	f, ok := newFact(stored)
 	if !ok {
@@ -47,7 +47,7 @@ func (t *Timeline) Add(stored events.Stored) {
 	}
 }
 
-// drop forgets all but the newest events.
+// drop drops all but the newest events.
 func (t *Timeline) drop() {
 	if old := len(t.facts) - maxEvents; old > 0 {
 		t.dropped += old

@@ -9,10 +9,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// page is what writePage writes.
+// page is the content that writePage writes.
 type page struct {
 	StyleHash string
-	// Made is when, and Clusters are those of the rotations.
+	// Made is when the page was made, and Clusters names the clusters of the rotations.
 	Made      string
 	Clusters  string
 	Urgent    []urgentView
@@ -25,7 +25,7 @@ type page struct {
 // urgentView points to a row that somebody may have to do something about.
 type urgentView struct{ Tone, State, Object, Where, Why, Row string }
 
-// otherView is a change of which nothing came.
+// otherView is a change that led to nothing.
 type otherView struct{ At, Object, Where, Word, About string }
 
 // rotationView is one rotation.
@@ -39,7 +39,7 @@ type rotationView struct {
 // tickView is a time on the axis.
 type tickView struct{ X, Anchor, Text string }
 
-// groupView are the rows of a cluster. Title is empty where there is only one.
+// groupView has the rows of a cluster. Title is empty if there is only one cluster.
 type groupView struct {
 	Title string
 	Rows  []rowView
@@ -212,7 +212,7 @@ func countsOf(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// overall says how a rotation is by its most urgent state.
+// overall describes a rotation by its most urgent state.
 var overall = map[state]string{skipped: "Nothing rolled", ready: "All ready", running: "Rolling", waiting: "Waits", failed: "Failed"}
 
 func percent(at float64) string { return fmt.Sprintf("%.2f%%", at) }

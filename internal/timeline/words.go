@@ -7,16 +7,16 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// changeWords are what happened to a source.
+// changeWords say what happened to a source.
 var changeWords = map[events.Verb]string{
 	events.VerbObserved: "Found", events.VerbChanged: "Changed", events.VerbRotated: "Rotated", events.VerbDeleted: "Deleted",
 	events.VerbSynced: "Synced", events.VerbIssued: "Issued", events.VerbFailed: "Failed",
 }
 
-// laterWords are what has become of a workload.
+// laterWords say what has happened to a workload since.
 var laterWords = map[events.Verb]string{events.VerbStarted: "Rolling", events.VerbCompleted: "Ready", events.VerbFailed: "Failed"}
 
-// isSynced reports whether an event is about an ExternalSecret, which is no workload even where it has an outcome.
+// isSynced reports whether an event is about an ExternalSecret, which is not a workload even if it has an outcome.
 func isSynced(f *fact) bool {
 	return strings.HasPrefix(f.object.name, string(events.KindExternalSecret)+"/")
 }
