@@ -15,22 +15,22 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// access is the user's access to a cluster, by the flags and the kubeconfig that kubectl has.
+// access is the user's access to a cluster, with kubectl's flags and kubeconfig.
 type access struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 
-	// The following are there once open has returned.
+	// The following fields are set by open.
 
 	config  *rest.Config
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
-	// namespace is that of the context.
+	// namespace is the namespace of the kubeconfig's context.
 	namespace string
 }
 
-// addFlags adds those flags of kubectl that select the cluster and the user. Its --cluster is the name of a cluster of Keyturn here, and its
-// --namespace a flag of the commands that have use for it.
+// addFlags adds the flags of kubectl that select the cluster and the user, except --cluster, which is the name of a cluster of Keyturn here,
+// and --namespace, which only some commands have.
 func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -50,7 +50,7 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// open reads the kubeconfig. The version is that of the plugin, and wrap gets every request, if it is not nil.
+// open reads the kubeconfig. Version is the version of the plugin. If wrap is not nil, it wraps the transport of all requests.
 func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.kubeconfig
@@ -61,7 +61,7 @@ func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	}
 	a.config.UserAgent = "kubectl-keyturn/" + version
 	a.config.Wrap(wrap)
-	// No limit on this side: the API server's priority and fairness limits clients.
+	// No limit in the client: API priority and fairness limits it in the server.
 	a.config.QPS = -1
 	if a.namespace, _, err = loader.Namespace(); err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
@@ -75,7 +75,7 @@ func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	return nil
 }
 
-// mapper returns what knows the kinds of the API server, by all their names.
+// mapper returns a mapper that finds the kinds of the API server by any of their names.
 func (a *access) mapper() (meta.RESTMapper, error) {
 	found, err := discovery.NewDiscoveryClientForConfig(a.config)
 	if err != nil {

@@ -18,29 +18,30 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// fieldManager is that of the annotations which the plugin writes.
+// fieldManager is the field manager of the annotations that the plugin writes.
 const fieldManager = "kubectl-keyturn"
 
 // annotator sets and removes annotations of objects, with the rights of the user.
 type annotator struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
-	// namespace is that of objects which have one.
+	// namespace is the namespace of namespaced objects.
 	namespace string
 	dryRun    bool
 }
 
-// object is one that can be annotated.
+// object is an object that can be annotated.
 type object struct {
 	client dynamic.ResourceInterface
-	// kind is the lower-case singular, group its API group, and name that of the object.
+	// kind is the kind in lower case, group its API group, and name the name of the object.
 	kind, group, name string
 	right             right
 }
 
 func (o *object) String() string { return o.kind + "/" + o.name }
 
-// object finds the kind of an argument such as "deployment/web", by any of the names that kubectl takes: deploy, deployments, deployments.apps.
+// object finds the object of an argument such as "deployment/web". The kind may be any of the names that kubectl accepts: deploy, deployments,
+// deployments.apps.
 func (a *annotator) object(argument string) (*object, error) {
 	kind, name, ok := strings.Cut(argument, "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -84,8 +85,8 @@ func (a *annotator) of(mapping *meta.RESTMapping, name string) *object {
 	return o
 }
 
-// annotate sets annotations of an object, or removes those without a value, and returns it as it is then. The API server says what would be, of a
-// dry run.
+// annotate sets annotations of an object, or removes those without a value, and returns the changed object. In a dry run, the API server returns
+// the object as it would be.
 func (a *annotator) annotate(ctx context.Context, o *object, annotations map[string]*string) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
@@ -107,7 +108,7 @@ func (a *annotator) annotate(ctx context.Context, o *object, annotations map[str
 	return after, nil
 }
 
-// hold returns for what an object is on hold by its own annotation, empty if it is not.
+// hold returns the reason why an object is on hold by its own annotation, or "" if it is not.
 func (o *object) hold(ctx context.Context) (string, error) {
 	found, err := o.client.Get(ctx, o.name, metav1.GetOptions{})
 	switch {
@@ -123,7 +124,8 @@ func (o *object) hold(ctx context.Context) (string, error) {
 
 func (o *object) missing() error { return fmt.Errorf("there is no %s%s", o, in(o.right.namespace)) }
 
-// isMissingRight reports whether the API server refuses a request because of who sends it. Admission refuses with other words.
+// isMissingRight reports whether the API server refuses a patch because the user lacks permission. The message of a refusal by
+// admission is different.
 func isMissingRight(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, " cannot patch resource ")

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// existing is an object of a kind, with an annotation of another.
+// existing is an object of a kind, with an annotation of someone else.
 func existing(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)

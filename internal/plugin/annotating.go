@@ -13,23 +13,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotating is a command that annotates what its arguments name.
+// annotating is a command that annotates the objects that its arguments name.
 type annotating struct {
 	*annotator
 
 	plugin *Plugin
 	cmd    *cobra.Command
 	out    io.Writer
-	// explains explains a workload, by the command explain.
+	// explains explains a workload, using the command explain.
 	explains func(ctx context.Context, o *object) (explained, error)
-	// prepared is whether explain is, and unprepared why it cannot be.
+	// prepared says that the command explain has been prepared, and unprepared why that failed, if it did.
 	prepared   bool
 	unprepared error
-	// unreached says that NATS could not be reached. It is not tried for each of many objects.
+	// unreached says that NATS could not be reached. It is not tried again for further objects.
 	unreached bool
 }
 
-// annotatingCommand returns a command that annotates, with what its flags have in common.
+// annotatingCommand returns a command that annotates, with the flags that all of these have.
 func (p *Plugin) annotatingCommand(use, short, example string, run func(ctx context.Context, a *annotating, args []string) error) *cobra.Command {
 	a := &annotating{annotator: &annotator{}, plugin: p}
 	a.explains = a.explain
@@ -55,7 +55,7 @@ func (p *Plugin) annotatingCommand(use, short, example string, run func(ctx cont
 	return cmd
 }
 
-// each calls do for each object, and goes on with the others after one that fails.
+// each calls do for each object, and continues with the others if one fails.
 func (a *annotating) each(args []string, do func(*object) error) error {
 	var failures []error
 	for _, argument := range args {
@@ -77,7 +77,7 @@ func (a *annotating) say(format string, about ...any) {
 	fmt.Fprintln(a.out, events.Printable(line))
 }
 
-// add prints a line that says more.
+// add prints a line with details.
 func (a *annotating) add(text string) { fmt.Fprintln(a.out, "  "+events.Printable(text)) }
 
 // change is what a command does to each of its objects.
@@ -85,19 +85,20 @@ type change struct {
 	annotation string
 	// value is nil to remove the annotation.
 	value *string
-	// done says for people what was done.
+	// done tells people what was done.
 	done string
-	// reason is the one for which a workload waits then. What is said of it is known from done.
+	// reason is the reason why a workload then waits. States with this reason are not printed, because done has said so.
 	reason string
-	// holds says that it keeps a workload from rolling. Nothing is asked before: the workload may roll meanwhile.
+	// holds says that the change prevents a workload from rolling. The workload is then explained only after the change: it
+	// might roll while an explanation runs before.
 	holds bool
 }
 
-// change annotates an object, and says what was pending before and what keeps the workload from rolling afterwards.
+// change annotates an object, and says what was pending before, and what prevents the workload from rolling afterwards.
 func (a *annotating) change(ctx context.Context, o *object, c change) error {
 	var before *explained
 	if !c.holds {
-		before = a.explanation(ctx, o) // Afterwards the actuator may have rolled it already.
+		before = a.explanation(ctx, o) // After the change, the actuator may already have rolled it.
 	}
 	if _, err := a.annotate(ctx, o, map[string]*string{c.annotation: c.value}); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (a *annotating) change(ctx context.Context, o *object, c change) error {
 		a.add("pending: " + strings.Join(before.Pending, ", "))
 	}
 	if after == nil || a.dryRun {
-		return nil // Of a dry run, nothing is so as it would be.
+		return nil // After a dry run, nothing has changed.
 	}
 	said := []string{c.reason}
 	for _, state := range after.States {

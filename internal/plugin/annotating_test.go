@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotatingShop is a command about the namespace shop that has a Deployment, with what each of its explanations says.
+// annotatingShop is a command for the namespace shop, which has a Deployment. Its explanations are given in order.
 func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...string) *annotating {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)

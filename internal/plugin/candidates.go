@@ -16,14 +16,14 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// offeredLetters bounds the dead letters that a shell lists.
+// offeredLetters limits the dead letters that a shell offers.
 const offeredLetters = 100
 
-// objects finds the kinds, and once one is typed, by any of its names, the objects of it in the namespace.
+// objects finds the kinds, and once a kind is typed, by any of its names, the objects of that kind in the namespace.
 func (p *Plugin) objects(kinds []string) finder {
 	return func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error) {
 		if err := cmd.ValidateArgs(append(cmd.Flags().Args(), typed)); err != nil {
-			return nil, err // It takes no more.
+			return nil, err // The command takes no more arguments.
 		}
 		kind, _, named := strings.Cut(typed, "/")
 		if !named {
@@ -57,7 +57,7 @@ func (p *Plugin) namespaces(ctx context.Context, _ *cobra.Command, _ string) ([]
 	return p.names(ctx, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", "")
 }
 
-// names returns the names of objects behind a prefix. Only metadata is read: no value of a Secret.
+// names returns the names of objects, each after a prefix. It reads only metadata, and so no value of a Secret.
 func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource, namespace, prefix string) ([]cobra.Completion, error) {
 	client, err := metadata.NewForConfig(p.access.config)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource
 	return found, nil
 }
 
-// clusters finds the clusters in the stream that the command reads. Those that are typed before a comma stay.
+// clusters finds the clusters in the stream that the command reads. Those that are typed before a comma are kept.
 func (p *Plugin) clusters(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error) {
 	streams, err := p.streamsOf(ctx, cmd)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *Plugin) letters(ctx context.Context, cmd *cobra.Command, _ string) ([]c
 	return found, nil
 }
 
-// streamsOf returns how to reach the streams by the flags of a command that does not run.
+// streamsOf returns how to reach the streams, by the flags of a command that is being completed.
 func (p *Plugin) streamsOf(ctx context.Context, cmd *cobra.Command) (inspect.Streams, error) {
 	if err := p.configure(ctx, cmd.Flags()); err != nil {
 		return inspect.Streams{}, err

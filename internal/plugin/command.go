@@ -24,36 +24,37 @@ const (
 		"forwards a port to its NATS by itself, all with your own rights."
 )
 
-// ofContext is the annotation of a flag --namespace that defaults to the namespace of the context.
+// ofContext is the annotation of flags --namespace that default to the namespace of the context.
 const ofContext = "keyturn.dev/of-context"
 
 // Plugin is kubectl-keyturn.
 type Plugin struct {
 	version string
 	access  access
-	// namespace is that of the installation. Empty: it is looked for.
+	// namespace is the namespace of the installation. If it is empty, the installation is searched for.
 	namespace string
 	cluster   string
-	// allNamespaces asks for the events of all of them, instead of the context's.
+	// allNamespaces asks for the events of all namespaces, instead of the context's.
 	allNamespaces bool
 	nats          events.ConnectOptions
 	settings      actuate.Options
 
-	// installed is the installation, once a command runs that asks it. Nil: the flags say all of it.
+	// installed is the installation, once a command runs that needs it. It is nil if the flags say everything.
 	installed *installation
-	// unsettled is why it was not found where the address of NATS and the cluster are given, so that the settings of the actuator are not known.
+	// unsettled is why the installation was not found, if flags have the address of NATS and the cluster. The settings of the actuator are then
+	// not known.
 	unsettled error
 	tunnel    *tunnel
-	// files has files of the installation. Empty: there are none.
+	// files is the directory with copies of files of the installation. It is empty if there are none.
 	files string
 }
 
-// New returns the plugin with the defaults.
+// New returns a plugin with the defaults.
 func New(version string) *Plugin {
 	return &Plugin{version: version, settings: actuate.DefaultOptions()}
 }
 
-// Run runs the command of the arguments, and cleans up after it.
+// Run runs the command that the arguments name, and cleans up after it.
 func (p *Plugin) Run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	defer p.close()
 	cmd := p.Command()
@@ -103,7 +104,7 @@ func (p *Plugin) addFlags(flags *pflag.FlagSet) {
 	url.DefValue, p.nats.URL = "", ""
 }
 
-// prepare opens the API server and sets the flags of a command. Those that were given on the command line, or by variables, stay.
+// prepare opens the access to the API server and sets the flags of a command. Flags from the command line or from variables are kept.
 func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 	if err := p.access.open(p.version, nil); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// configure sets the flags of a command by the context and the installation.
+// configure sets the flags of a command from the context and the installation.
 func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	if namespace := flags.Lookup("namespace"); namespace != nil && namespace.Annotations[ofContext] != nil && !namespace.Changed && !p.allNamespaces {
 		if err := namespace.Value.Set(p.access.namespace); err != nil {
@@ -126,7 +127,7 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	given := p.nats.URL != "" && p.cluster != ""
 	if given && flags.Lookup("roll-all") == nil {
-		return nil // It needs no setting of the actuator.
+		return nil // The command needs no setting of the actuator.
 	}
 	installed, err := find(ctx, p.access.typed, p.namespace)
 	if err != nil && given {
@@ -146,7 +147,7 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// fetchFiles sets the flags whose values are files of the actuator's pods to copies of them.
+// fetchFiles sets the flags whose values are files in the actuator's pods to copies of those files.
 func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 	for _, name := range fileSettings {
 		flag := flags.Lookup(name)
@@ -171,7 +172,7 @@ func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// unknown names the Secrets of the installation that may have settings.
+// unknown returns the names of the Secrets of the installation that may have settings.
 func (p *Plugin) unknown() []string {
 	if p.installed == nil {
 		return nil
@@ -208,12 +209,12 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 		return streams, err
 	}
 	if p.tunnel != nil {
-		p.tunnel.close() // that of a command that has ended
+		p.tunnel.close() // from a command that has ended
 	}
 	if p.tunnel, err = openTunnel(ctx, &p.access, p.installed.namespace, pod, port); err != nil {
 		return streams, err
 	}
-	// The address is only a name: the tunnel leads to the pod.
+	// The address only names the server: the tunnel leads to the pod.
 	streams.Connect.URL = fmt.Sprintf("nats://%s:%d", natsName, port)
 	streams.Further = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
 	return streams, nil
@@ -226,7 +227,7 @@ func (p *Plugin) versionCommand() *cobra.Command {
 	}
 }
 
-// setContext has a flag default to the namespace of the context.
+// setContext makes a flag default to the namespace of the context.
 func setContext(namespace *pflag.Flag, usage string) {
 	namespace.Usage, namespace.DefValue, namespace.Annotations = usage, "", map[string][]string{ofContext: {}}
 }

@@ -75,7 +75,7 @@ func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
 		// asks says that it asks the API server, unknown is why the settings are not known then, and rollAll is the setting of that name.
 		asks             bool
 		unknown, rollAll string
-		// rolls says that any custom resource counts as one that the actuator rolls.
+		// rolls says that any custom resource counts as a kind that the actuator rolls.
 		rolls bool
 	}{
 		{"by explain, of an installation", fake.NewClientset(actuatorIn("keyturn-system")), "explain", true, "<nil>", "true", false},

@@ -13,13 +13,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// completionTime bounds how long a shell waits for what completes an argument.
+// completionTime bounds how long a shell waits for completions.
 const completionTime = 2 * time.Second
 
-// finder finds what may stand in place of what a user has typed.
+// finder finds completions for what a user has typed.
 type finder func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error)
 
-// complete has the commands complete names. None of them is that of a file.
+// complete adds completions of names to the commands. None of them completes files.
 func (p *Plugin) complete(root *cobra.Command) {
 	p.completeFlag(root, "installation", p.namespaces)
 	p.completeFlag(root, "cluster", p.clusters)
@@ -42,13 +42,14 @@ func (p *Plugin) complete(root *cobra.Command) {
 	}
 }
 
-// completeFlag completes a flag, if the command has it.
+// completeFlag adds completions to a flag, if the command has it.
 func (p *Plugin) completeFlag(cmd *cobra.Command, name string, find finder) {
-	// Its only error is a flag that is not there, or was registered before.
+	// The only errors are that the flag does not exist, or is already registered.
 	_ = cmd.RegisterFlagCompletionFunc(name, p.completing(find))
 }
 
-// completing completes with what is found by the rights of the user, and with nothing if that fails: nobody sees an error there.
+// completing completes with what can be found with the user's permissions, and with nothing if that fails: errors are not
+// visible during completion.
 func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
@@ -76,13 +77,13 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	}
 }
 
-// roundTripper is a function that is one.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// within ends all requests with a context, those of discovery, too, which takes none.
+// within makes all requests end with ctx, including those of discovery, which takes no context.
 func within(ctx context.Context, next http.RoundTripper) roundTripper {
 	return func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) }
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shopServer is an API server with a namespace shop, whose workload web and Secret db are asked for by their metadata alone. The namespace bank has
-// refused.
+// shopServer is an API server with a namespace shop, whose workload web and Secret db are requested only by their metadata. Requests for the
+// namespace bank are refused.
 func shopServer(t *testing.T) *httptest.Server {
 	type m = map[string]any
 	resource := func(name, kind, short string, namespaced bool) m {
@@ -53,7 +53,7 @@ func shopServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// completed returns what a shell offers in place of the last word, with the directive last.
+// completed returns the completions that a shell offers for the last word, followed by the directive.
 func completed(ctx context.Context, t *testing.T, server string, words ...string) string {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/nowhere")
@@ -67,7 +67,7 @@ func completed(ctx context.Context, t *testing.T, server string, words ...string
 
 func TestArgumentsAreCompletedByNamesInTheCluster(t *testing.T) {
 	server := shopServer(t)
-	// The directives of cobra: 4 offers no files, 2 adds no space.
+	// These are directives of cobra: 4 means no files, 2 means no space.
 	for _, tt := range []struct {
 		name  string
 		words []string

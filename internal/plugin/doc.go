@@ -1,3 +1,3 @@
-// Package plugin is kubectl-keyturn: the commands that people ask an installation with, from their own machine and with their own rights. It
-// finds the installation in the cluster, takes the settings of its actuator from there, and reaches its NATS through the API server.
+// Package plugin implements kubectl-keyturn: commands that query an installation from a user's own machine and with their own permissions.
+// It finds the installation in the cluster, reads the settings of its actuator there, and connects to its NATS through the API server.
 package plugin

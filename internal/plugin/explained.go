@@ -14,21 +14,22 @@ import (
 	"github.com/keyturn/keyturn/internal/process"
 )
 
-// explained is what of an explanation is said.
+// explained has the parts of an explanation that are printed.
 type explained struct {
 	// Pending are the sources with changes that the workload is still to be rolled for.
 	Pending []string `json:"pending"`
-	// States say whether it is rolled at all, and what keeps it from being rolled now, with the reason of outcomes.
+	// States say whether the workload is rolled at all, and what prevents that now, with the reason as in outcomes.
 	States []struct {
 		Reason string `json:"reason"`
 		Text   string `json:"text"`
 	} `json:"states"`
 }
 
-// explanation returns what is said of a workload; nil if it is none, or if that is not known. It takes more rights than to annotate.
+// explanation returns the explanation of a workload. It returns nil if the object is not a workload, or if the explanation fails,
+// which needs more permissions than annotating.
 func (a *annotating) explanation(ctx context.Context, o *object) *explained {
 	if slices.Contains(holdable, o.kind) {
-		return nil // There may be hundreds of workloads.
+		return nil // It may concern hundreds of workloads.
 	}
 	if a.unreached {
 		return nil
@@ -37,7 +38,7 @@ func (a *annotating) explanation(ctx context.Context, o *object) *explained {
 	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "What is pending is not known: %v\n", err)
 		var answer apierrors.APIStatus
-		a.unreached = !errors.As(err, &answer) // What the API server answers is about this object.
+		a.unreached = !errors.As(err, &answer) // A response of the API server is about this object only.
 		return nil
 	}
 	return &found
@@ -65,11 +66,11 @@ func (a *annotating) explaining(ctx context.Context) (*cobra.Command, error) {
 		return cmd, errors.Join(err, a.unprepared)
 	}
 	a.prepared = true
-	cmd.InheritedFlags() // joins those of the plugin
+	cmd.InheritedFlags() // adds those of the plugin
 	cmd.SetContext(ctx)
 	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"), process.Environment(cmd.Flags()))
 	if a.unprepared == nil {
-		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it is that of the command
+		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it uses the context of the command
 	}
 	return cmd, a.unprepared
 }

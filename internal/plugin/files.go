@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 )
 
-// fileSettings are the flags of commands whose values are files in the actuator's pods.
+// fileSettings are the flags of commands whose values in an installation are files in the actuator's pods.
 var fileSettings = []string{"store-access", "targets-config"}
 
-// fetchFile writes a file, or a folder of files, of the actuator's pods under dir, and returns where it is there. The pods have it from a ConfigMap.
+// fetchFile copies a file, or a folder of files, of the actuator's pods to dir, and returns the path of the copy. The pods must have it from a
+// ConfigMap.
 func (i *installation) fetchFile(ctx context.Context, path, dir string) (string, error) {
 	volume, within := i.mounted(path)
 	if volume == nil || volume.ConfigMap == nil {
@@ -20,7 +21,7 @@ func (i *installation) fetchFile(ctx context.Context, path, dir string) (string,
 	if err != nil {
 		return "", err
 	}
-	names := make(map[string]string) // The keys have other names as files if the volume says so.
+	names := make(map[string]string) // The volume may give keys other file names.
 	for _, item := range volume.ConfigMap.Items {
 		names[item.Key] = item.Path
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// held returns the workloads of the namespace that are on hold, as arguments. It says which kinds it leaves out because they cannot be listed, and
-// is an error if none can.
+// held returns the workloads of the namespace that are on hold, as arguments. It reports kinds that it leaves out because they cannot be listed,
+// and returns an error if none can be listed.
 func (a *annotating) held(ctx context.Context) ([]string, error) {
 	kinds, err := a.kinds(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *annotating) held(ctx context.Context) ([]string, error) {
 	return held, nil
 }
 
-// heldOf returns those of a kind.
+// heldOf returns the workloads of a kind that are on hold.
 func (a *annotating) heldOf(ctx context.Context, kind workload.Kind) ([]string, error) {
 	clients := workload.Clients{Typed: a.plugin.access.typed, Dynamic: a.plugin.access.dynamic}
 	list, err := kind.Objects(clients, a.namespace).List(ctx, metav1.ListOptions{})

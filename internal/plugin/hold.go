@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// onHold is the reason of a workload that waits for the end of a hold.
+// onHold is the reason in outcomes of a workload that waits for the end of a hold.
 const onHold = "on-hold"
 
 // holdOptions are the flags of the command hold.
@@ -41,7 +41,8 @@ func (p *Plugin) hold() *cobra.Command {
 	return cmd
 }
 
-// hold puts an object on hold, if that means anything, and not in place of another one's hold unless that was asked for.
+// hold puts an object on hold. It returns an error if its kind cannot be on hold, or if it already is for another reason,
+// unless options.overwrite is set.
 func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) error {
 	if err := a.checkHold(ctx, o); err != nil {
 		return err

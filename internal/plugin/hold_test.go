@@ -20,7 +20,7 @@ import (
 )
 
 func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
-	t.Setenv("KUBECONFIG", "/nowhere") // So custom resources of the installation are not known.
+	t.Setenv("KUBECONFIG", "/nowhere") // so that custom resources of the installation are not known
 	deployment := func(namespace, name, hold string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Annotations: map[string]string{events.AnnotationHold: hold},
@@ -36,7 +36,7 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 	rollouts := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 	typed := fake.NewClientset(deployment("shop", "held", "load test"), deployment("shop", "empty", " "), deployment("bank", "other", "x"))
 	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
-	// Where Argo Rollouts are not installed, few may list them.
+	// If Argo Rollouts is not installed, few users may list its resources.
 	dynamic.PrependReactor("list", "rollouts", deny("rollouts"))
 	p.access.typed, p.access.dynamic = typed, dynamic
 	cmd, _, err := root.Find([]string{"release"})
@@ -83,7 +83,7 @@ func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
 		after, _ := web.hold(t.Context())
 		return out.String() + after, err
 	}
-	t.Setenv("KUBECONFIG", "/nowhere") // So the settings of the installation are not known.
+	t.Setenv("KUBECONFIG", "/nowhere") // so that the settings of the installation are not known
 	got, err := held("mine")
 	wantErrorWith(t, err, "deployment/web is on hold already: load test, until Ada ends it; give --overwrite to replace that")
 	if got != "load test, until Ada ends it" {

@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// usualNamespace is where an installation is looked for first.
+	// usualNamespace is the namespace in which an installation is searched for first.
 	usualNamespace = "keyturn-system"
-	// actuatorSelector finds the actuator of each way to install it, and its pods.
+	// actuatorSelector selects the actuator and its pods, however it was installed.
 	actuatorSelector = "app.kubernetes.io/name=keyturn-actuator"
 )
 
-// installation is Keyturn in the cluster, as its actuator is configured.
+// installation is an installation of Keyturn, with the configuration of its actuator.
 type installation struct {
 	client    kubernetes.Interface
 	namespace string
 	actuator  *appsv1.StatefulSet
 	container *corev1.Container
-	// environment has the variables of the container, which are all that the commands in the pod have. In settings, the arguments of the program
-	// take precedence over them, under the names of their variables.
+	// environment has the variables of the container, which are all that commands in the pod see. settings also has the arguments of the
+	// program, under the names of their variables; arguments take precedence.
 	environment, settings map[string]string
 }
 
-// find finds the installation in a namespace. Empty looks in the usual one, and if there is none, in all.
+// find finds the installation in a namespace. If namespace is empty, it searches the usual one first, and then all.
 func find(ctx context.Context, client kubernetes.Interface, namespace string) (*installation, error) {
 	actuators, err := listActuators(ctx, client, cmp.Or(namespace, usualNamespace))
 	if namespace == "" && (len(actuators) == 0 || apierrors.IsForbidden(err)) {
@@ -80,10 +80,10 @@ func namespacesOf(actuators []appsv1.StatefulSet) []string {
 	return names
 }
 
-// embedsNATS reports whether the server is in the actuator's pods.
+// embedsNATS reports whether the NATS server runs in the actuator's pods.
 func (i *installation) embedsNATS() bool { return i.settings["KEYTURN_NATS_EMBEDDED"] == "true" }
 
-// externalNATS says for people which NATS is used that is not in the actuator's pods. Its address may be in a Secret.
+// externalNATS describes for people the NATS that is used if it is not embedded. Its address may be in a Secret, and so unknown.
 func (i *installation) externalNATS() string {
 	at, err := events.Redact(i.settings["KEYTURN_NATS_URL"])
 	if err != nil {
@@ -92,7 +92,7 @@ func (i *installation) externalNATS() string {
 	return "the NATS at " + at
 }
 
-// pod returns a pod of the actuator whose NATS answers: one that is ready, if there is one, and rather one that stays than one that is being deleted.
+// pod returns the pod of the actuator whose NATS most likely responds: it prefers pods that are not being deleted, and of these, ready ones.
 func (i *installation) pod(ctx context.Context) (string, error) {
 	list, err := i.client.CoreV1().Pods(i.namespace).List(ctx, metav1.ListOptions{LabelSelector: actuatorSelector})
 	if err != nil {
@@ -105,7 +105,7 @@ func (i *installation) pod(ctx context.Context) (string, error) {
 	return slices.MaxFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(worth(&a), worth(&b)) }).Name, nil
 }
 
-// worth orders pods by how likely it is that their NATS answers, and goes on to.
+// worth ranks pods by how likely their NATS responds and continues to.
 func worth(pod *corev1.Pod) int {
 	switch ready, stays := isReady(pod), pod.DeletionTimestamp == nil; {
 	case ready && stays:

@@ -21,7 +21,7 @@ import (
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
 
-// actuatorIn is an actuator as the manifests make it.
+// actuatorIn is an actuator as the manifests create it.
 func actuatorIn(namespace string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keyturn-actuator", Labels: labels},
@@ -68,7 +68,7 @@ func TestTheInstallationIsFound(t *testing.T) {
 		name      string
 		in        []string
 		asked     string
-		forbidden string // a namespace whose StatefulSets may not be listed; "*" is all at once
+		forbidden string // a namespace whose StatefulSets may not be listed; "*" means all namespaces at once
 		want, err string
 	}{
 		{name: "in the usual namespace", in: []string{"keyturn-system", "team-a"}, want: "keyturn-system"},
@@ -132,7 +132,7 @@ func TestTheSettingsAreThoseOfTheProgram(t *testing.T) {
 	if diff := cmp.Diff([]string{"keyturn-actuator-env"}, found.unknown()); diff != "" {
 		t.Errorf("Secrets with settings (-want +got):\n%s", diff)
 	}
-	// The program is another user than the commands in its pod.
+	// The program has another NATS user than commands in its pod.
 	if volume, key := found.mounted(found.environment["KEYTURN_NATS_CREDS"]); volume == nil || volume.Secret.SecretName != "keyturn-nats-reader" || key != "reader.nk" {
 		t.Errorf("the credentials are %q of %+v", key, volume)
 	}
@@ -204,7 +204,7 @@ func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The Secrets are not there.
+	// The Secrets do not exist.
 	if _, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
 		t.Error("the CA is not looked for")
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// holdable are the kinds beside workloads that can be on hold.
+// holdable are the kinds, besides workloads, that can be on hold.
 var holdable = []string{"namespace", "secret", "configmap"}
 
-// kinds returns the kinds of workloads that the actuator rolls, and if its settings are not known, those of Keyturn with why.
+// kinds returns the kinds of workloads that the actuator rolls. If its settings are not known, it returns the kinds that
+// Keyturn knows, and an error that says why.
 func (a *annotating) kinds(ctx context.Context) (workload.Kinds, error) {
 	_, err := a.explaining(ctx)
 	if err == nil {
@@ -27,7 +28,7 @@ func (a *annotating) kinds(ctx context.Context) (workload.Kinds, error) {
 	return append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job()), err
 }
 
-// checkHold returns an error for an object of a kind that cannot be on hold.
+// checkHold returns an error if objects of this kind cannot be on hold.
 func (a *annotating) checkHold(ctx context.Context, o *object) error {
 	if o.group == "" && slices.Contains(holdable, o.kind) {
 		return nil
@@ -38,7 +39,7 @@ func (a *annotating) checkHold(ctx context.Context, o *object) error {
 	return nil
 }
 
-// checkRoll returns an error for an object of a kind that is not rolled.
+// checkRoll returns an error if objects of this kind are not rolled.
 func (a *annotating) checkRoll(ctx context.Context, o *object) error {
 	if kinds, rolled := a.rolls(ctx, o); !rolled {
 		return fmt.Errorf("%s: nothing rolls this kind: want one that the actuator rolls: %s", o, kinds)
@@ -46,14 +47,15 @@ func (a *annotating) checkRoll(ctx context.Context, o *object) error {
 	return nil
 }
 
-// rolls reports whether the actuator rolls objects of a kind, and names those that it does. One of a custom resource counts if that is not known.
+// rolls reports whether the actuator rolls objects of this kind, and returns the names of the kinds that it rolls. If these are not known, any
+// custom resource counts.
 func (a *annotating) rolls(ctx context.Context, o *object) (string, bool) {
 	kinds, err := a.kinds(ctx)
 	rolled := slices.ContainsFunc(kinds, func(k workload.Kind) bool {
 		group, _, named := strings.Cut(k.APIVersion, "/")
 		return named && group == o.group && strings.EqualFold(k.Title, o.kind)
 	})
-	// The groups of Kubernetes itself have no dot, or end so.
+	// The API groups of Kubernetes itself have no dot, or end in .k8s.io.
 	custom := strings.Contains(o.group, ".") && !strings.HasSuffix(o.group, ".k8s.io")
 	return strings.Join(kinds.Names(), ", "), rolled || err != nil && custom
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// natsName is a name in every certificate of an embedded NATS, whatever its namespace.
+// natsName is a name that every certificate of an embedded NATS has, whatever the namespace.
 const natsName = "localhost"
 
 // natsPort returns the port of the embedded NATS.
@@ -31,7 +31,8 @@ func (i *installation) natsPort() (int, error) {
 	return strconv.Atoi(port)
 }
 
-// credentials returns the options by which the reader is known to the embedded NATS, and it to the reader. What the user has given stays.
+// credentials returns the options with which the reader authenticates to the embedded NATS and verifies its certificate. They do not
+// replace what the user has given.
 func (i *installation) credentials(ctx context.Context, given events.ConnectOptions) ([]nats.Option, error) {
 	var options []nats.Option
 	if given.CredsFile == "" {
@@ -56,11 +57,12 @@ func (i *installation) credentials(ctx context.Context, given events.ConnectOpti
 	return append(options, nats.Secure(trust)), nil
 }
 
-// trust returns how the certificate of the embedded NATS is checked.
+// trust returns how to verify the certificate of the embedded NATS.
 func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	ca, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
 	if apierrors.IsForbidden(err) {
-		// The Secret has the key of the server, too, which not everybody should read. The tunnel ends in the pod: the API server vouches for it.
+		// The Secret also has the key of the server, which not everybody should read. Without it, the certificate is not verified: the API
+		// server ensures that the tunnel leads to the pod.
 		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, nil //nolint:gosec // see above
 	}
 	if err != nil {
@@ -73,7 +75,7 @@ func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: natsName}, nil
 }
 
-// login returns the option for a seed, or for a user's JWT with one. No error quotes it.
+// login returns the option for a seed, or for a user's JWT with a seed. No error quotes the content.
 func login(content []byte) (nats.Option, error) {
 	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
 		return nats.UserCredentialBytes(append([]byte{}, content...)), nil
@@ -89,8 +91,8 @@ func login(content []byte) (nats.Option, error) {
 	return nats.Nkey(public, pair.Sign), nil
 }
 
-// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. An error of the API server
-// stays one.
+// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. Its errors wrap those of
+// the API server.
 func (i *installation) secretFile(ctx context.Context, variable string) ([]byte, error) {
 	path := i.environment[variable]
 	volume, key := i.mounted(path)

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wantErrorWith compares a part of the text of an error. An empty one means no error.
+// wantErrorWith checks that the text of an error contains a part. An empty part means that there must be no error.
 func wantErrorWith(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

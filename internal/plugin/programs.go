@@ -21,10 +21,10 @@ const (
 // program is one of the programs of an installation.
 type program struct {
 	Name string `json:"name"`
-	// Ready is how many of its pods are, of Replicas that it should have.
+	// Ready is how many of its pods are ready, and Replicas how many it should have.
 	Ready    int32 `json:"ready"`
 	Replicas int32 `json:"replicas"`
-	// Version is the tag of the image, or what the image has instead.
+	// Version is the tag of the image, or its digest if it has no tag.
 	Version string `json:"version"`
 }
 
@@ -55,7 +55,7 @@ func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) p
 	if replicas != nil {
 		p.Replicas = *replicas
 	}
-	// Others may have added containers, which come first.
+	// Other containers may have been added before the program's own.
 	at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == strings.TrimPrefix(name, "keyturn-") })
 	if at = max(at, 0); at < len(pod.Containers) {
 		p.Version = versionOf(pod.Containers[at].Image)
@@ -63,7 +63,7 @@ func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) p
 	return p
 }
 
-// versionOf returns the tag of an image, or else the digest.
+// versionOf returns the tag of an image, or the digest if it has no tag.
 func versionOf(image string) string {
 	named, digest, _ := strings.Cut(image, "@")
 	if colon := strings.LastIndex(named, ":"); colon > strings.LastIndex(named, "/") {
@@ -72,21 +72,21 @@ func versionOf(image string) string {
 	return digest
 }
 
-// leader is the actuator that acts.
+// leader is the actuator that leads.
 type leader struct {
 	Pod     string    `json:"pod"`
 	Renewed time.Time `json:"renewed"`
-	// Lost says that it has not renewed the Lease in time.
+	// Lost says that the actuator has not renewed the Lease in time.
 	Lost bool `json:"lost,omitempty"`
 }
 
-// elects reports whether the actuators elect one of them that acts. Those that post to a webhook do not.
+// elects reports whether the actuators elect a leader. Actuators that post to a webhook do not.
 func (i *installation) elects() bool {
 	elect, err := strconv.ParseBool(i.settings["KEYTURN_LEADER_ELECT"])
 	return (elect || err != nil) && i.settings["KEYTURN_WEBHOOK_URL"] == ""
 }
 
-// leader returns who holds the Lease. Nil: nobody does, or there is no election.
+// leader returns who holds the Lease. It returns nil if nobody does, or if there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
 	if !i.elects() {
 		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.

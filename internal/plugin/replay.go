@@ -23,7 +23,8 @@ func (p *Plugin) deadLetters(program *commands.Program) *cobra.Command {
 	return cmd
 }
 
-// replay returns the command that replays dead letters. Only the actuator's NATS user may ask for that, so it runs in the actuator's pod.
+// replay returns the command that replays dead letters. Only the actuator's NATS user may request a replay, so the command runs in the
+// actuator's pod.
 func (p *Plugin) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [id]...",
@@ -56,7 +57,7 @@ func (p *Plugin) runReplay(cmd *cobra.Command, ids []string) error {
 	if err != nil {
 		return fmt.Errorf("running a command in pod %s: %w", pod, err)
 	}
-	// API servers before 1.30, and some proxies, have no websockets for it.
+	// API servers before 1.30 and some proxies do not support websockets for this.
 	plain, err := remotecommand.NewSPDYExecutor(p.access.config, http.MethodPost, request.URL())
 	if err != nil {
 		return fmt.Errorf("running a command in pod %s: %w", pod, err)
@@ -71,13 +72,13 @@ func (p *Plugin) runReplay(cmd *cobra.Command, ids []string) error {
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(err.Error(), "is forbidden"): // It has no other type.
+	case strings.Contains(err.Error(), "is forbidden"): // the error has no type of its own
 		return right{"create", "pods/exec", installed.namespace}.missing()
 	}
 	return fmt.Errorf("actuator dead-letters replay in pod %s of namespace %s: %w", pod, installed.namespace, err)
 }
 
-// replayInPod returns the command that has the flags that were given.
+// replayInPod returns the command to run in the pod, with the flags that were given.
 func replayInPod(cmd *cobra.Command, ids []string) []string {
 	inPod := []string{"actuator", "dead-letters", "replay"}
 	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {

@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// right is something that the user asks of the API server.
+// right is a permission that a request of the user needs.
 type right struct{ verb, resource, namespace string }
 
 func (r right) String() string {
@@ -16,7 +16,7 @@ func (r right) String() string {
 	return r.verb + " " + r.resource + " in namespace " + r.namespace
 }
 
-// explain returns the error of a request. A refusal says which right is missing, and whom to ask for what.
+// explain returns the error of a request. If the API server refused it, the error says which permission is missing, and whom to ask for what.
 func (r right) explain(err error) error {
 	if apierrors.IsForbidden(err) {
 		return r.missing()

@@ -10,11 +10,11 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// status is how an installation stands.
+// status is the status of an installation.
 type status struct {
 	Installation string    `json:"installation"`
 	Programs     []program `json:"programs"`
-	// Leader is the actuator that acts. Nil: none does, or all do.
+	// Leader is the actuator that leads. It is nil if none does, or if there is no election.
 	Leader *leader `json:"leader,omitempty"`
 	inspect.Status
 
@@ -76,7 +76,7 @@ func (p *Plugin) showStatus(cmd *cobra.Command, o statusOptions) error {
 	return s.write(cmd.OutOrStdout(), o.output)
 }
 
-// without writes what is known of an installation whose streams cannot be read: which program does not run may be why.
+// without writes what is known if the streams cannot be read. A program that does not run may be the reason.
 func (s *status) without(out io.Writer, format inspect.Format, err error) error {
 	if format == inspect.Table || format == inspect.Wide {
 		s.writePrograms(out)

@@ -94,7 +94,7 @@ func TestTextsOfOthersNeitherBreakALineOfTheStatusNorControlTheTerminal(t *testi
 	}
 }
 
-// failedRows are those of jobs that failed so many minutes ago.
+// failedRows returns the rows of jobs that failed the given numbers of minutes ago.
 func failedRows(first, last int) string {
 	var rows strings.Builder
 	for minutes := first; minutes >= last; minutes-- {

@@ -11,10 +11,10 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// statusRows bounds each list of workloads, so that all fits on a screen, unless it is wide.
+// statusRows limits each list of workloads, so that the status fits on a screen. It does not apply to the format wide.
 const statusRows = 10
 
-// writePrograms writes which programs run, and who leads.
+// writePrograms writes the state of each program, and who leads.
 func (s *status) writePrograms(out io.Writer) {
 	if len(s.Programs) == 0 {
 		return
@@ -81,7 +81,7 @@ func (s *status) writeStreams(out io.Writer) error {
 	return err
 }
 
-// writeWorkloads writes a list, the newest last.
+// writeWorkloads writes a list of workloads, the newest last.
 func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, list []inspect.StandingWorkload) error {
 	if len(list) == 0 {
 		return nil

@@ -18,11 +18,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// tunnelTimeout bounds how long a tunnel is opened, as the commands wait for NATS. The library has no limit of its own.
+// tunnelTimeout bounds how long it may take to open a tunnel. It is as long as commands wait for NATS. The library itself has no limit.
 const tunnelTimeout = 10 * time.Second
 
-// tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but listens nowhere: nobody else on the machine
-// can use it. It is the dialer of a NATS connection.
+// tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but does not listen, so that nobody else on
+// the machine can use it. It implements the dialer of a NATS connection.
 type tunnel struct {
 	dialer httpstream.Dialer
 	port   string
@@ -37,7 +37,7 @@ type tunnel struct {
 	copying  sync.WaitGroup
 }
 
-// openTunnel returns a tunnel to a pod, once the API server lets it through.
+// openTunnel returns a tunnel to a pod, once the API server has accepted it.
 func openTunnel(ctx context.Context, a *access, namespace, pod string, port int) (*tunnel, error) {
 	url := a.typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	sockets, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, a.config)
@@ -48,14 +48,14 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	if err != nil {
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
-	// API servers before 1.30, and some proxies, have no websockets for it.
+	// API servers before 1.30 and some proxies do not support websockets for this.
 	plain := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
 	dialer := portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
 	t := &tunnel{dialer: dialer, port: strconv.Itoa(port), closed: make(chan struct{})}
 	if _, err := t.connection(ctx); err != nil {
-		if strings.Contains(err.Error(), "is forbidden") { // It has no other type.
+		if strings.Contains(err.Error(), "is forbidden") { // the error has no type of its own
 			return nil, right{"create", "pods/portforward", namespace}.missing()
 		}
 		return nil, fmt.Errorf("forwarding port %d of pod %s in namespace %s: %w", port, pod, namespace, err)
@@ -63,8 +63,8 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	return t, nil
 }
 
-// connection returns the connection to the API server, a new one if the last was lost. It returns when ctx is done or the tunnel is closed, though
-// the library, which takes no context, goes on until the API server answers. That is then closed.
+// connection returns the connection to the API server, a new one if the last was lost. It returns when ctx is done or the tunnel is closed. The
+// library takes no context, so the dialing continues until the API server responds; the connection is then closed.
 func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
 	if conn := t.live(); conn != nil {
 		return conn, nil
@@ -99,7 +99,7 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 	}
 }
 
-// live returns the connection to the API server, nil if there is none or it was lost.
+// live returns the connection to the API server, or nil if there is none or it was lost.
 func (t *tunnel) live() httpstream.Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *tunnel) live() httpstream.Connection {
 	}
 }
 
-// take has a connection be that of the tunnel, and returns it, closed if the tunnel is.
+// take makes conn the connection of the tunnel, or closes it if the tunnel is closed. It returns conn.
 func (t *tunnel) take(conn httpstream.Connection) httpstream.Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 		t.drop(conn)
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
-	// A stream has no deadlines, as a connection of NATS needs. A pipe has.
+	// A connection of NATS needs deadlines, which streams do not have, but pipes do.
 	local, remote := net.Pipe()
 	forwarded := &forwardedConn{Conn: local, failed: make(chan struct{})}
 	t.copying.Go(func() {
@@ -163,10 +163,10 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 	})
 	t.copying.Go(func() {
 		_, _ = io.Copy(remote, data)
-		_ = data.Reset() // What was not sent would keep the other stream from ending.
+		_ = data.Reset() // Unsent data would prevent the other stream from ending.
 		if message, err := io.ReadAll(failures); err == nil && len(message) > 0 {
 			forwarded.failure = errors.New(strings.TrimSpace(string(message)))
-			t.drop(conn) // The pod may have been replaced, and then everything on this connection fails.
+			t.drop(conn) // The pod may have been replaced. Then everything on this connection fails.
 		}
 		conn.RemoveStreams(data, failures)
 		close(forwarded.failed)
@@ -175,7 +175,7 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 	return forwarded, nil
 }
 
-// drop ends a connection to the API server, so that the next one to the port is over another.
+// drop closes a connection to the API server, so that the next connection to the port uses a new one.
 func (t *tunnel) drop(conn httpstream.Connection) {
 	t.mu.Lock()
 	if t.conn == conn {
@@ -201,10 +201,10 @@ func (t *tunnel) close() {
 	t.copying.Wait()
 }
 
-// forwardedConn is a connection to a pod. It ends with what the kubelet says about it.
+// forwardedConn is a connection to a pod. When it ends, Read returns the error that the kubelet has reported, if any.
 type forwardedConn struct {
 	net.Conn
-	// failed is closed once failure is what it stays.
+	// failed is closed once failure no longer changes.
 	failed  chan struct{}
 	failure error
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
-// echo returns the address of a server that sends back what it gets.
+// echo returns the address of a server that sends back what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// through opens a tunnel through an API server that serves port-forwards so. It has no websockets.
+// through opens a tunnel through an API server that serves port-forwards with the given handler. It does not support websockets.
 func through(t *testing.T, serve http.HandlerFunc) (*tunnel, error) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -80,7 +80,7 @@ func TestATunnelForwardsConnections(t *testing.T) {
 		if _, err := io.ReadFull(conn, got); err != nil || string(got) != "keyturn" {
 			t.Errorf("got %q (%v)", got, err)
 		}
-		// NATS sets deadlines, and closes a connection that does not answer.
+		// NATS sets deadlines, and closes a connection that does not respond.
 		if err := conn.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
 			t.Error(err)
 		}

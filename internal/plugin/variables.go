@@ -15,10 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/process"
 )
 
-// reference is a variable in the value of another one.
+// reference matches a reference to a variable in the value of another one.
 var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
 
-// unknown names the Secrets from which the actuator may have settings. They are not read.
+// unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read.
 func (i *installation) unknown() []string {
 	var names []string
 	for _, from := range i.container.EnvFrom {
@@ -35,7 +35,7 @@ func (i *installation) unknown() []string {
 	return slices.Compact(names)
 }
 
-// readSettings reads the settings of the actuator's container, but for those from Secrets.
+// readSettings reads the settings of the actuator's container, except those from Secrets.
 func (i *installation) readSettings(ctx context.Context) error {
 	variables := make(map[string]string)
 	i.environment = variables
@@ -68,7 +68,7 @@ func (i *installation) readSettings(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// An optional one that is not there leaves the variable unset.
+			// If an optional key is missing, the variable stays unset.
 			if value, there := data[from.ConfigMapKeyRef.Key]; there {
 				variables[variable.Name] = value
 			}
@@ -81,7 +81,7 @@ func (i *installation) readSettings(ctx context.Context) error {
 	return nil
 }
 
-// arguments returns the flags among the words of a command line, by the names of their variables. A flag without a value is on.
+// arguments returns the flags on a command line, by the names of their variables. A flag without a value is true.
 func arguments(words []string) map[string]string {
 	flags := make(map[string]string)
 	last := ""
@@ -101,7 +101,8 @@ func arguments(words []string) map[string]string {
 	return flags
 }
 
-// configMap returns the data of a ConfigMap, none if it is not there: the pods would not run without one that they need.
+// configMap returns the data of a ConfigMap, or nil if it does not exist. It must be an optional one then, because the pods
+// would not run without one that they need.
 func (i *installation) configMap(ctx context.Context, name string) (map[string]string, error) {
 	configMap, err := i.client.CoreV1().ConfigMaps(i.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -113,8 +114,8 @@ func (i *installation) configMap(ctx context.Context, name string) (map[string]s
 	return configMap.Data, nil
 }
 
-// setting returns a variable that the flags of a command may take from the installation. How the pods reach NATS and the API server is not how a
-// user does.
+// setting returns a variable that the flags of a command may take from the installation. It excludes how the pods reach NATS and the API server,
+// because users reach them in another way.
 func (i *installation) setting(name string) (string, bool) {
 	if strings.HasPrefix(name, "KEYTURN_NATS_") || name == "KEYTURN_KUBECONFIG" {
 		return "", false
@@ -123,7 +124,7 @@ func (i *installation) setting(name string) (string, bool) {
 	return value, set
 }
 
-// mounted is the volume of a path in the actuator's pods, and the path in it.
+// mounted returns the volume that has a file in the actuator's pods, and the path within the volume.
 func (i *installation) mounted(file string) (*corev1.Volume, string) {
 	for _, mount := range i.container.VolumeMounts {
 		within, found := strings.CutPrefix(file, mount.MountPath)
