@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The files of a certificate, under the names that Kubernetes and cert-manager give them.
+// The names of the files of a certificate, as in Kubernetes and cert-manager.
 const (
 	caFile          = "ca.crt"
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 )
 
-// clockSkew is how far the clock of a node may be behind that of the job's.
+// clockSkew is how far the clock of a node may be behind that of the node of the job.
 const clockSkew = time.Hour
 
 // authority is a CA that can sign.
@@ -27,7 +27,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// newAuthority returns a new CA, which signs certificates of servers and clients but no further CA.
+// newAuthority returns a new CA, which can sign certificates of servers and clients, but no further CA.
 func newAuthority(random io.Reader, name string, now time.Time, years int) (authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
@@ -46,7 +46,7 @@ func newAuthority(random io.Reader, name string, now time.Time, years int) (auth
 	return authority{certificate: certificate, key: key}, err
 }
 
-// issue signs a certificate for a new key, and returns both as PEM. The template says for whom, until when and for what.
+// issue signs a certificate for a new key, and returns both as PEM. The template has the names, the end of validity and the usage.
 func (a authority) issue(random io.Reader, now time.Time, template x509.Certificate) (certificate, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {

@@ -1,13 +1,12 @@
 // Package keys creates the keys of a new installation: the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and,
 // for several actuators, the certificate of the routes between their NATS servers.
 //
-// Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it
-// contains, so repeated and concurrent runs are harmless. It is not read either: for these, the only permission needed is to create Secrets in
-// one namespace.
+// Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it contains, so
+// repeated and concurrent runs are harmless. It is not read, either: for these, permission to create Secrets in one namespace is enough.
 //
-// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs the permission to
-// read and update these two Secrets. A run that another one got ahead of looks again. A certificate that the CA did not sign is somebody
-// else's, and never changed.
+// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs permission to
+// read and update these two Secrets. If a concurrent run has changed one of them, the run starts over. A certificate that the CA did not
+// sign belongs to somebody else, and is never changed.
 package keys
 
 import (
@@ -22,16 +21,16 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// The names of the Secrets and of their data keys.
+// The names of the Secrets and their data keys.
 const (
 	// fingerprintSecret has the watcher's key file under fingerprintKey.
 	fingerprintSecret = "keyturn-fingerprint-key"
 	fingerprintKey    = "keys"
-	// auditProgram is the watcher that only receives the audit of secret stores, and auditSecret has its key file, under fingerprintKey, too.
+	// auditProgram is the watcher that only receives the audit of secret stores. auditSecret has its key file, also under fingerprintKey.
 	auditProgram = "audit"
 	auditSecret  = "keyturn-audit-fingerprint-key"
-	// natsSecretPrefix and a name make the name of the Secret with a NATS user: the seed is under <name>.nk, the public key, which the
-	// server needs, under publicKey.
+	// natsSecretPrefix, followed by the name of a NATS user, is the name of the user's Secret. It has the seed under <name>.nk, and
+	// the public key, which the server needs, under publicKey.
 	natsSecretPrefix = "keyturn-nats-"
 	publicKey        = "public"
 )
@@ -43,14 +42,14 @@ const fingerprintBytes = 32
 type Options struct {
 	// Secrets creates the Secrets. Required.
 	Secrets secretCreator
-	// NATSUsers are the names of the NATS users: those of the programs, and of who reads the streams. Empty if they are managed elsewhere.
+	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
 	NATSUsers []string
 	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
-	// has any. They are its own, because whoever takes over what listens to the network must learn nothing of the others'.
+	// has any. It has its own keys, because whoever takes over a watcher that listens on the network must not learn those of the others.
 	Audit bool
-	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty: none.
+	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
 	RoutesNamespace string
-	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty: none.
+	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty if none does.
 	TLSNamespace string
 	// Updates reads and updates the Secrets of that certificate and of its CA. Required with TLSNamespace.
 	Updates secretUpdater
@@ -62,8 +61,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Make creates the keys that do not exist yet. An error names the Secret that could not be created; a repeated call continues
-// there.
+// Make creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func Make(ctx context.Context, opts Options) error {
 	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
 	if opts.Audit {

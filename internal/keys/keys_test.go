@@ -22,7 +22,7 @@ func (n *namespace) make(t *testing.T, users ...string) (log string, err error) 
 	return buffer.String(), err
 }
 
-// What listens to the network has keys of its own.
+// A watcher that listens on the network has its own keys.
 func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

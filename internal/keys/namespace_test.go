@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespace fakes the Secrets of a namespace: their data, and the version that an update must be of.
+// namespace fakes the Secrets of a namespace: their data, and the resourceVersion that an update must have.
 type namespace struct {
 	mu       sync.Mutex
 	secrets  map[string]map[string]string
@@ -36,7 +36,7 @@ func (n *namespace) interrupt(name string) {
 	}
 }
 
-// set writes a Secret, as whoever may do everything.
+// set writes a Secret, as an administrator can.
 func (n *namespace) set(name string, data map[string]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

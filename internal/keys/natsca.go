@@ -17,14 +17,14 @@ const natsCASecret = "keyturn-nats-ca"
 // natsCAYears is how long a new CA is valid. It is renewed when a new certificate would be valid for longer.
 const natsCAYears = 10
 
-// natsCA is a CA with the certificates that clients must trust: its own, and then that of the CA before it, whose certificate the server may
-// still present.
+// natsCA is a CA with the certificates that clients must trust: its own, and then that of the CA before it, which may have signed the
+// certificate that the server still presents.
 type natsCA struct {
 	authority
 	trusted []*x509.Certificate
 }
 
-// newNATSCA returns a new CA, after the one before it, if there is one.
+// newNATSCA returns a new CA. Before is the CA that it succeeds, or nil.
 func newNATSCA(random io.Reader, now time.Time, before *natsCA) (*natsCA, error) {
 	made, err := newAuthority(random, natsCASecret, now, natsCAYears)
 	if err != nil {
@@ -37,7 +37,7 @@ func newNATSCA(random io.Reader, now time.Time, before *natsCA) (*natsCA, error)
 	return ca, nil
 }
 
-// parseNATSCA reads the data of the Secret. No error quotes it.
+// parseNATSCA reads the data of the Secret. No error quotes the data.
 func parseNATSCA(data map[string][]byte) (*natsCA, error) {
 	trusted, err := certificates(data[certificateFile])
 	if err != nil {
@@ -74,7 +74,7 @@ func certificates(file []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// due returns why the CA must be renewed.
+// due returns why the CA must be renewed, or notDue.
 func (ca *natsCA) due(now time.Time) renewal {
 	switch {
 	case now.Before(ca.certificate.NotBefore):
@@ -85,7 +85,7 @@ func (ca *natsCA) due(now time.Time) renewal {
 	return notDue
 }
 
-// signed reports whether it, or the CA before it, has signed a certificate.
+// signed reports whether this CA or the one before it has signed a certificate.
 func (ca *natsCA) signed(certificate *x509.Certificate) bool {
 	for _, by := range ca.trusted {
 		if certificate.CheckSignatureFrom(by) == nil {
@@ -110,7 +110,7 @@ func (ca *natsCA) data() (map[string]string, error) {
 	return map[string]string{certificateFile: ca.bundle(), keyFile: key}, err
 }
 
-// What is wrong with a Secret that this package made.
+// The errors about a damaged Secret of this package.
 var (
 	errNoCertificate = errors.New(certificateFile + " has something else than certificates in PEM")
 	errNoKey         = errors.New(keyFile + " is not the private key of the first certificate in " + certificateFile)

@@ -24,7 +24,7 @@ const natsTLSYears = 3
 
 func natsTLSEnd(now time.Time) time.Time { return now.AddDate(natsTLSYears, 0, 0) }
 
-// outrun are the pauses after which a run that another one got ahead of looks again.
+// outrun has the delays after which a run starts over if a concurrent one has changed a Secret.
 var outrun = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 6}
 
 // makeNATSTLS creates the CA and the certificate, and renews what is due.
@@ -34,10 +34,10 @@ func (o Options) makeNATSTLS(ctx context.Context) error {
 	}, func() error { return o.renewNATSTLS(ctx) })
 }
 
-// renewNATSTLS looks once at both Secrets, and creates or renews what is due. Each update is of the version that was looked at.
+// renewNATSTLS reads both Secrets once, and creates or renews what is due. An update fails if the Secret has changed since it was read.
 //
-// The CA is written before the certificate, and the certificate is read before the CA. So the CA that is read has signed the certificate that
-// was read, or the one before it has, or somebody else.
+// The CA is written before the certificate, and the certificate is read before the CA. So the certificate was signed by the CA that is read,
+// by the one before it, or by somebody else, but not by a newer CA.
 func (o Options) renewNATSTLS(ctx context.Context) error {
 	server, err := o.get(ctx, natsTLSSecret)
 	if err != nil {
@@ -70,7 +70,8 @@ func (o Options) renewNATSTLS(ctx context.Context) error {
 	return o.renewCertificate(ctx, ca, server, leaf)
 }
 
-// reportTheirs logs that the certificate in the data of the Secret of the server is somebody else's: as an error if nobody seems to renew it.
+// reportTheirs logs that the certificate in the data of the server's Secret belongs to somebody else. It logs an error if nobody seems to
+// renew the certificate.
 func (o Options) reportTheirs(ctx context.Context, data map[string][]byte) {
 	level, attributes := slog.LevelWarn, []any{"secret", natsTLSSecret, "ca", natsCASecret}
 	if chain, err := certificates(data[certificateFile]); err != nil {
@@ -84,8 +85,9 @@ func (o Options) reportTheirs(ctx context.Context, data map[string][]byte) {
 	o.Logger.Log(ctx, level, "certificate is not signed by the ca of this command, left unchanged and not renewed", attributes...)
 }
 
-// parseCertificate reads the data of the Secret of the server, and reports whether the CA signed the certificate in it. No CA signed none. An
-// error means that it did, or that nobody can tell, and that the Secret is no use. No error quotes it.
+// parseCertificate reads the data of the server's Secret, and reports whether the CA has signed the certificate in it. A nil CA has signed
+// none. An error means that the Secret is not usable, and that the CA has signed the certificate or that this cannot be known. No error
+// quotes the data.
 func (ca *natsCA) parseCertificate(data map[string][]byte) (leaf *x509.Certificate, ours bool, err error) {
 	if ca == nil {
 		return nil, false, nil
@@ -100,7 +102,7 @@ func (ca *natsCA) parseCertificate(data map[string][]byte) (leaf *x509.Certifica
 	return chain[0], true, nil
 }
 
-// renewCA returns the CA to sign with, after it has written a new one, if there is none or it is due.
+// renewCA returns the CA to sign with. If there is none or it is due, it writes a new one.
 func (o Options) renewCA(ctx context.Context, secret *corev1.Secret, ca *natsCA) (*natsCA, error) {
 	why := missing
 	if ca != nil {
@@ -120,7 +122,7 @@ func (o Options) renewCA(ctx context.Context, secret *corev1.Secret, ca *natsCA)
 	return ca, o.put(ctx, secret, natsCASecret, data, why)
 }
 
-// renewCertificate writes a new certificate if there is none or it is due, and otherwise only the CAs, if these are others.
+// renewCertificate writes a new certificate if there is none or it is due. Otherwise it only writes the CAs, if they have changed.
 func (o Options) renewCertificate(ctx context.Context, ca *natsCA, secret *corev1.Secret, leaf *x509.Certificate) error {
 	data, why := map[string]string{caFile: ca.bundle()}, missing
 	if leaf != nil {

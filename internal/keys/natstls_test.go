@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// makeTLS runs the command for the certificate of the NATS server at a time.
+// makeTLS runs the command for the certificate of the NATS server at the given time.
 func (n *namespace) makeTLS(t *testing.T, at time.Time) (log string, err error) {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -37,7 +37,7 @@ func (n *namespace) makeTLS(t *testing.T, at time.Time) (log string, err error) 
 	return buffer.String(), err
 }
 
-// newInstallation returns the Secrets of an installation of the time installed.
+// newInstallation returns the Secrets of an installation made at the time installed.
 func newInstallation(t *testing.T) *namespace {
 	t.Helper()
 	n := &namespace{secrets: map[string]map[string]string{}}
@@ -47,7 +47,8 @@ func newInstallation(t *testing.T) *namespace {
 	return n
 }
 
-// trusts returns why a client that has the CAs of a file does not trust the server of a Secret, by a name and at a time.
+// trusts returns why a client that has the CAs of a file does not trust the server with the certificate of a Secret, by the
+// given name and at the given time.
 func trusts(t *testing.T, cas, server map[string]string, name string, at time.Time) error {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -104,7 +105,7 @@ func TestAClientTrustsTheServerByEachOfItsNames(t *testing.T) {
 	}
 }
 
-// day is one of those since the installation.
+// day returns a time the given number of days after the installation.
 func day(n int) time.Time { return installed.AddDate(0, 0, n) }
 
 func TestALaterRunRenewsWhatIsDue(t *testing.T) {
@@ -113,7 +114,7 @@ func TestALaterRunRenewsWhatIsDue(t *testing.T) {
 		// change is what happens to the Secrets before the run.
 		change func(n *namespace)
 		at     time.Time
-		// ca, certificate and bundle are what is new after it, and log is a part of what it says.
+		// ca, certificate and bundle say what is new after the run, and log is a part of its log.
 		ca, certificate, bundle bool
 		log                     string
 	}{
@@ -191,7 +192,7 @@ func TestACertificateOfAnotherNamespaceIsRenewed(t *testing.T) {
 	}
 }
 
-// A client has the old file until its kubelet has noticed the new one, and the server the old certificate.
+// A client has the old file until its kubelet has noticed the new one, and likewise the server the old certificate.
 func TestARenewedCAIsTrustedBeforeACertificateNeedsIt(t *testing.T) {
 	n := newInstallation(t)
 	const name = "keyturn-nats.keyturn-system.svc"
@@ -214,7 +215,7 @@ func TestARenewedCAIsTrustedBeforeACertificateNeedsIt(t *testing.T) {
 	if err := trusts(t, after, before, name, later); err != nil {
 		t.Errorf("a client with the new file does not trust the old certificate: %v", err)
 	}
-	// The next run signs with the new CA, which every client knows by now.
+	// The next run signs with the new CA, which every client trusts by then.
 	last := installed.AddDate(8, 2, 0)
 	if _, err := n.makeTLS(t, last); err != nil {
 		t.Fatal(err)

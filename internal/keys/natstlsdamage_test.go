@@ -41,7 +41,7 @@ func TestACertificateOfSomebodyElseIsNeverTouched(t *testing.T) {
 	}
 }
 
-// Whoever comes from cert-manager, or from a certificate of their own, has nobody left who renews it.
+// After a migration from cert-manager, or from an own certificate, nobody renews the old certificate.
 func TestACertificateOfSomebodyElseIsReportedWithItsEnd(t *testing.T) {
 	theirs := newInstallation(t).secrets[natsTLSSecret]
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ func TestADamagedSecretIsAnErrorThatSaysWhatToDo(t *testing.T) {
 			if !maps.Equal(before, n.versions) {
 				t.Error("a Secret was written")
 			}
-			// What it says helps.
+			// Doing what the error says helps.
 			if strings.HasPrefix(tt.want, deleteCA) {
 				delete(n.secrets, natsCASecret)
 			}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// renewal is why something of TLS is written, or that it is not.
+// renewal is the reason why a CA or a certificate is written, or notDue.
 type renewal string
 
 const (
@@ -21,12 +21,12 @@ const (
 // String returns the reason, for the log.
 func (r renewal) String() string { return string(r) }
 
-// isHalfOver reports whether less than half of the time of a certificate is left.
+// isHalfOver reports whether less than half of the lifetime of a certificate is left.
 func isHalfOver(leaf *x509.Certificate, now time.Time) bool {
 	return leaf.NotAfter.Sub(now) < leaf.NotAfter.Sub(leaf.NotBefore)/2
 }
 
-// certificateDue returns why a certificate must be renewed.
+// certificateDue returns why a certificate must be renewed, or notDue.
 func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renewal {
 	switch {
 	case now.Before(leaf.NotBefore):

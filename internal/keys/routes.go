@@ -14,8 +14,8 @@ const routesSecret = "keyturn-nats-routes"
 // routesYears is how long the certificate is valid. Nothing renews it.
 const routesYears = 10
 
-// newRoutesCertificate returns the data of the Secret of a new certificate that all actuators of a namespace share, as server and as client.
-// Its CA signs nothing else: the CA's key is discarded, so whoever presents a certificate of this CA has read the Secret.
+// newRoutesCertificate returns the data of the Secret with a new certificate that all actuators of a namespace share, as servers and as
+// clients. Its CA signs nothing else: the CA's key is discarded, so whoever presents a certificate of this CA has read the Secret.
 func newRoutesCertificate(random io.Reader, now time.Time, namespace string) (map[string]string, error) {
 	ca, err := newAuthority(random, routesSecret+" CA", now, routesYears)
 	if err != nil {
@@ -31,7 +31,7 @@ func newRoutesCertificate(random io.Reader, now time.Time, namespace string) (ma
 	return map[string]string{caFile: certificatePEM(ca.certificate.Raw), certificateFile: certificate, keyFile: key}, nil
 }
 
-// routesNames are the forms in which a pod's name can be looked up below the Service.
+// routesNames returns the forms in which a pod's name below the Service can be looked up.
 func routesNames(namespace string) []string {
 	service := "*." + routesSecret
 	return []string{service, service + "." + namespace, service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local"}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// secretCreator creates Secrets in one namespace. client-go's SecretInterface implements it, and secretUpdater.
+// secretCreator creates Secrets in one namespace. client-go's SecretInterface implements it as well as secretUpdater.
 type secretCreator interface {
 	Create(ctx context.Context, secret *corev1.Secret, opts metav1.CreateOptions) (*corev1.Secret, error)
 }
@@ -27,7 +27,7 @@ func newSecret(name string, kind corev1.SecretType, data map[string]string) *cor
 	}
 }
 
-// create creates a Secret, unless there is one of that name.
+// create creates a Secret, unless one with that name exists.
 func (o Options) create(ctx context.Context, name string, data map[string]string) error {
 	_, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeOpaque, data), metav1.CreateOptions{})
 	switch {
@@ -53,7 +53,7 @@ func (o Options) get(ctx context.Context, name string) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// put creates a Secret with a certificate, or changes the data in the version of it that was read. Whatever else it has stays.
+// put creates a Secret with a certificate, or updates the data of the one that was read, if it has not changed since. It keeps everything else.
 func (o Options) put(ctx context.Context, read *corev1.Secret, name string, data map[string]string, why renewal) error {
 	if read == nil {
 		if _, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeTLS, data), metav1.CreateOptions{}); err != nil {
