@@ -10,7 +10,7 @@ import (
 )
 
 // Bridge sends the logs of libraries to logger: client-go's klog, and OpenTelemetry's internal log and errors, each with its component.
-// These are globals of the process, and klog's must not change while it is in use: call Bridge once, before anything else.
+// These are globals of the process, and klog's must not change while it is in use: Bridge must be called once, before anything else.
 //
 // The verbosity of klog stays 0: from 8 on it logs the bodies of requests, and with them Secrets.
 func Bridge(logger *slog.Logger) {

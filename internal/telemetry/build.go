@@ -12,7 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// build says which build runs. target_info has the version too, but no series of a dashboard or an alert can be joined with that by pod.
+// build is the metric of the running build. target_info has the version, too, but cannot be joined by pod with the series of a dashboard
+// or an alert.
 type build struct{ info metric.Int64ObservableGauge }
 
 func (b *build) instruments() []instrument.Instrument {
@@ -22,7 +23,7 @@ func (b *build) instruments() []instrument.Instrument {
 	}}
 }
 
-// observeBuild measures it for as long as the provider lives.
+// observeBuild registers the metric for the lifetime of the provider.
 func observeBuild(meters metric.MeterProvider, version string) error {
 	b := &build{}
 	meter := meters.Meter(scope)
@@ -41,7 +42,7 @@ func observeBuild(meters metric.MeterProvider, version string) error {
 	return nil
 }
 
-// revision returns the commit of this binary, or "" if the go tool did not stamp it.
+// revision returns the commit of this binary, or "" if the go command has not stamped it.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -8,7 +8,7 @@ import (
 
 func TestTheBuildIsAMetric(t *testing.T) {
 	clearEnvironment(t)
-	// A test has no commit: the go tool stamps no test binary.
+	// There is no commit, because the go command does not stamp test binaries.
 	want := `keyturn_build_info{goversion="` + runtime.Version() + `",revision="",version="1.2.3"} 1`
 	if samples := scrape(t, setup(t, scraped())); !slices.Contains(samples, want) {
 		t.Errorf("no sample %s in %q", want, samples)

@@ -10,7 +10,7 @@ import (
 
 // NewLogger returns a logger that writes to w. A line logged with a context that carries a span has trace_id, span_id and trace_flags.
 //
-// A level or format that Validate refuses counts as its default, so that the error about it can be logged.
+// If Validate refuses the level or the format, the default is used instead, so that the error about it can be logged.
 func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
 	var level slog.Level
 	if level.UnmarshalText([]byte(o.Level)) != nil {

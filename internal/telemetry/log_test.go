@@ -38,7 +38,7 @@ func spanContext(t testing.TB) context.Context {
 	}))
 }
 
-// decodeLines returns the JSON objects of a log, one a line.
+// decodeLines returns the JSON objects of a log, which has one on each line.
 func decodeLines(t testing.TB, log []byte) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -58,7 +58,7 @@ func TestLoggerPutsTheSpanAtTheTopLevel(t *testing.T) {
 		name string
 		log  func(ctx context.Context, logger *slog.Logger)
 		span bool
-		want map[string]any // beside time, level, msg and the span's identity
+		want map[string]any // besides time, level, msg and the span's identity
 	}{
 		{
 			"a line without a span has no identity",
@@ -186,7 +186,7 @@ func BenchmarkLoggerWithSpan(b *testing.B) {
 	}
 }
 
-// discard is a writer that slog does not know to be one that discards.
+// discard is a writer that discards, without slog knowing that.
 type discard struct{}
 
 func (*discard) Write(p []byte) (int, error) { return len(p), nil }

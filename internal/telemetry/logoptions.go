@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Log levels and formats that LogOptions takes.
+// The valid levels and formats of LogOptions.
 var (
 	logLevels  = []string{"debug", "info", "warn", "error"}
 	logFormats = []string{"json", "text"}

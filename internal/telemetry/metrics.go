@@ -17,18 +17,18 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// maxScrapes is how many scrapes are answered at once. More are refused, so that they cannot pile up.
+// maxScrapes is how many scrapes are served concurrently. More are refused, so that they cannot pile up.
 const maxScrapes = 4
 
-// meterProvider is a meter provider, with its handler and how to shut it down.
+// meterProvider is a meter provider with its handler and its shutdown function.
 type meterProvider struct {
 	metric.MeterProvider
 	handler  http.Handler // of /metrics
 	shutdown func(context.Context) error
 }
 
-// newMeterProvider returns a meter provider with a reader for /metrics if that is scraped and one for the exporter that
-// OTEL_METRICS_EXPORTER names. Without a reader it is a no-op.
+// newMeterProvider returns a meter provider with a reader for /metrics, if scraped is true, and one for the exporter that
+// OTEL_METRICS_EXPORTER names, if any. Without a reader it is a no-op.
 func newMeterProvider(ctx context.Context, res *resource.Resource, scraped bool) (*meterProvider, error) {
 	registry, err := newRegistry()
 	if err != nil {
@@ -67,8 +67,8 @@ func newMeterProvider(ctx context.Context, res *resource.Resource, scraped bool)
 	return m, nil
 }
 
-// newRegistry returns a registry of our own, with the metrics of the Go runtime and the process. Any dependency may write to the global
-// one.
+// newRegistry returns a new registry with the metrics of the Go runtime and the process. The global registry is not used, because any
+// dependency may write to it.
 func newRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	for _, collector := range []prometheus.Collector{

@@ -10,7 +10,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// clearEnvironment hides what the machine's own environment says to OpenTelemetry.
+// clearEnvironment unsets the OpenTelemetry variables of the machine's own environment.
 func clearEnvironment(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{

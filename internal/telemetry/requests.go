@@ -14,14 +14,15 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// CountRequests measures client-go's requests to the API server with the provider's instruments, and also under the names rest_client_* if
-// that is wanted. Like Bridge it sets a global of the process: call it before the first client is made.
+// CountRequests measures client-go's requests to the API server with the provider's instruments, and, if asRestClient is true, also under
+// the names rest_client_*. Like Bridge it sets a global of the process, so it must be called before the first client is created.
 func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
 	r := newRequests()
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
 		return err
 	}
-	// Only the first call of metrics.Register has an effect, and that is made by an init of controller-runtime, which operators' types need.
+	// Only the first call of metrics.Register has an effect, and an init function of controller-runtime, which operators' types need, makes
+	// that call. So set the variables.
 	if !asRestClient {
 		metrics.RequestResult, metrics.RequestLatency = r, r
 		return nil
@@ -42,7 +43,7 @@ type requests struct {
 	byCode   *instrument.Labels[methodCode]
 }
 
-// methodCode is what the labels of a request are made of, without a code where that is none of them.
+// methodCode has the values of a request's labels. The code is empty if it is not a label.
 type methodCode struct{ method, code string }
 
 func (m methodCode) labels() []attribute.KeyValue {

@@ -11,8 +11,8 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// restClient measures requests to the API server under the names and labels that controllers usually give them, Reloader among them, and has
-// requests measure them too.
+// restClient measures requests to the API server under the names and labels that controllers usually use, including Reloader, and passes
+// them on to requests.
 type restClient struct {
 	*requests
 	count    metric.Int64Counter
@@ -36,7 +36,7 @@ func (r *restClient) instruments() []instrument.Instrument {
 // RestClientInstruments returns the instruments of CountRequests that are off by default.
 func RestClientInstruments() []instrument.Instrument { return new(restClient).instruments() }
 
-// Increment implements metrics.ResultMetric. The code of a request without a response is <error>, as client-go says it.
+// Increment implements metrics.ResultMetric. The code of a request without a response is <error>, as in client-go.
 func (r *restClient) Increment(ctx context.Context, code, method, host string) {
 	r.requests.Increment(ctx, code, method, host)
 	r.count.Add(ctx, 1, metric.WithAttributes(

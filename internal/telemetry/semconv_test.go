@@ -12,7 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// Attributes of two versions of the conventions may mean the same by other names, and a resource has one schema.
+// Attributes with different names in two versions of the conventions may mean the same, and a resource has only one schema.
 func TestOneVersionOfTheSemanticConventionsIsUsed(t *testing.T) {
 	const root, conventions = "../..", "go.opentelemetry.io/otel/semconv/"
 	want := "v" + semconv.SchemaURL[strings.LastIndex(semconv.SchemaURL, "/")+1:]

@@ -12,7 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gatedExporter exports when it is let.
+// gatedExporter exports when its gate opens.
 type gatedExporter struct {
 	gate chan error // what each export returns
 }
@@ -44,7 +44,7 @@ func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(queue), sdktrace.WithSampler(tt.sampler))
-			// The exporter is shut, and this returns: a full queue blocks nobody.
+			// The exporter's gate is closed, and yet this returns: a full queue blocks nobody.
 			for range 10 {
 				_, span := provider.Tracer("test").Start(t.Context(), "span")
 				span.End()

@@ -23,7 +23,7 @@ type Service struct {
 	Version string
 	// Cluster is k8s.cluster.name; left out if empty.
 	Cluster string
-	// Scraped reports whether Metrics is served. Otherwise nothing is measured for it.
+	// Scraped says that Metrics is served. If false, nothing is measured for it.
 	Scraped bool
 }
 
@@ -40,7 +40,7 @@ type Telemetry struct {
 	flushLimit time.Duration
 }
 
-// flush is what is flushed and ended by Shutdown.
+// flush is a provider that Shutdown flushes and ends.
 type flush struct {
 	name string
 	end  func(context.Context) error
@@ -65,7 +65,7 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	if err := observeBuild(t.MeterProvider, service.Version); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting up metrics: %w", err), t.Shutdown(ctx))
 	}
-	// After metrics, because it counts its spans: Shutdown flushes them first.
+	// Traces come after metrics, because spans are counted: Shutdown runs in reverse order, and flushes traces first.
 	traces, err := newTracerProvider(ctx, res, t.MeterProvider)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting up traces: %w", err), t.Shutdown(ctx))
@@ -75,10 +75,11 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	return t, nil
 }
 
-// Shutdown flushes spans and metrics. If the receiver hangs it returns after some seconds, with an error that says what was lost; a
-// deadline of ctx makes it hurry. A second call does nothing.
+// Shutdown flushes spans and metrics. If the receiver hangs, it returns after some seconds, or at an earlier deadline of ctx, with
+// an error that says what was lost. A second call does nothing.
 //
-// A program shuts down because its context has ended. Such a context counts as one that never ends: the SDK would otherwise flush nothing.
+// A program shuts down because its context has ended. If ctx has already ended, Shutdown ignores that, because the SDK would otherwise
+// flush nothing.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)

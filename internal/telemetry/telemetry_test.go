@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// service is the one of the tests. Nothing scrapes it.
+// service is the service of the tests. Nothing scrapes it.
 func service() Service { return Service{Name: "keyturn-watcher", Version: "1.2.3", Cluster: "west"} }
 
 // scraped is service with a reader for /metrics.
@@ -40,7 +40,7 @@ func setup(t testing.TB, service Service) *Telemetry {
 	return tel
 }
 
-// receiver takes spans over OTLP/HTTP and hands on each request.
+// receiver receives spans over OTLP/HTTP and passes each request on.
 func receiver(t testing.TB) (url string, requests <-chan *collector.ExportTraceServiceRequest) {
 	t.Helper()
 	received := make(chan *collector.ExportTraceServiceRequest, 10)
@@ -93,7 +93,7 @@ func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			_, span := setup(t, service()).TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
-			// Not ended, so that nothing waits to be sent to an endpoint which is not there.
+			// The span is not ended, so that nothing waits to be sent to an endpoint that does not exist.
 			if span.IsRecording() != tt.want {
 				t.Errorf("recording is %t, want %t", span.IsRecording(), tt.want)
 			}
@@ -127,7 +127,7 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
-		want map[string]string // some of the resource; empty is an attribute that must not be there
+		want map[string]string // some attributes of the resource; an empty value means that it must be missing
 	}{
 		{"outside a cluster it is the service", nil, map[string]string{
 			"service.name": "keyturn-watcher", "service.namespace": "keyturn", "service.version": "1.2.3",
@@ -169,7 +169,7 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			// Shutdown has flushed, so the request is there.
+			// Shutdown has flushed, so the request has arrived.
 			if len(requests) != 1 {
 				t.Fatalf("%d requests, want 1", len(requests))
 			}
@@ -217,7 +217,7 @@ func TestShutdownIsBoundedWhereTheReceiverHangs(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want the deadline", err)
 	}
-	<-hanging // so it was the receiver that took the time
+	<-hanging // so the receiver has caused the delay
 }
 
 func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
@@ -251,7 +251,7 @@ func TestTracesOffAreFree(t *testing.T) {
 	clearEnvironment(t)
 	tracer := setup(t, service()).TracerProvider.Tracer("test")
 	ctx := t.Context()
-	// The one allocation is the context that carries the span.
+	// The only allocation is the context that carries the span.
 	if allocs := testing.AllocsPerRun(100, func() {
 		_, span := tracer.Start(ctx, "detect secret")
 		span.End()

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// tracerProvider is a tracer provider, with how to shut it down.
+// tracerProvider is a tracer provider with its shutdown function.
 type tracerProvider struct {
 	trace.TracerProvider
 	shutdown func(context.Context) error

@@ -1,5 +1,5 @@
-// Package instrument defines metrics. Each package that measures has one table of instruments. It makes them from the table, and
-// docs/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist.
+// Package instrument defines metrics. Each package with metrics has one table of instruments. The instruments are created from
+// the table, and docs/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist.
 package instrument
 
 import (
@@ -16,13 +16,14 @@ type Instrument struct {
 	Gauge     *metric.Int64ObservableGauge
 	Histogram *metric.Float64Histogram
 
-	// Name is the OpenTelemetry name. Prometheus returns the Prometheus one.
+	// Name is the name in OpenTelemetry. The method Prometheus returns that in Prometheus.
 	Name string
-	// Unit is a UCUM unit: s, or what is counted, in braces.
+	// Unit is a UCUM unit: s, or the things that are counted, in braces.
 	Unit string
-	// Labels are the keys of its attributes. None names an object: the number of series must not grow with the number of workloads.
+	// Labels are the keys of the attributes. No label may name an object, because the number of series must not grow with the
+	// number of workloads.
 	Labels []string
-	// About describes it in a sentence.
+	// About describes the metric in a sentence.
 	About string
 	// Buckets are the bounds of a Histogram.
 	Buckets []float64
@@ -33,7 +34,7 @@ func Latency() []float64 {
 	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
 }
 
-// Make makes every instrument of a table.
+// Make creates every instrument of a table.
 func Make(meter metric.Meter, table []Instrument) error {
 	for i := range table {
 		if err := table[i].make(meter); err != nil {

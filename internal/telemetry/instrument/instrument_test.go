@@ -15,7 +15,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// example has an instrument of each sort.
+// example has an instrument of each type.
 type example struct {
 	counter   metric.Int64Counter
 	up        metric.Int64UpDownCounter
@@ -32,7 +32,7 @@ func (e *example) instruments() []Instrument {
 	}
 }
 
-// The names on the page are worked out, and those at /metrics are made by the exporter.
+// The names on the page are computed by this package, and those at /metrics by the exporter.
 func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	reader, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutTargetInfo(), promexporter.WithoutScopeInfo(),

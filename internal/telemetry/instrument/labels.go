@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Labels are the attributes of measurements, by what they are made of. Each set is made once, and not for each measurement. There are few, because
-// no label names an object. It is safe for concurrent use.
+// Labels caches the attributes of measurements by a key. Each set is created only once, and not for each measurement. There are few sets, because
+// no label names an object. Labels is safe for concurrent use.
 type Labels[K comparable] struct {
 	attributes func(K) []attribute.KeyValue
 
@@ -16,7 +16,7 @@ type Labels[K comparable] struct {
 	made map[K]metric.MeasurementOption
 }
 
-// NewLabels returns the labels that a function makes, always the same of the same.
+// NewLabels returns a cache of the attributes that a function returns. The function must return the same attributes for the same key.
 func NewLabels[K comparable](attributes func(K) []attribute.KeyValue) *Labels[K] {
 	return &Labels[K]{attributes: attributes, made: make(map[K]metric.MeasurementOption)}
 }

@@ -18,7 +18,7 @@ func (i *Instrument) prometheusType() string {
 	}
 }
 
-// Prometheus returns its name at /metrics. A histogram has this name with the suffixes _bucket, _sum and _count.
+// Prometheus returns the name of the metric at /metrics. A histogram has this name with the suffixes _bucket, _sum and _count.
 func (i *Instrument) Prometheus() (string, error) {
 	kind := otlptranslator.MetricType(otlptranslator.MetricTypeGauge)
 	switch {
@@ -37,7 +37,7 @@ func (i *Instrument) Prometheus() (string, error) {
 	return name, nil
 }
 
-// PrometheusLabels returns the names of its labels at /metrics.
+// PrometheusLabels returns the names of the metric's labels at /metrics.
 func (i *Instrument) PrometheusLabels() ([]string, error) {
 	namer := otlptranslator.LabelNamer{}
 	labels := make([]string, 0, len(i.Labels))
