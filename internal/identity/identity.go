@@ -1,11 +1,11 @@
 // Package identity detects two clusters that are configured with the same name.
 //
-// A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name on the stream for that
-// UID. When they start, and every minute after, both programs compare the claim with their own cluster, and end with an error that wraps
-// events.ErrClaimed if another cluster has the name. A claim that the stream has lost, or that is a week old, is made again.
+// A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name for that UID on the stream. At
+// their start and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name, they
+// end with an error that wraps events.ErrClaimed. A claim that the stream has lost, or that is a week old, is made again.
 //
-// The check needs permission to get that one namespace. Without it, as in an installation that is restricted to single
-// namespaces, the program logs a warning once and runs unchecked.
+// The check needs permission to get that namespace. Without it, as in an installation that is restricted to some namespaces,
+// the program logs a warning once and runs unchecked.
 package identity
 
 import (
@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Client reads the namespace kube-system. Nil means that the name has no cluster behind it: nothing is claimed or checked.
 	Client kubernetes.Interface
-	// Replaces is the UID of the cluster that previously owned this name. Empty if none did.
+	// Replaces is the UID of the cluster that had this name before. Empty if none did.
 	Replaces string
 	// Interval is how often the name is claimed or checked again. Zero means one minute.
 	Interval time.Duration
@@ -34,8 +34,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Keep claims or checks the name of a cluster again and again until ctx is done. It returns an error, which wraps events.ErrClaimed, as
-// soon as another cluster has the name.
+// Keep claims or checks the name of a cluster repeatedly until ctx is done. It returns an error, which wraps events.ErrClaimed, as soon
+// as another cluster has the name.
 type Keep func(ctx context.Context) error
 
 // newBackoff returns the delays between requests to an API server that does not respond: 1 to 30 seconds.
@@ -50,18 +50,18 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 }
 
 // Claim claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which
-// wraps events.ErrClaimed, only if another cluster has the name. It logs any other error, such as a missing permission on NATS,
-// which is no reason not to run.
+// wraps events.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only
+// logged, because the program can run nevertheless.
 func Claim(ctx context.Context, options Options, bus *events.Bus) (Keep, error) {
 	return options.identify(ctx, bus, bus.Claim)
 }
 
-// Check is Claim without claiming: it returns no error if the name is unclaimed.
+// Check is like Claim, but does not claim the name. It returns no error if the name is unclaimed.
 func Check(ctx context.Context, options Options, bus *events.Bus) (Keep, error) {
 	return options.identify(ctx, bus, bus.CheckClaim)
 }
 
-// identify passes the cluster's UID to claim.
+// identify calls claim with the cluster's UID, and returns a Keep that repeats that.
 func (o Options) identify(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) (Keep, error) {
 	uid := o.uid(ctx)
 	if uid == "" {
@@ -76,7 +76,7 @@ func (o Options) identify(ctx context.Context, bus *events.Bus, claim func(ctx c
 	return k.keep, k.try(ctx)
 }
 
-// uid returns the UID of the cluster. It is empty if there is no cluster, if the permission is missing, or if ctx ended.
+// uid returns the UID of the cluster. It is empty if there is no cluster, if permission is missing, or if ctx has ended.
 func (o Options) uid(ctx context.Context) string {
 	if o.Client == nil {
 		return ""

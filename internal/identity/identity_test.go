@@ -28,7 +28,7 @@ func cluster(uid types.UID) *fake.Clientset {
 	return fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
 }
 
-// answering returns an API server that responds with the errors first.
+// answering returns an API server whose first responses are the errors.
 func answering(uid types.UID, errs ...error) *fake.Clientset {
 	client := cluster(uid)
 	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {

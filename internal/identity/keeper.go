@@ -12,7 +12,7 @@ import (
 const (
 	// claimTimeout bounds the requests to the stream.
 	claimTimeout = 10 * time.Second
-	// defaultInterval is that of Options.Interval.
+	// defaultInterval is the default of Options.Interval.
 	defaultInterval = time.Minute
 )
 
@@ -22,11 +22,11 @@ type keeper struct {
 	interval time.Duration
 	claim    func(ctx context.Context) error
 	log      *slog.Logger
-	// failing says that the last try failed, which is logged once.
+	// failing says that the last try failed. Further failures are not logged.
 	failing bool
 }
 
-// try returns an error only if another cluster has the name.
+// try claims or checks the name once. It returns an error only if another cluster has the name.
 func (k *keeper) try(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
@@ -41,7 +41,7 @@ func (k *keeper) try(ctx context.Context) error {
 	return nil
 }
 
-// keep tries at each interval: the stream may have lost the claim, and another cluster may have taken the name since.
+// keep tries at each interval, because the stream may lose the claim, and another cluster may then take the name.
 func (k *keeper) keep(ctx context.Context) error {
 	tick := time.NewTicker(k.interval)
 	defer tick.Stop()
