@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// maxAnswer is how much of an answer is read, in bytes. Those of Probes are shorter.
+// maxAnswer is how much of a response is read, in bytes. Responses of Probes are shorter.
 const maxAnswer = 16 << 10
 
-// Await asks /readyz at each address that a host has, such as those of the pods behind a headless Service, again after each interval until all
-// are ready. Once the context has ended, the error says of each that is not what it answered. Each of hosts has a port.
+// Await requests /readyz at each address of each host, such as those of the pods behind a headless Service, and repeats that at each interval
+// until all are ready. Each host must have a port. If the context ends first, the error has the response of each address that is not ready.
 func Await(ctx context.Context, interval time.Duration, hosts ...string) error {
 	var last error
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
@@ -29,7 +29,7 @@ func Await(ctx context.Context, interval time.Duration, hosts ...string) error {
 			failed = append(failed, ready(ctx, client, host))
 		}
 		err := errors.Join(failed...)
-		// What the end of the context has cut short says less than the answers before.
+		// Errors caused by the end of the context say less than the responses before.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -59,7 +59,7 @@ func ready(ctx context.Context, client *http.Client, hostport string) error {
 	return errors.Join(failed...)
 }
 
-// ask returns the failed checks at one address as an error.
+// ask returns an error with the response if an address is not ready.
 func ask(ctx context.Context, client *http.Client, address string) error {
 	probe := url.URL{Scheme: "http", Host: address, Path: "/readyz"}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, probe.String(), http.NoBody)
@@ -70,7 +70,7 @@ func ask(ctx context.Context, client *http.Client, address string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }() // It was read.
+	defer func() { _ = response.Body.Close() }() // it has been read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil || response.StatusCode == http.StatusOK {
 		return err

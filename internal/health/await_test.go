@@ -32,7 +32,7 @@ func TestAwaitSaysWhoIsNotReadyAndWhy(t *testing.T) {
 	never, ok := &Probes{}, &Probes{}
 	never.AddReadiness("sync", func() error {
 		if asked.Add(1) > 2 {
-			cancel() // The third answer is cut off, or not: the text is the same.
+			cancel() // Whether or not the third response is cut off, the text is the same.
 		}
 		return errors.New("no first list")
 	})
@@ -56,7 +56,7 @@ func TestAwaitSaysThatNobodyListens(t *testing.T) {
 	}
 }
 
-// serve returns the address at which a handler answers.
+// serve returns the address of a server with the given handler.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

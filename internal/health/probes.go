@@ -1,4 +1,4 @@
-// Package health answers the probes of a kubelet: named checks, and the progress of a loop.
+// Package health serves the probes of a kubelet, with named checks and the progress of a loop.
 package health
 
 import (
@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// Probes answers the probes of a kubelet from named checks. Its methods are safe for concurrent use.
+// Probes serves the probes of a kubelet from named checks. Its methods are safe for concurrent use.
 //
-// Liveness fails if a restart would help, so its checks must not depend on another system. Readiness passes if the program does its work
-// now. Checks run on every probe: they read state and do not block. Without checks a probe passes. Anyone who can reach the port sees the
-// texts of their errors, which must hold no secret.
+// Liveness fails if a restart would help, so its checks must not depend on another system. Readiness passes if the program currently does
+// its work. Checks run on every probe, so they must only read state and not block. Without checks a probe passes. The texts of errors
+// must have no secrets, because anyone who can reach the port can read them.
 type Probes struct {
 	mu        sync.Mutex
 	liveness  []check
@@ -38,8 +38,8 @@ func (h *Probes) AddReadiness(name string, run func() error) {
 	h.readiness = append(h.readiness, check{name, run})
 }
 
-// Handler serves /livez, /readyz and /healthz, an alias of /livez as alsoLive are: 200 if every check passes, else 503, with one line for
-// each check in the order they were added.
+// Handler serves /livez and /readyz, with the aliases /healthz and alsoLive of /livez. The status is 200 if every check passes, and 503
+// otherwise. The body has a line for each check, in the order in which they were added.
 func (h *Probes) Handler(alsoLive ...string) http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range append([]string{"/livez", "/healthz"}, alsoLive...) {
@@ -49,7 +49,7 @@ func (h *Probes) Handler(alsoLive ...string) http.Handler {
 	return mux
 }
 
-// OnceReady returns a handler that answers as /readyz does until every readiness check has passed once, and from then on serves the given one.
+// OnceReady returns a handler that responds like /readyz until every readiness check has passed once, and then calls the given handler.
 func (h *Probes) OnceReady(handler http.Handler) http.Handler {
 	var was atomic.Bool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,9 +73,9 @@ func (h *Probes) probe(list *[]check) http.HandlerFunc {
 	}
 }
 
-// run runs one list of checks, and returns the status and the lines of the answer.
+// run runs one list of checks, and returns the status and the lines of the response.
 func (h *Probes) run(list *[]check) (status int, lines string) {
-	// Lists only grow, so the slice read under the lock stays valid and the checks run without it.
+	// The lists only grow, so the slice that is read under the lock stays valid, and the checks can run without the lock.
 	h.mu.Lock()
 	checks := *list
 	h.mu.Unlock()
@@ -97,6 +97,6 @@ func answer(w http.ResponseWriter, status int, lines string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// An error means that the client has gone.
+	// An error means that the client is gone.
 	_, _ = w.Write([]byte(lines))
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Progress is a liveness check of one loop that waits for work and does it in steps. A loop that waits is alive however long it waits; a
-// loop that has been in one step for longer than the limit is stuck. Its methods are safe for concurrent use. Those of a nil Progress do
-// nothing, for loops that nobody probes.
+// Progress is a liveness check of one loop that waits for work and does it in steps. A loop that waits is alive, however long it waits;
+// a loop whose current step has taken longer than the limit is stuck. Its methods are safe for concurrent use. The methods of a nil
+// Progress do nothing, for loops that are not probed.
 type Progress struct {
 	now   func() time.Time
 	limit time.Duration
@@ -17,7 +17,7 @@ type Progress struct {
 	since time.Time // when the current step began; zero while the loop waits
 }
 
-// NewProgress returns the progress of a loop that waits. A step may take as long as limit.
+// NewProgress returns the progress of a loop that waits for work. A step may take at most limit.
 func NewProgress(now func() time.Time, limit time.Duration) *Progress {
 	return &Progress{now: now, limit: limit}
 }

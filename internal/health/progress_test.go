@@ -9,14 +9,14 @@ func TestProgress(t *testing.T) {
 	const limit = time.Minute
 	busy, idle := (*Progress).Busy, (*Progress).Idle
 	type event struct {
-		after time.Duration // since the one before
+		after time.Duration // since the previous one
 		do    func(*Progress)
 	}
 	for _, tt := range []struct {
 		name   string
 		events []event
 		then   time.Duration
-		want   string // empty where the loop is alive
+		want   string // empty if the loop is alive
 	}{
 		{"a loop that never had work is alive", nil, time.Hour, ""},
 		{"a step as long as the limit is alive", []event{{0, busy}}, limit, ""},
