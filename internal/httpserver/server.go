@@ -1,4 +1,4 @@
-// Package httpserver sets up the HTTP servers of the programs: one set of limits, and an end that waits for requests in flight.
+// Package httpserver sets up the HTTP servers of the programs, with one set of limits, and a shutdown that waits for in-flight requests.
 package httpserver
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The limits of every server. The clients are kubelets, scrapers and the audit devices of secret stores: small requests, quick answers.
+// The limits of every server. The clients are kubelets, scrapers and the audit devices of secret stores, with small requests and quick responses.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
@@ -30,14 +30,15 @@ type Options struct {
 	// Logger and ErrorLevel are for errors of single connections, such as a TLS handshake that failed. The zero level is info.
 	Logger     *slog.Logger
 	ErrorLevel slog.Level
-	// WriteTimeout is how long an answer may take, from the end of the request's header. Default 30s.
+	// WriteTimeout is how long a response may take, from the end of the request's header. Default 30s.
 	WriteTimeout time.Duration
-	// Drain is how long requests in flight may take after the end; 0 cuts them off at once.
+	// Drain is how long in-flight requests may take at shutdown. 0 cuts them off at once.
 	Drain time.Duration
 }
 
-// Serve answers requests until ctx is done, then waits for requests in flight and closes the listener. It returns nil after a clean end.
-// An error that wraps context.DeadlineExceeded means that requests were cut off after Drain; any other means that the server failed.
+// Serve serves requests until ctx is done, then waits for in-flight requests and closes the listener. It returns nil after a clean
+// shutdown. An error that wraps context.DeadlineExceeded means that requests were cut off after Drain; any other error means that the
+// server failed.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	if o.TLS != nil {
 		listener = tls.NewListener(listener, o.TLS)
@@ -62,7 +63,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	return fmt.Errorf("serving http at %s: %w", listener.Addr(), err)
 }
 
-// shutDown ends the server. It closes connections whose requests take longer than drain.
+// shutDown shuts the server down. It closes connections whose requests take longer than drain.
 func shutDown(ctx context.Context, server *http.Server, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, drain)
 	defer cancel()
