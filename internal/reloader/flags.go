@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are the values of the flags: those of Reloader, by their names there, and after them our own.
+// Flags has the values of the flags: first those of Reloader, under the same names, and then our own.
 type Flags struct {
 	AutoReloadAll                                     bool
 	ResourcesToIgnore, IgnoredWorkloadTypes           []string
@@ -25,19 +25,19 @@ type Flags struct {
 
 	// Cluster is the name of the cluster in events and telemetry.
 	Cluster string
-	// Kubeconfig is a file. Empty: $KUBECONFIG or ~/.kube/config, or else the pod's service account.
+	// Kubeconfig is a file. If it is empty, $KUBECONFIG or ~/.kube/config is used, or the pod's service account if there is neither.
 	Kubeconfig string
-	// StateDir is the directory of the streams and the fingerprint key. Empty: a temporary one.
+	// StateDir is the directory of the streams and the fingerprint key. Empty means a temporary one.
 	StateDir string
-	// FingerprintKeyFile is used instead of a key in StateDir. Empty: none.
+	// FingerprintKeyFile is a file to use instead of a key in StateDir. Empty means none.
 	FingerprintKeyFile string
 	// MetricsAddr is the host:port of metrics and probes.
 	MetricsAddr string
-	// NotifyConfig is the file of chat channels and webhooks. Empty: none.
+	// NotifyConfig is the file of chat channels and webhooks. Empty means none.
 	NotifyConfig string
-	// Settle is the debounce, which Reloader has none of. Zero rolls at once.
+	// Settle is the debounce, which Reloader does not have. Zero rolls at once.
 	Settle time.Duration
-	// MaxRollsPerHour is how often a workload is rolled within an hour at most. Reloader has no limit. Zero is none.
+	// MaxRollsPerHour is the maximum number of rolls of a workload within an hour. Zero means no limit, as in Reloader.
 	MaxRollsPerHour int
 }
 

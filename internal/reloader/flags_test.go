@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheFlagsAreThoseOfReloader(t *testing.T) {
-	// Those of Reloader 1.4, by their names and defaults there.
+	// The flags of Reloader 1.4, with their defaults.
 	want := map[string]string{
 		"auto-reload-all": "false", "auto-annotation": "reloader.stakater.com/auto",
 		"configmap-annotation": "configmap.reloader.stakater.com/reload", "secret-annotation": "secret.reloader.stakater.com/reload",

@@ -7,12 +7,12 @@ import (
 	"github.com/keyturn/keyturn/internal/program"
 )
 
-// note adds a note that a setting was accepted and does not do what it says.
+// note adds a note about a setting that was accepted, but has another effect than it says.
 func note(r *program.Reloader, setting, effect string) {
 	r.Notes = append(r.Notes, program.Note{Setting: setting, Text: effect})
 }
 
-// isOn reports whether a flag that is text in Reloader is on. As there, only "true" turns it on.
+// isOn reports whether a flag is on that Reloader reads as text. As there, only "true" turns it on.
 func isOn(r *program.Reloader, flag, text string) bool {
 	switch text {
 	case "true":
@@ -24,7 +24,7 @@ func isOn(r *program.Reloader, flag, text string) bool {
 	return false
 }
 
-// noteColons notes the items of a selector of which Reloader does not read everything.
+// noteColons adds a note for each item of a selector with several colons, of which Reloader reads only a part.
 func noteColons(r *program.Reloader, flag string, items []string) {
 	for _, item := range items {
 		if strings.Count(item, ":") > 1 {

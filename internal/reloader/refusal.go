@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// problems collects what is wrong with the settings, a line each.
+// problems collects what is wrong with the settings, with a line for each.
 type problems []error
 
-// refuse adds a setting that is not what it may be.
+// refuse adds a setting with an invalid value.
 func (p *problems) refuse(setting, value, want string) {
 	*p = append(*p, fmt.Errorf("%s: %q, want %s", setting, value, want))
 }
@@ -25,5 +25,5 @@ func (p *problems) add(err error) {
 	}
 }
 
-// err returns all problems, nil if there are none.
+// err returns all problems as one error, or nil if there are none.
 func (p *problems) err() error { return errors.Join(*p...) }

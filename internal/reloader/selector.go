@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// parseSelector returns the label selector of the items of a flag. Besides the requirements of a label selector they may be key:value, and
-// key:* or key=* for any value, as Reloader reads them. An item may have several of them: Reloader's chart quotes all of a selector.
+// parseSelector returns the label selector for the items of a flag. Like in Reloader, an item may be a requirement of a label selector,
+// key:value, or key:* or key=* for any value. An item may also have several of these, because Reloader's chart quotes a whole selector.
 func parseSelector(items []string) (string, error) {
 	requirements := strings.Split(strings.Join(items, ","), ",")
 	for i, item := range requirements {
@@ -21,8 +21,8 @@ func parseSelector(items []string) (string, error) {
 	return text, nil
 }
 
-// requirement returns the form that a label selector has for an item. One without a key stays what it is, which is no requirement: without
-// its value it would be none, and match everything.
+// requirement returns an item in the form of a label selector. An item without a key is returned unchanged, and so is invalid: without its
+// value, it would be empty and match everything.
 func requirement(item string) string {
 	if key, value, found := strings.Cut(item, ":"); found {
 		item = key + "=" + value

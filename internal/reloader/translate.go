@@ -22,13 +22,13 @@ const (
 	strategyAnnotations = "annotations"
 )
 
-// levels are our levels of logging by those of Reloader.
+// levels maps Reloader's log levels to ours.
 var levels = map[string]string{
 	"trace": "debug", "debug": "debug", "info": "info", "warn": "warn", "warning": "warn", "error": "error", "fatal": "error", "panic": "error",
 }
 
 // Translate returns the program that does what the flags and the environment say. The error has a line for each setting that is invalid or
-// cannot be done.
+// not supported.
 func Translate(f *Flags, env Environment, version string) (*program.Reloader, error) {
 	var p problems
 	r := program.NewReloader(version)
@@ -46,7 +46,7 @@ func Translate(f *Flags, env Environment, version string) (*program.Reloader, er
 	return r, nil
 }
 
-// setReplica makes the program one of several. Each watches for itself, and one of them rolls.
+// setReplica makes the program one of several replicas. Each of them watches, and one of them rolls.
 func (p *problems) setReplica(r *program.Reloader, f *Flags, env Environment) {
 	actuate := &r.Actuator.Actuate
 	actuate.LeaderElect, actuate.LeaseNamespace, actuate.LeaseName = true, env.PodNamespace, leaseName(env.Deployment)
@@ -63,8 +63,8 @@ func (p *problems) setReplica(r *program.Reloader, f *Flags, env Environment) {
 	}
 }
 
-// leaseName returns the name of the Lease of a Deployment's replicas. Reloader has one for all in a namespace, so that of two releases, each
-// with sources of its own, only one rolls. It is never that of an actuator.
+// leaseName returns the name of the Lease of a Deployment's replicas. Reloader has one Lease for all of a namespace, so if there are two
+// releases, each with its own sources, only one of them rolls. The name is never that of an actuator's Lease.
 func leaseName(deployment string) string {
 	if deployment == "" {
 		return "keyturn-reloader"
@@ -106,7 +106,7 @@ func (p *problems) setScope(r *program.Reloader, f *Flags, env Environment) {
 	p.setKinds(r, f.ResourcesToIgnore, f.EnableCSIIntegration)
 }
 
-// ignoreNamespaces leaves out namespaces. A text that no namespace can be called leaves out none, as in Reloader.
+// ignoreNamespaces sets the namespaces to ignore. As in Reloader, an invalid name has no effect.
 func ignoreNamespaces(r *program.Reloader, namespaces []string) {
 	var ignored []string
 	for _, namespace := range unique(namespaces) {
@@ -119,7 +119,7 @@ func ignoreNamespaces(r *program.Reloader, namespaces []string) {
 	r.Watcher.Sources.IgnoreNamespaces, r.Actuator.Actuate.IgnoreNamespaces = ignored, ignored
 }
 
-// unique returns the names without those that were there before.
+// unique returns the names without duplicates.
 func unique(names []string) []string {
 	var left []string
 	for _, name := range names {
@@ -138,7 +138,7 @@ func (p *problems) checkNames(setting string, namespaces []string) {
 	}
 }
 
-// setKinds sets the kinds of sources, without the one to ignore. Mounted adds what the Secrets Store CSI driver mounts.
+// setKinds sets the kinds of sources, without the ignored one. If mounted is true, it adds what the Secrets Store CSI driver mounts.
 func (p *problems) setKinds(r *program.Reloader, ignored []string, mounted bool) {
 	if mounted {
 		r.Watcher.Sources.Kinds = append(slices.Clone(r.Watcher.Sources.Kinds), string(events.KindSecretProviderClass))
@@ -187,7 +187,7 @@ func (p *problems) setWorkloads(r *program.Reloader, f *Flags) {
 	}
 	switch f.ReloadStrategy {
 	case strategyAnnotations, strategyEnvVars:
-		actuate.ReloaderStrategy = f.ReloadStrategy // It has the same values.
+		actuate.ReloaderStrategy = f.ReloadStrategy // it has the same values
 	default:
 		p.refuse("--reload-strategy", f.ReloadStrategy, strategyEnvVars+" or "+strategyAnnotations)
 	}
@@ -202,7 +202,7 @@ func (p *problems) setAnnotations(r *program.Reloader, f *Flags) {
 		}
 	}
 	if _, err := annotations.Parse(keys); err != nil {
-		// Here each name is a flag.
+		// Here, each name is a flag.
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			p.add(errors.New("--" + strings.TrimPrefix(line, "--reloader-annotations: ")))
 		}
@@ -210,7 +210,7 @@ func (p *problems) setAnnotations(r *program.Reloader, f *Flags) {
 	r.Watcher.Sources.ReloaderAnnotations, r.Actuator.Actuate.ReloaderAnnotations = keys, keys
 }
 
-// setNews sets who is notified of rolls, or called instead of rolling.
+// setNews sets who is notified of rolls, and which webhook is called instead of rolling.
 func (p *problems) setNews(r *program.Reloader, f *Flags) {
 	r.Actuator.Notify.ConfigFile, r.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
 	p.add(r.Actuator.Call.Validate())
@@ -241,7 +241,7 @@ func (p *problems) setOperation(r *program.Reloader, f *Flags) {
 	r.Watcher.Sources.KeyFile = f.FingerprintKeyFile
 }
 
-// setLog sets how the program logs. What Reloader does not know is its default, as there.
+// setLog sets how the program logs. As in Reloader, the default replaces an unknown value.
 func setLog(r *program.Reloader, f *Flags) {
 	level, known := levels[strings.ToLower(f.LogLevel)]
 	if !known {

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/program"
 )
 
-// translate parses arguments as the command does.
+// translate parses arguments like the command.
 func translate(t *testing.T, env Environment, args ...string) (*program.Reloader, error) {
 	t.Helper()
 	values := NewFlags()
@@ -23,7 +23,7 @@ func translate(t *testing.T, env Environment, args ...string) (*program.Reloader
 	return Translate(values, env, "1.2.3")
 }
 
-// environment returns that of variables, each with its value.
+// environment returns the environment of variables, each followed by its value.
 func environment(variables ...string) Environment {
 	return NewEnvironment(func(name string) string {
 		for i := 0; i < len(variables); i += 2 {
@@ -35,7 +35,7 @@ func environment(variables ...string) Environment {
 	})
 }
 
-// settings is what flags and environment change of the options, and what is without it the same as that of the programs themselves.
+// settings has the options that flags and environment change. All others are the same as in the programs themselves.
 type settings struct {
 	Watched, Rolled, Kinds      []string
 	Unwatched, Unrolled         []string
