@@ -13,7 +13,7 @@ import (
 
 const flag = "reloader-annotations"
 
-// named is the key that each of Reloader's flags sets, by the name of the flag.
+// named returns the keys by the names of Reloader's flags that set them.
 func (r *Reloader) named() map[string]*string {
 	return map[string]*string{
 		"auto-annotation":                  &r.Auto,
@@ -29,14 +29,14 @@ func (r *Reloader) named() map[string]*string {
 	}
 }
 
-// AddFlag adds the flag that sets keys, by the names of Reloader's flags.
+// AddFlag adds the flag that sets keys, which are identified by the names of Reloader's flags.
 func AddFlag(flags *pflag.FlagSet, keys *map[string]string) {
 	var all Reloader
 	flags.StringToStringVar(keys, flag, *keys, "other keys for annotations of Reloader, as comma-separated `name=key`; the names are those of "+
 		"Reloader's flags: "+strings.Join(slices.Sorted(maps.Keys(all.named())), ", "))
 }
 
-// Parse returns the keys with those of the flag. Its error has a line for each problem.
+// Parse returns the default keys, overridden by those of the flag. Its error has a line for each problem.
 func Parse(given map[string]string) (Reloader, error) {
 	keys := Default()
 	named := keys.named()

@@ -1,21 +1,21 @@
-// Package annotations has the keys of those annotations of Stakater's Reloader that Keyturn reads and whose keys can be configured.
+// Package annotations has the keys of annotations of Stakater's Reloader that Keyturn reads, as far as they can be configured.
 package annotations
 
-// Reloader are the keys of Reloader's annotations. Reloader has a flag for each of them.
+// Reloader has the keys of Reloader's annotations. Reloader itself has a flag for each of them.
 type Reloader struct {
-	// Auto, AutoSecret and AutoConfigMap, on a workload, ask for all that its pod spec references, or for all of one kind.
+	// Auto, AutoSecret and AutoConfigMap, on a workload, make it roll on everything that its pod spec references, or on everything of one kind.
 	Auto, AutoSecret, AutoConfigMap string
-	// Secret and ConfigMap, on a workload, list names.
+	// Secret and ConfigMap, on a workload, list the names of sources.
 	Secret, ConfigMap string
-	// Search, on a workload, asks for the sources with Match.
+	// Search, on a workload, makes it roll on referenced sources that have Match.
 	Search, Match string
-	// Ignore, on a source, has its changes roll nothing.
+	// Ignore, on a source, means that its changes roll nothing.
 	Ignore string
-	// PausePeriod and PausedAt are on a Deployment.
+	// PausePeriod and PausedAt, on a Deployment, are the period in which its changes are gathered, and when it began.
 	PausePeriod, PausedAt string
 }
 
-// Default returns the keys that Reloader has without flags.
+// Default returns Reloader's default keys.
 func Default() Reloader {
 	return Reloader{
 		Auto:          "reloader.stakater.com/auto",

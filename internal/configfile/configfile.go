@@ -23,8 +23,8 @@ func Decode(content []byte, into any) error {
 	return nil
 }
 
-// The decoder has no types for these errors, only texts. TestDecodeSaysWhereAndQuotesNoValue pins them with the real library:
-// if an upgrade changes a text, the test fails, and until it is adapted the error is less precise but still quotes nothing.
+// The decoder has no types for these errors, only texts. TestDecodeSaysWhereAndQuotesNoValue pins the texts with the real
+// library: if an upgrade changes one, the test fails, and the error becomes less precise, but still quotes nothing.
 var (
 	lineOfError  = regexp.MustCompile(`\bline (\d+)`)
 	unknownField = regexp.MustCompile(`unknown field "([A-Za-z]{1,20})"$`)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// single returns an error if there is more than one document, of which the decoder reads the first alone.
+// single returns an error if there is more than one document, because the decoder reads only the first.
 func single(content []byte) error {
 	begun, ended := false, false
 	number := 0
@@ -20,7 +20,7 @@ func single(content []byte) error {
 			begun, ended, line = true, ended || begun, rest
 		}
 		line = bytes.TrimLeft(line, " \t")
-		isContent := len(line) > 0 && line[0] != '#' && (begun || line[0] != '%') // A directive is before a document.
+		isContent := len(line) > 0 && line[0] != '#' && (begun || line[0] != '%') // Directives come before a document.
 		if isContent && ended {
 			return fmt.Errorf("line %d: a second YAML document, want one in a file", number)
 		}

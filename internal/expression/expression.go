@@ -1,5 +1,5 @@
-// Package expression bounds the memory that regular expressions in annotations and custom resources take: "x{1000}" is seven bytes long
-// and has a thousand steps once it is compiled.
+// Package expression bounds the memory of regular expressions in annotations and custom resources: "x{1000}" is seven bytes long, but
+// has a thousand steps when compiled.
 package expression
 
 import (
@@ -9,15 +9,15 @@ import (
 	"regexp/syntax"
 )
 
-// MaxSteps is how many steps the expressions of one annotation or one object may have in all, and how many bytes each may be long. They
-// take a few megabytes at most.
+// MaxSteps is how many steps all expressions of one annotation or one object may have together, and the maximum length of each in
+// bytes. So they take a few megabytes at most.
 const MaxSteps = 16 << 10
 
 // ErrTooLarge means that an expression must not be compiled.
 var ErrTooLarge = fmt.Errorf("the expressions have more than %d steps in all", MaxSteps)
 
-// Parse parses an expression, which may have at most left steps. It returns about how many it has. No error quotes the expression, which may
-// be very long.
+// Parse parses an expression that may have at most left steps. It returns approximately how many steps it has. No error quotes the
+// expression, which may be very long.
 func Parse(text string, left int) (tree *syntax.Regexp, steps int, err error) {
 	if len(text) > MaxSteps {
 		return nil, 0, ErrTooLarge
@@ -32,7 +32,7 @@ func Parse(text string, left int) (tree *syntax.Regexp, steps int, err error) {
 	return tree, steps, nil
 }
 
-// Compile is Parse for an expression that is going to be matched.
+// Compile is like Parse, but returns the compiled expression.
 func Compile(text string, left int) (compiled *regexp.Regexp, steps int, err error) {
 	if _, steps, err = Parse(text, left); err != nil {
 		return nil, 0, err
@@ -43,7 +43,7 @@ func Compile(text string, left int) (compiled *regexp.Regexp, steps int, err err
 	return compiled, steps, nil
 }
 
-// shorter drops the expression from an error.
+// shorter returns an error without the expression in it.
 func shorter(err error) error {
 	syntaxErr, ok := errors.AsType[*syntax.Error](err)
 	switch {
@@ -55,7 +55,7 @@ func shorter(err error) error {
 	return errors.New(syntaxErr.Code.String())
 }
 
-// expanded returns about how many steps and character ranges an expression has with its repetitions written out.
+// expanded returns approximately how many steps and character ranges an expression has when its repetitions are written out.
 func expanded(tree *syntax.Regexp) int {
 	size := max(1, len(tree.Rune))
 	for _, sub := range tree.Sub {

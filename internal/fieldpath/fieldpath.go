@@ -1,5 +1,5 @@
-// Package fieldpath finds fields of Kubernetes objects by paths such as spec.volumes[*].secret.secretName. The syntax is a part of that of
-// kubectl's -o jsonpath:
+// Package fieldpath finds fields of Kubernetes objects by paths such as spec.volumes[*].secret.secretName. The syntax is a subset of that
+// of kubectl's -o jsonpath:
 //
 //	spec.replicas                                        a field
 //	metadata.annotations['example.org/restarted-at']     a field whose name has other characters
@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// Path is where fields of an object are. The zero value is the object itself.
+// Path is the path of fields in an object. The zero value is the path of the object itself.
 type Path struct {
 	text  string
 	steps []step
 }
 
-// step goes from a value to others: to the field of a name, or to elements of a list.
+// step leads from a value to a field, or to elements of a list.
 type step struct {
-	// name is that of a field. Empty: the elements of a list.
+	// name is the name of a field. If it is empty, the step leads to elements of a list.
 	name string
-	// where, if it is not empty, is the field of an element that must have the text.
+	// where, if not empty, is a field of the elements, which must have the text. Otherwise all elements are selected.
 	where, text string
 }
 
@@ -33,7 +33,7 @@ func (p Path) String() string { return p.text }
 // Empty reports whether the path is that of the object itself.
 func (p Path) Empty() bool { return len(p.steps) == 0 }
 
-// Names returns the names of the fields on the way, and false if the path goes through lists.
+// Names returns the names of the fields on the path. It returns false if the path leads through lists.
 func (p Path) Names() ([]string, bool) {
 	names := make([]string, 0, len(p.steps))
 	for _, s := range p.steps {
@@ -45,8 +45,8 @@ func (p Path) Names() ([]string, bool) {
 	return names, true
 }
 
-// Values returns what there is at the path of an object, as it was decoded from JSON. There is nothing where a field is missing or null, or is
-// not of the type that the path takes it for.
+// Values returns the values at the path in an object that was decoded from JSON. There is no value where a field is missing or null, or has
+// another type than the path expects.
 func (p Path) Values(object any) []any {
 	values := []any{object}
 	for _, s := range p.steps {
@@ -59,7 +59,7 @@ func (p Path) Values(object any) []any {
 	return slices.DeleteFunc(values, func(value any) bool { return value == nil })
 }
 
-// Text returns the first value at the path as text, and false if there is none that is a text, a number or a boolean.
+// Text returns the first value at the path that is a string, a number or a boolean, as text. It returns false if there is none.
 func (p Path) Text(object any) (string, bool) {
 	for _, value := range p.Values(object) {
 		if text, ok := textOf(value); ok {
@@ -69,7 +69,7 @@ func (p Path) Text(object any) (string, bool) {
 	return "", false
 }
 
-// Texts returns all values at the path that are a text, a number or a boolean.
+// Texts returns all values at the path that are strings, numbers or booleans, as text.
 func (p Path) Texts(object any) []string {
 	var texts []string
 	for _, value := range p.Values(object) {
@@ -80,7 +80,7 @@ func (p Path) Texts(object any) []string {
 	return texts
 }
 
-// Pointer returns the path as a JSON pointer, and false if it goes through lists.
+// Pointer returns the path as a JSON pointer. It returns false if the path leads through lists.
 func (p Path) Pointer() (string, bool) {
 	names, plain := p.Names()
 	var pointer strings.Builder

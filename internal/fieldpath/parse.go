@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a path may have at most.
+// The limits of a path, in bytes and in steps.
 const (
 	maxLength = 512
 	maxSteps  = 16
@@ -18,7 +18,7 @@ var (
 	errIndex = errors.New("in brackets are a name in single quotes, * for all elements, or ?(@.name==\"text\") for those with a field of that text")
 )
 
-// Parse reads a path. The error says what is wrong, without the path.
+// Parse reads a path. The error says what is wrong, but does not quote the path.
 func Parse(text string) (Path, error) {
 	switch {
 	case text == "":
@@ -60,7 +60,7 @@ func next(text string, first bool) (s step, rest string, err error) {
 	return step{name: text[:end]}, text[end:], nil
 }
 
-// bracketed reads a step that begins with a bracket, which is not part of the text.
+// bracketed reads a step in brackets. The text begins after the opening bracket.
 func bracketed(text string) (s step, rest string, err error) {
 	if rest, ok := strings.CutPrefix(text, "*]"); ok {
 		return step{}, rest, nil
@@ -84,7 +84,7 @@ func bracketed(text string) (s step, rest string, err error) {
 	return step{where: where, text: value}, rest, nil
 }
 
-// isName reports whether a name can stand between dots.
+// isName reports whether a name can be written between dots.
 func isName(text string) bool {
 	for _, c := range []byte(text) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
