@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// DeadLetters returns the command that lists the events that could not be acted on.
+// DeadLetters returns the command that lists dead-lettered events.
 func DeadLetters(program *Program) *cobra.Command {
 	r, view := reading{program: program}, inspect.View{Narrow: program.Narrow}
 	var limit int

@@ -16,10 +16,11 @@ type output struct {
 	allowed []string
 }
 
-// formats are those of a command that reads.
+// formats are the formats of most commands.
 var formats = []inspect.Format{inspect.Table, inspect.Wide, inspect.JSON, inspect.YAML}
 
-// AddOutput adds the flag --output of a command that has some formats. The first is the default. About says more of them, if that is not empty.
+// AddOutput adds the flag --output to a command, with the allowed formats. The first one is the default. About is appended to the help, and may
+// be empty.
 func AddOutput(cmd *cobra.Command, format *inspect.Format, about string, allowed ...inspect.Format) {
 	value := &output{format: format}
 	for _, one := range allowed {
@@ -27,7 +28,7 @@ func AddOutput(cmd *cobra.Command, format *inspect.Format, about string, allowed
 	}
 	*format = allowed[0]
 	cmd.Flags().VarP(value, "output", "o", "output `format`: "+value.either()+about)
-	// Its only error is a flag that is not there, or was registered before.
+	// The only errors are that the flag does not exist, or is already registered.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(value.allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -39,12 +40,12 @@ func (o *output) either() string {
 // String returns the format.
 func (o *output) String() string {
 	if o.format == nil {
-		return "" // pflag asks a zero value.
+		return "" // pflag calls this on a zero value
 	}
 	return string(*o.format)
 }
 
-// Set sets the format, to one of those that the command has.
+// Set sets the format, which must be an allowed one.
 func (o *output) Set(text string) error {
 	if !slices.Contains(o.allowed, text) {
 		return fmt.Errorf("want %s", o.either())

@@ -8,16 +8,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Program is what has the commands. Its functions are called when a command runs, once its flags are set.
+// Program is the program that has the commands. Its functions are called when a command runs, after its flags are set.
 type Program struct {
-	// Settings are those of the actuator by which commands decide. Flags of the commands set some of them, and the program the others.
+	// Settings are the settings of the actuator with which commands decide. Flags of the commands set some of them, and the program
+	// sets the others.
 	Settings *actuate.Options
-	// Narrow has what is for people fit into 100 columns.
+	// Narrow makes output for people fit into 100 columns.
 	Narrow bool
-	// Unknown returns the names of the Secrets with settings of the actuator that are not known here. Nil: all are known.
+	// Unknown returns the names of the Secrets with settings of the actuator that are not known here. Nil means that all settings are known.
 	Unknown func() []string
-	// Clients returns clients of the workloads.
+	// Clients returns the clients that read workloads.
 	Clients func() (workload.Clients, error)
-	// Streams returns how to reach the streams, and of which cluster.
+	// Streams returns how to reach the streams, and the name of the cluster.
 	Streams func(ctx context.Context) (inspect.Streams, error)
 }

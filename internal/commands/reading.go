@@ -19,13 +19,13 @@ type reading struct {
 	traceURL string
 }
 
-// addStream adds the flag of the commands that can read the events of many clusters.
+// addStream adds the flag of commands that can read the events of many clusters.
 func (r *reading) addStream(flags *pflag.FlagSet) {
 	flags.StringVar(&r.stream, "stream", "",
 		"`name` of a stream with the events of many clusters, such as FLEET on a hub; empty reads the streams of --cluster")
 }
 
-// addTraceURL adds the flag of the commands that link to traces.
+// addTraceURL adds the flag of commands that link to traces.
 func (r *reading) addTraceURL(flags *pflag.FlagSet) {
 	flags.StringVar(&r.traceURL, "trace-url", "",
 		"`URL` of a trace, with {traceID} for its ID, such as http://jaeger:16686/trace/{traceID}; empty prints the ID alone")
@@ -38,7 +38,7 @@ func (r *reading) validateTraceURL() error {
 	return nil
 }
 
-// streams returns what to read.
+// streams returns the streams to read.
 func (r *reading) streams(ctx context.Context) (inspect.Streams, error) {
 	streams, err := r.program.Streams(ctx)
 	streams.Stream = r.stream

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// Replay returns the command that has the actuator take dead-lettered events again.
+// Replay returns the command that asks the actuator to process dead-lettered events again.
 func Replay(program *Program) *cobra.Command {
 	r := reading{program: program}
 	var options inspect.ReplayOptions
@@ -57,7 +57,7 @@ func AddReplayFlags(flags *pflag.FlagSet, options *inspect.ReplayOptions) {
 	flags.BoolVar(&options.DryRun, "dry-run", false, "list what would be asked for")
 }
 
-// letterIDs returns the ids of dead letters.
+// letterIDs parses the ids of dead letters.
 func letterIDs(args []string) ([]uint64, error) {
 	ids := make([]uint64, len(args))
 	for i, arg := range args {
