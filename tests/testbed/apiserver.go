@@ -11,8 +11,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// auditPolicy logs who asked for what, with no bodies. The stage RequestReceived is left out, so that a request is
-// one entry; only a watch has two, one when it starts and one when it ends.
+// auditPolicy logs who asked for what, with no bodies. The stage RequestReceived is omitted, so that each request has one
+// entry. Only watches have two, at their start and at their end.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,7 +29,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--etcd-servers=" + cp.etcdURL(),
 		"--bind-address=" + process.Loopback,
 		"--advertise-address=" + process.Loopback,
-		// The endpoints of the service "kubernetes" may not be on loopback, and no pod is there to use them.
+		// The endpoints of the Service "kubernetes" may not be on loopback, and there is no pod that would use them.
 		"--endpoint-reconciler-type=none",
 		"--secure-port=" + strconv.Itoa(cp.ports.apiServer),
 		"--tls-cert-file=" + cp.pki.cert,
@@ -43,7 +43,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--allow-privileged=true",
 		"--audit-policy-file=" + policy,
 		"--audit-log-path=" + cp.auditLog(),
-		// Never rotated, or an offset into it would mean nothing.
+		// The log is never rotated, so that offsets into it stay valid.
 		"--audit-log-maxsize=0",
 	}
 	p, err := cp.launch(build.APIServer, append(args, cp.opts.APIServerArgs...)...)
@@ -53,14 +53,14 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	return cp.healthy(ctx, p, cp.url()+"/readyz")
 }
 
-// KillAPIServer ends the API server as a crash does and waits until it is gone. It does nothing where the server is
-// down already. The other servers go on and wait for it to come back.
+// KillAPIServer ends the API server like a crash, and waits until it is gone. It does nothing if the server is already down.
+// The other servers keep running and wait for it to come back.
 func (cp *ControlPlane) KillAPIServer() { cp.kill(build.APIServer) }
 
-// StartAPIServer starts the API server again after [ControlPlane.KillAPIServer], on the same port and with the same
-// data and credentials, and waits until it is ready, which takes two seconds. Its watch cache starts empty: a client that
-// resumes an older watch is answered that its resourceVersion has expired, and lists again. The other servers try to reach
-// it ever more seldom while it is down, so that a rollout right after may take some seconds more than usual.
+// StartAPIServer starts the API server again after [ControlPlane.KillAPIServer], on the same port and with the same data and
+// credentials, and waits until it is ready, which takes two seconds. Its watch cache starts empty: a client that resumes an
+// older watch is told that its resourceVersion has expired, and lists again. The other servers reconnect with a growing
+// backoff, so that a rollout right after the start may take some seconds longer than usual.
 func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx); err != nil {
 		return fmt.Errorf("start the API server again: %w", err)
@@ -68,7 +68,7 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// RestartAPIServer is [ControlPlane.KillAPIServer] and then [ControlPlane.StartAPIServer].
+// RestartAPIServer calls [ControlPlane.KillAPIServer] and then [ControlPlane.StartAPIServer].
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	cp.KillAPIServer()
 	return cp.StartAPIServer(ctx)

@@ -18,17 +18,17 @@ import (
 // fieldManager owns the fields that Apply sets.
 const fieldManager = "testbed"
 
-// RBACKinds returns the kinds that give a program its identity and rights, and start nothing.
+// RBACKinds returns the kinds that give a program its identity and permissions, and that start nothing.
 func RBACKinds() []string {
 	return []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 }
 
-// Apply applies all objects of YAML files, and of folders' .yaml and .yml files, as [ControlPlane.ApplyYAML] does.
+// Apply applies all objects of YAML files, and of the .yaml and .yml files in folders, like [ControlPlane.ApplyYAML].
 func (cp *ControlPlane) Apply(ctx context.Context, paths ...string) error {
 	return cp.ApplyKinds(ctx, nil, paths...)
 }
 
-// ApplyKinds is [ControlPlane.Apply] for the objects of some kinds only, such as those of [RBACKinds].
+// ApplyKinds is like [ControlPlane.Apply], but only for objects of the given kinds, such as [RBACKinds].
 func (cp *ControlPlane) ApplyKinds(ctx context.Context, kinds []string, paths ...string) error {
 	objects, err := readManifestFiles(paths)
 	if err != nil {
@@ -37,10 +37,9 @@ func (cp *ControlPlane) ApplyKinds(ctx context.Context, kinds []string, paths ..
 	return cp.apply(ctx, selectKinds(objects, kinds))
 }
 
-// ApplyYAML applies the documents of YAML server-side, as the admin, with the field manager "testbed": namespaces
-// first, then custom resource definitions, whose kinds it waits for, then the others in the order in which they come.
-// Kinds, where there are any, select the objects. A namespaced object that names no namespace goes to "default". The
-// first error ends it.
+// ApplyYAML applies the documents of YAML server-side, as the admin, with the field manager "testbed": namespaces first, then
+// custom resource definitions, whose kinds it waits for, then the others in their order. If there are kinds, only objects of
+// these are applied. Namespaced objects without a namespace go to "default". It stops at the first error.
 func (cp *ControlPlane) ApplyYAML(ctx context.Context, r io.Reader, kinds ...string) error {
 	objects, err := ReadManifests(r)
 	if err != nil {
@@ -84,7 +83,7 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) e
 		}
 		client = a.client.Resource(mapping.Resource).Namespace(namespace)
 	}
-	// Forced: a test that applies over what it changed by hand means it.
+	// Force conflicts: a test that applies over its own changes intends that.
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	if _, err := client.Apply(ctx, object.GetName(), object, options); err != nil {
 		return err
@@ -95,8 +94,8 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) e
 	return nil
 }
 
-// mapping finds the resource of an object. An unknown kind is looked for again for some seconds: discovery learns of a
-// new custom resource definition a moment after it is established.
+// mapping finds the resource of an object. It retries an unknown kind for some seconds, because a custom resource definition
+// appears in discovery a moment after it is established.
 func (a applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	var mapping *meta.RESTMapping
 	var last error
@@ -121,7 +120,7 @@ func (a applier) waitEstablished(ctx context.Context, client dynamic.ResourceInt
 		if err != nil {
 			return false, err
 		}
-		// An error is a list that is null: there are no conditions yet.
+		// An error means that the list is null: there are no conditions yet.
 		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 		for _, c := range conditions {
 			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {

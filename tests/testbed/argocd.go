@@ -17,7 +17,7 @@ import (
 // ArgoCDNamespace is the namespace of Argo CD's own objects.
 const ArgoCDNamespace = "argocd"
 
-// argoCDObjects are what upstream's API server makes when it first starts: that is the one part that does not run.
+// argoCDObjects are the objects that Argo CD's API server creates when it first starts. It does not run here.
 const argoCDObjects = `
 apiVersion: v1
 kind: Secret
@@ -33,9 +33,9 @@ spec:
   clusterResourceWhitelist: [{group: '*', kind: '*'}]
 `
 
-// StartArgoCD makes the namespace argocd, applies the custom resource definitions of Argo CD and its configuration, starts its repository
-// server and its application controller as [ArgoCDUser], and waits until they run, which takes some seconds. It may be started again when the
-// process has ended.
+// StartArgoCD creates the namespace argocd, applies the custom resource definitions of Argo CD and its configuration, starts its repository
+// server and its application controller as [ArgoCDUser], and waits until they run, which takes some seconds. It may be started again after
+// the process has ended.
 func (cp *ControlPlane) StartArgoCD(ctx context.Context) (*process.Process, error) {
 	binary, err := cp.prepareArgoCD(ctx)
 	if err != nil {
@@ -51,10 +51,10 @@ func (cp *ControlPlane) StartArgoCD(ctx context.Context) (*process.Process, erro
 	}
 	kubeconfig := cp.kubeconfig(ArgoCDUser)
 	env := []string{
-		// It finds the cluster that it runs in by the kubeconfig, too.
+		// It also uses the kubeconfig for the cluster that it runs in.
 		"ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG=" + kubeconfig,
 		"ARGOCD_GPG_ENABLED=false", "ARGOCD_ASK_PASS_SOCK=" + filepath.Join(dir, "ask.sock"),
-		"TMPDIR=" + dir, // It is where repositories are cloned to.
+		"TMPDIR=" + dir, // repositories are cloned there
 		"PATH=" + filepath.Dir(binary) + string(filepath.ListSeparator) + os.Getenv("PATH"),
 	}
 	p, err := cp.startOperator(ctx, env, build.ArgoCD,
@@ -72,7 +72,7 @@ func (cp *ControlPlane) StartArgoCD(ctx context.Context) (*process.Process, erro
 	return p, nil
 }
 
-// prepareArgoCD makes what its programs look for when they start, and returns the path of the binary.
+// prepareArgoCD creates what Argo CD's programs need at their start, and returns the path of the binary.
 func (cp *ControlPlane) prepareArgoCD(ctx context.Context) (string, error) {
 	binary, err := cp.applyKindsOf(ctx, build.ArgoCD)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // StartArgoRollouts applies the custom resource definitions of Argo Rollouts, starts its controller as [argoRolloutsUser], and waits until it
-// runs, which takes some seconds. It may be started again when the process has ended.
+// runs, which takes some seconds. It may be started again after the process has ended.
 func (cp *ControlPlane) StartArgoRollouts(ctx context.Context) (*process.Process, error) {
 	health, err := process.FreePort()
 	if err != nil {
@@ -25,7 +25,7 @@ func (cp *ControlPlane) StartArgoRollouts(ctx context.Context) (*process.Process
 		"--leader-elect=false",
 		"--healthzPort="+strconv.Itoa(health),
 		"--metricsPort="+strconv.Itoa(metrics),
-		// Its own limit on requests is for large clusters.
+		// Its default limits of requests are for large clusters.
 		"--qps=200", "--burst=400")
 	if err != nil {
 		return nil, fmt.Errorf("start Argo Rollouts: %w", err)

@@ -15,9 +15,9 @@ import (
 
 // AuditEntry is one entry of the API server's audit log.
 type AuditEntry struct {
-	// AuditID is the request's. The two entries of a watch share one.
+	// AuditID identifies the request. The two entries of a watch have the same one.
 	AuditID string
-	// Stage is ResponseComplete; of a watch that has begun, ResponseStarted; or Panic.
+	// Stage is ResponseComplete, ResponseStarted for a watch that has begun, or Panic.
 	Stage string
 	// Verb is the Kubernetes verb (get, list, watch, create, update, patch, delete, deletecollection), or the HTTP method for
 	// non-resource paths.
@@ -33,7 +33,7 @@ type AuditEntry struct {
 	Name        string
 	// Code is the HTTP status.
 	Code int
-	// Received is when the request came in, and At when the stage was reached, each to the microsecond.
+	// Received is when the request arrived, and At is when the stage was reached, both to the microsecond.
 	Received time.Time
 	At       time.Time
 }
@@ -71,11 +71,11 @@ func (e auditEvent) entry() AuditEntry {
 	}
 }
 
-// auditLog returns the path of the audit log: JSON lines, one for every request of anyone, bodies left out.
+// auditLog returns the path of the audit log. It has a JSON line for every request of any user, without bodies.
 func (cp *ControlPlane) auditLog() string { return filepath.Join(cp.dir, "audit.log") }
 
-// AuditSince returns the entries from an offset of the audit log on, 0 at first, and the offset to go on from. The
-// entry of a request is written right after its response, so that the newest may be missing for some milliseconds yet.
+// AuditSince returns the entries from an offset of the audit log on, which is 0 at first, and the offset for the next call.
+// The entry of a request is written right after its response, so the newest entries may be missing for some milliseconds.
 func (cp *ControlPlane) AuditSince(offset int64) ([]AuditEntry, int64, error) {
 	f, err := os.Open(cp.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +95,8 @@ func (cp *ControlPlane) AuditSince(offset int64) ([]AuditEntry, int64, error) {
 	return entries, offset + read, nil
 }
 
-// AuditEnd returns the offset of the audit log's end: what AuditSince returns from there on is what happens from now
-// on, and the entry that is being written, if there is one.
+// AuditEnd returns the offset of the end of the audit log. From there, AuditSince returns what happens from now on, and the
+// entry that is being written, if there is one.
 func (cp *ControlPlane) AuditEnd() (int64, error) {
 	f, err := os.Open(cp.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func (cp *ControlPlane) AuditEnd() (int64, error) {
 	return end, nil
 }
 
-// endOfLines returns the offset behind the last complete line.
+// endOfLines returns the offset after the last complete line.
 func endOfLines(r io.ReadSeeker) (int64, error) {
 	const chunk = 64 << 10
 	end, err := r.Seek(0, io.SeekEnd)
@@ -137,13 +137,13 @@ func endOfLines(r io.ReadSeeker) (int64, error) {
 	return 0, nil
 }
 
-// parseAudit reads entries up to the last complete line, and says how many bytes those were.
+// parseAudit reads the entries up to the last complete line, and returns how many bytes they have.
 func parseAudit(r io.Reader) (entries []AuditEntry, read int64, err error) {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return entries, read, nil // A line without an end is being written.
+			return entries, read, nil // a line without an end is still being written
 		}
 		if err != nil {
 			return nil, 0, err
@@ -157,8 +157,7 @@ func parseAudit(r io.Reader) (entries []AuditEntry, read int64, err error) {
 	}
 }
 
-// Requests returns one entry for each request that a user made, in the order of the log: the first that there is. An
-// empty user means everyone.
+// Requests returns the first entry of each request of a user, in the order of the log. An empty user means all users.
 func Requests(entries []AuditEntry, user string) []AuditEntry {
 	var requests []AuditEntry
 	seen := map[string]bool{}

@@ -12,14 +12,15 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// PageFindings are what a Chromium says of a page on a light screen, on a dark one and on paper. tests/tools/browser explains the fields.
+// PageFindings are what Chromium reports about a page on a light screen, on a dark one and on paper. tests/tools/browser explains the
+// fields.
 type PageFindings struct {
 	Console, Requests, Faint, Spoken []string
 	Texts                            int
 }
 
-// OpenPage opens a file with a page of HTML in a headless Chromium, and writes pictures of it into a folder: light.png, dark.png and paper.pdf. The
-// error wraps build.ErrNoChromium where there is none.
+// OpenPage opens a file with a page of HTML in a headless Chromium, and writes pictures of it into a folder: light.png, dark.png and paper.pdf.
+// The error wraps build.ErrNoChromium if there is no Chromium.
 func OpenPage(ctx context.Context, log io.Writer, page, out string) (PageFindings, error) {
 	var found PageFindings
 	chromium, err := build.Chromium(ctx, log)

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Certificates are the paths of what a server on loopback proves its identity with, in PEM.
+// Certificates has the paths of the PEM files with which a server on loopback proves its identity.
 type Certificates struct {
 	// CA is the certificate of the authority that has issued Cert.
 	CA string
@@ -13,7 +13,8 @@ type Certificates struct {
 	Cert, Key string
 }
 
-// NewCertificates makes an authority of its own and a certificate of it, as files in a folder. What is there is replaced.
+// NewCertificates creates a new authority and a certificate that it has issued, as files in a folder. Existing files are
+// replaced.
 func NewCertificates(dir string) (Certificates, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Certificates{}, fmt.Errorf("make the certificates: %w", err)

@@ -11,9 +11,9 @@ import (
 // clusterIssuerNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
 const clusterIssuerNamespace = "kube-system"
 
-// StartCertManager applies the custom resource definitions of cert-manager, starts its controllers as [certManagerUser],
-// and waits until they run, which takes some seconds. They know the issuers CA, self-signed and Vault; there is no webhook,
-// so what it would refuse is taken. It may be started again when the process has ended.
+// StartCertManager applies the custom resource definitions of cert-manager, starts its controllers as [certManagerUser], and
+// waits until they run, which takes some seconds. They support the issuers CA, self-signed and Vault. There is no webhook, so
+// objects that it would refuse are accepted. It may be started again after the process has ended.
 func (cp *ControlPlane) StartCertManager(ctx context.Context) (*process.Process, error) {
 	p, err := cp.startOperator(ctx, nil, build.CertManager,
 		"-kubeconfig="+cp.kubeconfig(certManagerUser),

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
-// certificates returns an authority that a ClusterIssuer of the namespace's name has signed, and a certificate of it.
+// certificates returns an authority, signed by a ClusterIssuer named like the namespace, and a certificate that it issues.
 func certificates(namespace string) string {
 	return manifests.Join(
 		manifests.SelfSigned("", namespace),
@@ -46,7 +46,7 @@ func TestCertManagerIssues(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The Secret is written before the issuance is over, and one that was interrupted is gone on with.
+	// The Secret is written before the issuance is complete, and an interrupted issuance would be resumed.
 	waitIssued(t, namespace, "web")
 	operator.Kill()
 	if err := bed.client.CoreV1().Secrets(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
@@ -69,7 +69,7 @@ func startCertManager(t *testing.T) *process.Process {
 	return p
 }
 
-// waitIssued waits until a Certificate is ready and nothing of its issuance is left to do.
+// waitIssued waits until a Certificate is ready and its issuance is complete.
 func waitIssued(t *testing.T, namespace, name string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(bed.Config())

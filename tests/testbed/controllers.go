@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// startControllers starts the controller manager. Its controllers use service accounts of their own, as in any real
-// cluster, and so have a user each in the audit log.
+// startControllers starts the controller manager. As in any real cluster, each of its controllers uses its own service
+// account, and so is a separate user in the audit log.
 func (cp *ControlPlane) startControllers() (ready, error) {
 	const syncs = "20" // of Deployments and the like that are worked on at a time; upstream: 5
 	args := []string{
@@ -22,8 +22,8 @@ func (cp *ControlPlane) startControllers() (ready, error) {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + cp.pki.accountsKey,
 		"--root-ca-file=" + cp.pki.ca,
-		// A busy machine, or an API server that is down, delays the heartbeats of kwok's nodes. The controller would then make all pods of a
-		// node unready, and kwok does not make them ready again, as a kubelet would.
+		// If the machine is busy or the API server is down, the heartbeats of kwok's nodes are delayed. The controller would then make all
+		// pods of a node unready, and kwok, unlike a kubelet, does not make them ready again.
 		"--node-monitor-grace-period=24h",
 		"--kube-api-qps=" + strconv.Itoa(cp.opts.ControllerQPS),
 		"--kube-api-burst=" + strconv.Itoa(cp.opts.ControllerBurst),

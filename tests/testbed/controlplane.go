@@ -21,26 +21,26 @@ type ControlPlane struct {
 	dir    string
 	ports  ports
 	pki    pki
-	tokens map[string]string // By user.
+	tokens map[string]string // by user
 	// binaries are the paths of the servers, by name.
 	binaries map[string]string
 	config   *rest.Config
 	client   *kubernetes.Clientset
 
 	mu sync.Mutex
-	// running are the processes in the order of their start. One that was started again keeps its place.
+	// running are the processes in the order of their start. A process that was started again keeps its place.
 	running []*process.Process
 	starts  int
 	stopped bool
 }
 
-// ports are where the servers of one control plane listen.
+// ports are the ports on which the servers of one control plane listen.
 type ports struct{ etcd, apiServer, controllers, scheduler, kwok int }
 
-// Start starts a control plane and waits until every part of it serves and its nodes are ready, which takes four to
-// six seconds. Servers that were not built yet are built first, which the context bounds as well. The control plane
-// outlives the context: the caller ends it with [ControlPlane.Stop]. An error says which server it was and holds the
-// end of its log.
+// Start starts a control plane and waits until every part of it serves and its nodes are ready, which takes four to six
+// seconds. Servers that have not been built yet are built first, which the context also bounds. The control plane outlives
+// the context: the caller ends it with [ControlPlane.Stop]. An error names the server that failed, and has the end of its
+// log.
 func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	opts = opts.withDefaults()
 	cp := &ControlPlane{opts: opts, binaries: map[string]string{}}
@@ -64,7 +64,7 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// prepare makes all that the servers need before the first of them starts.
+// prepare creates everything that the servers need before the first of them starts.
 func (cp *ControlPlane) prepare() error {
 	dir, err := process.MakeDir(cp.opts.Dir)
 	if err != nil {
@@ -89,8 +89,8 @@ func (cp *ControlPlane) prepare() error {
 	return err
 }
 
-// start follows the order in which the servers need each other: nothing starts before what it talks to is ready,
-// since some of them end when it is not. The last three do not need each other and start together.
+// start starts the servers in the order of their dependencies: nothing starts before the servers that it connects to are
+// ready, because some servers exit otherwise. The last three do not depend on each other and start together.
 func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startEtcd(ctx); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return cp.waitUsable(ctx)
 }
 
-// Stop ends the servers in the reverse order of their start and waits for each. It removes the folder if Start made
-// it. Calling it again does nothing.
+// Stop ends the servers in the reverse order of their start, and waits for each. It removes the folder if Start created it.
+// Calling it again does nothing.
 func (cp *ControlPlane) Stop() {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -137,7 +137,7 @@ func (cp *ControlPlane) Stop() {
 	}
 	cp.stopped = true
 	for _, server := range slices.Backward(cp.running) {
-		// How a server ends is of no interest: all that it wrote goes with it.
+		// How a server ends does not matter: everything that it wrote is removed.
 		_ = server.Stop(process.StopGrace)
 	}
 	if cp.opts.Dir == "" {
@@ -148,7 +148,7 @@ func (cp *ControlPlane) Stop() {
 // Config returns a configuration for the cluster's admin, whose requests are not limited.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.config) }
 
-// Kubeconfig returns the path of a kubeconfig for the cluster's admin. It is there until Stop.
+// Kubeconfig returns the path of a kubeconfig for the cluster's admin. The file exists until Stop.
 func (cp *ControlPlane) Kubeconfig() string { return cp.kubeconfig(adminUser) }
 
 // Certificate returns the paths of a certificate for loopback, for servers and clients, of its key and of the CA that issued it.
@@ -159,8 +159,8 @@ func (cp *ControlPlane) Certificate() (ca, cert, key string) {
 // Dir returns the folder with the data, the credentials and the log of each server.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
-// Processes returns the servers and operators that have been started, in the order of their start, also those that have
-// ended since.
+// Processes returns the servers and operators that have been started, including those that have ended, in the order of their
+// start.
 func (cp *ControlPlane) Processes() []*process.Process {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()

@@ -168,7 +168,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 func TestMemoryOfControlPlane(t *testing.T) {
 	var total int64
 	for _, p := range bed.Processes() {
-		if p.Ended() { // An operator that another test has stopped.
+		if p.Ended() { // an operator that another test has stopped
 			continue
 		}
 		memory, err := p.Memory()

@@ -1,24 +1,24 @@
 // Package testbed runs a real Kubernetes control plane for tests, benchmarks and the demo: etcd, the API server, the
 // controller manager, the scheduler and kwok, whose nodes run no containers but whose pods become ready like real ones.
 //
-// Beside it run, on request, the External Secrets Operator ([ControlPlane.StartExternalSecrets]), cert-manager's controllers
-// ([ControlPlane.StartCertManager]), that of Argo Rollouts ([ControlPlane.StartArgoRollouts]), and Flux's ([ControlPlane.StartFlux]) with git
-// repositories for it ([NewRepository]). All of them are the real ones. Package secretstore runs the secret store.
+// On request, it also runs the External Secrets Operator ([ControlPlane.StartExternalSecrets]) and the controllers of cert-manager
+// ([ControlPlane.StartCertManager]), Argo Rollouts ([ControlPlane.StartArgoRollouts]) and Flux ([ControlPlane.StartFlux]), with Git
+// repositories for the latter ([NewRepository]). All of them are the real ones. Package secretstore runs the secret store.
 //
-// Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the
-// user's cache folder, one folder per server and version. On two cores that takes about six minutes for a control plane and
-// sixteen for the others, once; "go run ./tests/testbed/cmd/build" does it ahead of the tests. The servers of the control plane are one
-// binary, called by their names: they share most of their packages. Binaries in the folder that KUBEBUILDER_ASSETS names are used instead
-// where they exist. The secret store is Vault, because OpenBao is no module that could be built; set BAO_BIN to the path of an OpenBao
-// binary to use that.
+// Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the user's
+// cache folder, one folder per server and version. On two cores this takes about six minutes for a control plane and sixteen for the
+// others, once; "go run ./tests/testbed/cmd/build" does it before the tests. The servers of the control plane are one binary, called by
+// their names, because they share most of their packages. If the folder that KUBEBUILDER_ASSETS names has a binary, that is used instead.
+// The secret store is Vault, because OpenBao is not a module that could be built; to use OpenBao, set BAO_BIN to the path of its binary.
 //
 // Guarantees: a control plane listens on loopback only; nothing of it outlives the process that started it (on Linux, however
 // that process ends); two control planes, in one process or in two, do not disturb each other. Not guaranteed: data is not
 // flushed to disk, so a machine that crashes loses it, and the credentials are for tests only.
 //
-// [build.Program] builds programs under test, and [process.Start] and [process.Run] run them, each with the rights of its own
-// service account ([ControlPlane.ServiceAccountKubeconfig]) and no others. The audit log holds every request that they make
-// ([ControlPlane.AuditSince]), and etcd every version of every object that they wrote ([ControlPlane.Revisions]).
+// [build.Program] builds programs under test, and [process.Start] and [process.Run] run them, each with only the permissions
+// of its own service account ([ControlPlane.ServiceAccountKubeconfig]). The audit log has every request that they make
+// ([ControlPlane.AuditSince]), and etcd every version of every object that they have written ([ControlPlane.Revisions]).
 //
-// The API server and etcd can be killed and started again, and [process.Process.Suspend] stops any of the servers for a while.
+// The API server and etcd can be killed and started again, and [process.Process.Suspend] suspends any of the servers for a
+// while.
 package testbed

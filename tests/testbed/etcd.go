@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// startEtcd starts a store of one member that never waits for the disk: data that is thrown away need not survive a
-// power cut. The short election time saves most of a second, in which the only candidate would wait for others.
+// startEtcd starts an etcd with one member that never waits for the disk, because temporary data need not survive a power
+// failure. The short election timeout saves most of a second, in which the only candidate would wait for others.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	url := cp.etcdURL()
 	p, err := cp.launch(build.Etcd,
@@ -31,12 +31,12 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 
 func (cp *ControlPlane) etcdURL() string { return "http://" + process.Address(cp.ports.etcd) }
 
-// KillEtcd ends etcd as a crash does and waits until it is gone. It does nothing where it is down already. The API server stays, and
-// answers no request that needs the store.
+// KillEtcd ends etcd like a crash, and waits until it is gone. It does nothing if etcd is already down. The API server keeps
+// running, but does not answer requests that need etcd.
 func (cp *ControlPlane) KillEtcd() { cp.kill(build.Etcd) }
 
-// StartEtcd starts etcd again after [ControlPlane.KillEtcd], on the same port and with the same data, and waits until it is ready. It has
-// all that it has acknowledged, and its revisions go on. The API server connects to it again within seconds.
+// StartEtcd starts etcd again after [ControlPlane.KillEtcd], on the same port and with the same data, and waits until it is ready. It
+// still has everything that it has acknowledged, and its revisions continue. The API server connects to it again within seconds.
 func (cp *ControlPlane) StartEtcd(ctx context.Context) error {
 	if err := cp.startEtcd(ctx); err != nil {
 		return fmt.Errorf("start etcd again: %w", err)

@@ -14,9 +14,9 @@ import (
 // FluxNamespace is the namespace of Flux's own objects.
 const FluxNamespace = "flux-system"
 
-// StartFlux makes the namespace flux-system, applies the custom resource definitions of Flux's source-controller and
+// StartFlux creates the namespace flux-system, applies the custom resource definitions of Flux's source-controller and
 // kustomize-controller, starts both as [FluxUser], and waits until they run, which takes some seconds. There is no
-// notification-controller: what they tell is in the status of the objects and in Kubernetes Events. Stop ends them with the
+// notification-controller: what they report is in the status of the objects and in Kubernetes Events. Stop ends them with the
 // control plane.
 func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + FluxNamespace + "\n"
@@ -41,7 +41,7 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 	}
 	kustomize := []string{
 		"--health-addr=" + kustomizeHealth,
-		// Upstream asks twice a minute whether what a Kustomization depends on is ready.
+		// Upstream checks only twice a minute whether the dependencies of a Kustomization are ready.
 		"--requeue-dependency=1s",
 	}
 	return cp.startFluxController(ctx, build.KustomizeController, kustomizeHealth, kustomize...)
@@ -51,7 +51,7 @@ func (cp *ControlPlane) startFluxController(ctx context.Context, name, health st
 	// They have no flag for the kubeconfig.
 	env := []string{
 		"KUBECONFIG=" + cp.kubeconfig(FluxUser), "RUNTIME_NAMESPACE=" + FluxNamespace,
-		// When it starts, kustomize-controller removes the folders there that look like its own, also those of another control plane's.
+		// When kustomize-controller starts, it removes folders there that look like its own, even those of another control plane's.
 		"TMPDIR=" + filepath.Join(cp.dir, "flux"),
 	}
 	common := []string{"--metrics-addr=0", "--events-addr=", "--watch-all-namespaces", "--log-encoding=json"}

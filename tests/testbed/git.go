@@ -17,16 +17,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// Repository is a git repository whose one branch is "main", served on loopback for reading.
+// Repository is a Git repository with a single branch "main", served on loopback for reading.
 type Repository struct {
-	// Dir is the folder of its files, which are the next commit.
+	// Dir is the folder with the files of the next commit.
 	Dir string
-	// URL is where it is cloned from.
+	// URL is the URL to clone it from.
 	URL string
 	git string
 }
 
-// NewRepository makes an empty repository, and serves it until the end of the test by way of "git http-backend".
+// NewRepository creates an empty repository, and serves it with "git http-backend" until the end of the test.
 func NewRepository(t testing.TB, name string) *Repository {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
@@ -58,21 +58,22 @@ func serveGit(ctx context.Context, dir string) (url string, stop func(), err err
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
-		// kustomize asks for the folder of a repository as if it were a file before it clones, and git says that it is none.
+		// Before it clones, kustomize requests the folder of a repository as if it were a file, and git reports that it is
+		// not.
 		Stderr: io.Discard,
 	}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(listener) // The error says that stop has closed the listener.
+		_ = server.Serve(listener) // the error only says that stop has closed the listener
 	}()
 	return "http://" + listener.Addr().String(), func() {
-		_ = server.Close() // It is meant to cut off requests in progress.
+		_ = server.Close() // this is meant to cut off in-flight requests
 		<-done
 	}, nil
 }
 
-// Commit makes a commit of all files, also where nothing has changed, and returns its name.
+// Commit commits all files, even if nothing has changed, and returns the name of the commit.
 func (r *Repository) Commit(ctx context.Context, message string) (string, error) {
 	if err := r.run(ctx, "add", "--all"); err != nil {
 		return "", fmt.Errorf("commit: %w", err)
@@ -89,7 +90,7 @@ func (r *Repository) Commit(ctx context.Context, message string) (string, error)
 	return strings.TrimSpace(string(name)), nil
 }
 
-// Tag gives the last commit a tag.
+// Tag tags the last commit.
 func (r *Repository) Tag(ctx context.Context, name string) error { return r.run(ctx, "tag", name) }
 
 func (r *Repository) run(ctx context.Context, args ...string) error {

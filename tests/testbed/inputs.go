@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Inputs opens all files below paths, for a test that has another program read them: the go tool keeps the result of a test
-// for as long as the files are the same that the test itself has opened. It is to be called by a test, for what TestMain opens is
-// not counted.
+// Inputs opens all files below paths. It is for tests that let another program read these files: the go command caches the result
+// of a test as long as the files that the test itself has opened are unchanged. It must be called by a test, because files opened
+// by TestMain do not count.
 func Inputs(paths ...string) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {

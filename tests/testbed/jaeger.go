@@ -31,9 +31,9 @@ type Jaeger struct {
 	query, otlpHTTP string
 }
 
-// StartJaeger starts a Jaeger on loopback and waits until it answers, which takes about a second. It is built first if it
-// was not yet, which the context bounds as well. It outlives the context: the caller ends it with [Jaeger.Stop]. An error
-// holds the end of its log.
+// StartJaeger starts a Jaeger on loopback and waits until it responds, which takes about a second. If necessary, Jaeger is
+// built first, which the context also bounds. It outlives the context: the caller ends it with [Jaeger.Stop]. An error has
+// the end of its log.
 func StartJaeger(ctx context.Context, opts JaegerOptions) (*Jaeger, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
@@ -55,8 +55,8 @@ func StartJaeger(ctx context.Context, opts JaegerOptions) (*Jaeger, error) {
 	return j, nil
 }
 
-// serve starts the process. Every port that it listens on is named, also those that nobody here uses: a second Jaeger on
-// this machine would find the default ones taken.
+// serve starts the process. Every port that it listens on is set, even unused ones, because a second Jaeger on this machine
+// could not use the default ports.
 func (j *Jaeger) serve(ctx context.Context, binary string) error {
 	flags := []string{
 		"query.http-server.host-port", "collector.otlp.http.host-port", "collector.otlp.grpc.host-port", "admin.http.host-port",
@@ -74,7 +74,7 @@ func (j *Jaeger) serve(ctx context.Context, binary string) error {
 	admin := "http://" + process.Address(ports[3])
 	j.process, err = process.Start(process.Options{
 		Name: build.JaegerServer, Path: binary, Args: args, LogFile: filepath.Join(j.dir, "jaeger.log"),
-		// It sends traces of its own where the environment says so.
+		// Depending on the environment, it would send its own traces.
 		Env: []string{"SPAN_STORAGE_TYPE=memory", "OTEL_TRACES_SAMPLER=always_off", "HOME=" + j.dir},
 	})
 	if err != nil {
@@ -83,10 +83,10 @@ func (j *Jaeger) serve(ctx context.Context, binary string) error {
 	return j.process.WaitFor(ctx, func(ctx context.Context) error { return j.get(ctx, admin, nil) })
 }
 
-// Stop ends Jaeger and waits for it. Its traces are gone with it. Calling it again does nothing.
+// Stop ends Jaeger and waits for it. Its traces are lost. Calling it again does nothing.
 func (j *Jaeger) Stop() {
 	if j.process != nil {
-		// How it ends does not matter: its data goes with it.
+		// How it ends does not matter: its data is removed.
 		_ = j.process.Stop(process.StopGrace)
 	}
 	j.transport.CloseIdleConnections()
@@ -95,12 +95,12 @@ func (j *Jaeger) Stop() {
 	}
 }
 
-// URL is where the API is asked, without a slash at its end. The module has no assets of the user interface: a browser sees
-// a page that says so.
+// URL returns the base URL of the API, without a trailing slash. The module has no assets of the user interface: a browser
+// shows a page that says so.
 func (j *Jaeger) URL() string { return j.query }
 
-// OTLPHTTP is the endpoint for OTLP over HTTP, as OTEL_EXPORTER_OTLP_ENDPOINT wants it.
+// OTLPHTTP returns the endpoint for OTLP over HTTP, in the form of OTEL_EXPORTER_OTLP_ENDPOINT.
 func (j *Jaeger) OTLPHTTP() string { return j.otlpHTTP }
 
-// Process is the running server.
+// Process returns the running server.
 func (j *Jaeger) Process() *process.Process { return j.process }

@@ -15,7 +15,7 @@ import (
 // Trace is a trace as Jaeger shows it.
 type Trace struct {
 	ID string
-	// Spans are in the order in which they began.
+	// Spans are in the order of their start.
 	Spans []Span
 	// Warnings are what Jaeger finds wrong with the trace as a whole.
 	Warnings []string
@@ -28,7 +28,7 @@ type Span struct {
 	Parent string
 	// Links are the spans that this one follows from, possibly in other traces.
 	Links []SpanLink
-	// Service is the name of the program, and Resource what else it says of itself.
+	// Service is the name of the program, and Resource has the other attributes of its resource.
 	Service  string
 	Resource map[string]string
 	// Operation is the name of the span.
@@ -38,7 +38,7 @@ type Span struct {
 	Events   []string
 	Start    time.Time
 	Duration time.Duration
-	// Warnings are what Jaeger finds wrong with the span: a parent that is missing, or a clock that is skewed.
+	// Warnings are what Jaeger finds wrong with the span, such as a missing parent or clock skew.
 	Warnings []string
 }
 
@@ -79,12 +79,12 @@ func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]str
 	return traces, nil
 }
 
-// ask reads the data of an answer of the API.
+// ask reads the data of a response of the API.
 func (j *Jaeger) ask(ctx context.Context, path string, data any) error {
 	return j.get(ctx, j.query+path, &struct{ Data any }{data})
 }
 
-// maxAnswer bounds how much of an answer is read, in bytes.
+// maxAnswer bounds how much of a response is read, in bytes.
 const maxAnswer = 64 << 20
 
 // get requests a URL, and decodes the response unless into is nil.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeKubeconfig writes a kubeconfig for a bearer token, whole or not at all: tests that run side by side write that of one account, and
-// start programs that read it, at one time.
+// writeKubeconfig writes a kubeconfig for a bearer token. It writes atomically, because parallel tests may write the file of the same
+// account while programs read it.
 func writeKubeconfig(path, server, caFile, user, token string) error {
 	config := api.NewConfig()
 	config.Clusters["testbed"] = &api.Cluster{Server: server, CertificateAuthority: caFile}
@@ -22,7 +22,7 @@ func writeKubeconfig(path, server, caFile, user, token string) error {
 	if err != nil {
 		return fmt.Errorf("write a kubeconfig: %w", err)
 	}
-	// The file is readable by its owner only, as it has a token.
+	// The file is readable only by its owner, because it has a token.
 	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
 	if err != nil {
 		return fmt.Errorf("write a kubeconfig: %w", err)

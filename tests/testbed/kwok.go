@@ -10,9 +10,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// kwokConfig lets kwok play the stages of many pods at once: with four at a time, as upstream, it and not the
-// controllers would decide how long a large rollout takes. The other values are upstream's: a configuration from a
-// file gets no defaults.
+// kwokConfig lets kwok play the stages of many pods at once. With upstream's four at a time, kwok and not the controllers
+// would determine how long a large rollout takes. The other values are upstream's defaults, because a configuration from a
+// file gets none.
 const kwokConfig = `apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 options:

@@ -19,8 +19,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ReadManifests decodes the documents of YAML or JSON, with lists taken apart. Documents that are not for an API
-// server, empty ones and kustomizations, are left out.
+// ReadManifests decodes the documents of YAML or JSON, and expands lists. It skips documents that are not for an API server:
+// empty ones and kustomizations.
 func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(r, 4<<10)
 	var objects []*unstructured.Unstructured
@@ -49,7 +49,7 @@ func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// readManifestFiles reads files, and all .yaml and .yml files of folders but not of their subfolders.
+// readManifestFiles reads files, and all .yaml and .yml files in folders, but not in their subfolders.
 func readManifestFiles(paths []string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, path := range paths {
@@ -93,8 +93,8 @@ func manifestFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// selectKinds returns the objects of the kinds, all where there are none, in an order in which they can be applied:
-// what other objects live in or are made of comes first.
+// selectKinds returns the objects of the kinds, or all if there are no kinds, in an order in which they can be applied:
+// namespaces and definitions come before the objects that need them.
 func selectKinds(objects []*unstructured.Unstructured, kinds []string) []*unstructured.Unstructured {
 	rank := func(o *unstructured.Unstructured) int {
 		return slices.Index([]string{crdKind, "Namespace"}, o.GetKind())
@@ -108,8 +108,8 @@ func selectKinds(objects []*unstructured.Unstructured, kinds []string) []*unstru
 
 const crdKind = "CustomResourceDefinition"
 
-// Kustomize returns the manifests that a kustomization folder makes, by way of "kubectl kustomize". kubectl is built
-// first if it was not yet, with progress to log.
+// Kustomize returns the output of "kubectl kustomize" for a folder. If necessary, kubectl is built first, with progress to
+// log.
 func Kustomize(ctx context.Context, log io.Writer, dir string) ([]byte, error) {
 	kubectl, err := build.Binary(ctx, log, build.Kubectl)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// unordered returns an account with its rights, and a ConfigMap, in an order in which they cannot be applied as they come.
+// unordered returns an account with its permissions, and a ConfigMap, in an order in which they cannot be applied.
 func unordered(namespace string) io.Reader {
 	return strings.NewReader(strings.ReplaceAll(`
 apiVersion: kustomize.config.k8s.io/v1beta1
@@ -52,7 +52,7 @@ func TestApply(t *testing.T) {
 	if _, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("%v, want not found: its kind was not asked for", err)
 	}
-	for range 2 { // To apply again changes nothing.
+	for range 2 { // applying again changes nothing
 		if err := bed.ApplyYAML(t.Context(), unordered(namespace)); err != nil {
 			t.Fatal(err)
 		}

@@ -7,9 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Namespace creates a namespace with a name of its own, waits until pods can be made in it, and returns its name. It
-// is not deleted: it goes with the control plane, and deleting it would keep the controllers busy during the next
-// test.
+// Namespace creates a namespace with a unique name, waits until pods can be created in it, and returns its name. It is not
+// deleted, because that would keep the controllers busy during the next test. It ends with the control plane.
 func (cp *ControlPlane) Namespace(t testing.TB) string {
 	t.Helper()
 	ns, err := cp.client.CoreV1().Namespaces().Create(t.Context(),

@@ -14,24 +14,23 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// NATSOptions says what NATS server to run.
+// NATSOptions configure a NATS server.
 type NATSOptions struct {
 	// Name is the name of the server. Required, and different for each server of a cluster.
 	Name string
-	// Config is the path of the configuration. It takes the rest from the environment, as the files in deploy/nats do: NATS_NAME,
-	// NATS_LISTEN, NATS_ROUTE_LISTEN, NATS_LEAF_LISTEN, NATS_MONITOR, NATS_STORE, NATS_TLS_CERT, NATS_TLS_KEY and
-	// NATS_TLS_CA.
+	// Config is the path of the configuration. Like the files in deploy/nats, it may refer to these variables: NATS_NAME,
+	// NATS_LISTEN, NATS_ROUTE_LISTEN, NATS_LEAF_LISTEN, NATS_MONITOR, NATS_STORE, NATS_TLS_CERT, NATS_TLS_KEY and NATS_TLS_CA.
 	Config string
 	// Dir holds the store, and the logs. Required.
 	Dir string
-	// Certificates are shown to clients and to other servers. Required.
+	// Certificates are presented to clients and to other servers. Required.
 	Certificates Certificates
 	// Log receives the progress of building. Nil means none.
 	Log io.Writer
 }
 
-// NATSServer is a separate NATS server on loopback. It has the same ports and store each time it is started. Its methods are safe
-// for concurrent use.
+// NATSServer is a separate NATS server on loopback. It keeps its ports and its store when it is started again. Its methods are
+// safe for concurrent use.
 type NATSServer struct {
 	opts                         NATSOptions
 	binary                       string
@@ -43,7 +42,7 @@ type NATSServer struct {
 	starts  int
 }
 
-// NewNATSServer prepares a server, which is not started yet. It is built first if it was not yet.
+// NewNATSServer prepares a server, but does not start it. If necessary, the server is built first.
 func NewNATSServer(ctx context.Context, opts NATSOptions) (*NATSServer, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
@@ -62,29 +61,29 @@ func NewNATSServer(ctx context.Context, opts NATSOptions) (*NATSServer, error) {
 	return &NATSServer{opts: opts, binary: binary, client: free[0], route: free[1], leaf: free[2], monitor: free[3]}, nil
 }
 
-// SetEnv adds to the environment that the server is started with.
+// SetEnv adds variables to the environment with which the server is started.
 func (s *NATSServer) SetEnv(env ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.env = append(s.env, env...)
 }
 
-// URL is where clients connect.
+// URL returns the URL for clients.
 func (s *NATSServer) URL() string { return "tls://" + s.Address() }
 
-// Address is the host and the port for clients.
+// Address returns the host and the port for clients.
 func (s *NATSServer) Address() string { return process.Address(s.client) }
 
-// RouteURL is where the other servers of its cluster connect.
+// RouteURL returns the URL for the other servers of its cluster.
 func (s *NATSServer) RouteURL() string { return "nats-route://" + process.Address(s.route) }
 
-// LeafAddress is the host and the port for leaf nodes.
+// LeafAddress returns the host and the port for leaf nodes.
 func (s *NATSServer) LeafAddress() string { return process.Address(s.leaf) }
 
 // MonitorURL returns the URL of the server's monitoring.
 func (s *NATSServer) MonitorURL() string { return "http://" + process.Address(s.monitor) }
 
-// Launch starts the server, also again after [NATSServer.Kill], and does not wait for it.
+// Launch starts the server, for the first time or after [NATSServer.Kill], and does not wait for it.
 func (s *NATSServer) Launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +125,7 @@ func (s *NATSServer) Ready(ctx context.Context) error {
 	})
 }
 
-// LeafAccounts are the accounts of the leaf nodes that are connected to the server.
+// LeafAccounts returns the accounts of the leaf nodes that are connected to the server.
 func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
 	content, err := s.told(ctx, "/leafz")
 	if err != nil {
@@ -143,7 +142,7 @@ func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
 	return accounts, nil
 }
 
-// told is the part of the server's monitoring that is read.
+// told reads a path of the server's monitoring.
 func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 	client := &http.Client{Timeout: process.StartTimeout}
 	defer client.CloseIdleConnections()
@@ -169,7 +168,7 @@ func (s *NATSServer) Process() *process.Process {
 	return s.process
 }
 
-// Kill ends the server as a crash does, and waits until it is gone.
+// Kill ends the server like a crash, and waits until it is gone.
 func (s *NATSServer) Kill() {
 	if p := s.Process(); p != nil {
 		p.Kill()

@@ -19,22 +19,22 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// hubServers is how many servers a hub has: with one of them away the streams of three replicas go on.
+// hubServers is how many servers a hub has. Streams with three replicas continue if one of them is down.
 const hubServers = 3
 
-// NATSHub is a NATS of three servers for many clusters, with what deploy/nats/render.sh writes for it.
+// NATSHub is a NATS of three servers for many clusters, with the configuration that deploy/nats/render.sh writes.
 type NATSHub struct {
 	// Dir is the folder of its files.
 	Dir string
-	// Certificates are those of the hub's servers and of the clusters' servers.
+	// Certificates are for the hub's servers and for the clusters' servers.
 	Certificates Certificates
-	// Servers are the three, once they are prepared.
+	// Servers are the three servers, once they are prepared.
 	Servers []*NATSServer
 	// deployed is the folder deploy/nats.
 	deployed string
 }
 
-// NewNATSHub makes the certificates of a hub, in a folder, for which nothing is written yet. Deployed is the path of deploy/nats.
+// NewNATSHub creates the certificates of a hub in a folder, but writes no configuration. Deployed is the path of deploy/nats.
 func NewNATSHub(deployed, dir string) (*NATSHub, error) {
 	certificates, err := NewCertificates(filepath.Join(dir, "tls"))
 	if err != nil {
@@ -43,8 +43,8 @@ func NewNATSHub(deployed, dir string) (*NATSHub, error) {
 	return &NATSHub{Dir: filepath.Join(dir, "rendered"), Certificates: certificates, deployed: deployed}, nil
 }
 
-// Render runs render.sh, which writes the configuration for the clusters, each as it takes it, and makes the keys that are not there.
-// Stores is the cluster whose watcher watches the secret stores for all; empty is none.
+// Render runs render.sh, which writes the configuration for the clusters, given as its arguments, and creates missing keys. Stores is
+// the cluster whose watcher watches the secret stores for all clusters. Empty means none.
 func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string) error {
 	nk, err := build.Binary(ctx, io.Discard, build.NATSKeys)
 	if err := errors.Join(err, Inputs(h.deployed)); err != nil {
@@ -58,8 +58,8 @@ func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string)
 	return h.limitStores()
 }
 
-// limitStores has the servers take streams however little is free on the disk: without a limit that is three quarters of it. The streams reserve
-// gigabytes, more than half of one for each cluster, and the tests write megabytes.
+// limitStores makes the servers accept streams however little disk space is free; the default limit is three quarters of the free space. The
+// streams reserve gigabytes, more than half a gigabyte for each cluster, but the tests write only megabytes.
 func (h *NATSHub) limitStores() error {
 	configs, err := filepath.Glob(filepath.Join(h.Dir, "*", "server.conf"))
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *NATSHub) Prepare(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Server prepares a server with one of the configurations that were written: "hub", or a cluster's.
+// Server prepares a server with one of the written configurations: "hub", or that of a cluster.
 func (h *NATSHub) Server(ctx context.Context, name, config, dir string) (*NATSServer, error) {
 	return NewNATSServer(ctx, NATSOptions{
 		Name: name, Config: filepath.Join(h.Dir, config, "server.conf"), Dir: filepath.Join(dir, name), Certificates: h.Certificates,
@@ -117,7 +117,7 @@ func LaunchNATS(ctx context.Context, servers ...*NATSServer) error {
 	return nil
 }
 
-// URL is where programs connect: to any of the three servers.
+// URL returns the URLs of the three servers, for programs that connect to any of them.
 func (h *NATSHub) URL() string {
 	urls := make([]string, 0, len(h.Servers))
 	for _, server := range h.Servers {
@@ -126,11 +126,11 @@ func (h *NATSHub) URL() string {
 	return strings.Join(urls, ",")
 }
 
-// Seed is the path of the key of a user, such as eu-watcher or fleet-reader.
+// Seed returns the path of the key of a user, such as eu-watcher or fleet-reader.
 func (h *NATSHub) Seed(user string) string { return filepath.Join(h.Dir, "keys", user+".nk") }
 
-// Declare makes streams from files that were written, such as fleet or eu-changes, or changes them, as `nats stream add --config` and
-// edit do. It is for the operator of their account.
+// Declare creates or updates streams from written files, such as fleet or eu-changes, like `nats stream add --config` and edit. It
+// needs the connection of the operator of their account.
 func (h *NATSHub) Declare(ctx context.Context, operator jetstream.JetStream, files ...string) error {
 	for _, file := range files {
 		config, err := h.StreamConfig(file)
@@ -157,7 +157,7 @@ func (h *NATSHub) StreamConfig(file string) (jetstream.StreamConfig, error) {
 	return config, nil
 }
 
-// FleetStreams are the files of FLEET and of the streams that it collects, in the order in which Declare takes them.
+// FleetStreams returns the files of FLEET and of the streams that it collects, in the order that Declare needs.
 func (h *NATSHub) FleetStreams() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(h.Dir, "streams", "fleet"))
 	if err != nil {
@@ -173,7 +173,7 @@ func (h *NATSHub) FleetStreams() ([]string, error) {
 // noPeers is the server's JSClusterNoPeersErr.
 const noPeers jetstream.ErrorCode = 10005
 
-// declareStream waits for servers that have just started and take each other to be away.
+// declareStream declares a stream. It retries while servers that have just started do not see each other yet.
 func declareStream(ctx context.Context, operator jetstream.JetStream, config jetstream.StreamConfig) error {
 	var refused *jetstream.APIError
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// makeNode creates the node whose pods kwok plays, with room for 100,000 of them.
+// makeNode creates the node whose pods kwok simulates, with room for 100,000 pods.
 func (cp *ControlPlane) makeNode(ctx context.Context) error {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("10k"),
@@ -31,14 +31,14 @@ func (cp *ControlPlane) makeNode(ctx context.Context) error {
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}
 	_, err := cp.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	// A folder that was used before has its node already.
+	// A folder that was used before already has the node.
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the node: %w", err)
 	}
 	return nil
 }
 
-// waitUsable waits for what the servers do after they are ready and tests rely on: nodes that take pods, and a
+// waitUsable waits for what tests rely on and what the servers only do after they are ready: nodes that accept pods, and a
 // service account for the pods of the namespace "default".
 func (cp *ControlPlane) waitUsable(ctx context.Context) error {
 	if !cp.opts.WithoutControllers {
@@ -46,7 +46,7 @@ func (cp *ControlPlane) waitUsable(ctx context.Context) error {
 			return err
 		}
 	}
-	// It takes kwok to make a node ready and the controllers to take the taint away that it was born with.
+	// kwok makes a node ready, and the controllers remove its initial taint.
 	if cp.opts.WithoutKwok || cp.opts.WithoutControllers {
 		return nil
 	}
@@ -78,8 +78,8 @@ func nodeReady(node corev1.Node) bool {
 	return false
 }
 
-// waitServiceAccount waits for the account that a controller makes in every new namespace. Until it is there the API
-// server refuses the namespace's pods.
+// waitServiceAccount waits for the account that a controller creates in every new namespace. Until it exists, the API server
+// refuses pods in the namespace.
 func (cp *ControlPlane) waitServiceAccount(ctx context.Context, namespace string) error {
 	exists := func(ctx context.Context) (bool, error) {
 		_, err := cp.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})

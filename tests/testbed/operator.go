@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// startOperator starts a program that brings kinds of its own to the cluster. It is built first if it was not yet. Stop
-// ends it with the control plane, if nobody has before.
+// startOperator starts an operator with its own kinds. If necessary, it is built first. Stop ends it with the control plane,
+// if it has not been ended before.
 func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name string, args ...string) (*process.Process, error) {
 	path, err := cp.applyKindsOf(ctx, name)
 	if err != nil {
@@ -22,8 +22,8 @@ func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name st
 	return cp.launchWith(env, name, args...)
 }
 
-// ApplyKindsOf applies the custom resource definitions of an operator, [CertManager] or another, and does not start it: what is made of its
-// kinds stays as it is. It is built first if it was not yet.
+// ApplyKindsOf applies the custom resource definitions of an operator, such as [CertManager], but does not start it, so objects of its
+// kinds stay as they are. If necessary, it is built first.
 func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error {
 	if _, err := cp.applyKindsOf(ctx, operator); err != nil {
 		return fmt.Errorf("apply the kinds of %s: %w", operator, err)
@@ -31,7 +31,7 @@ func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error
 	return nil
 }
 
-// applyKindsOf is the same, and returns the path of the operator's binary.
+// applyKindsOf is like [ControlPlane.ApplyKindsOf], and returns the path of the operator's binary.
 func (cp *ControlPlane) applyKindsOf(ctx context.Context, name string) (string, error) {
 	path, err := build.Binary(ctx, cp.opts.Log, name)
 	if err != nil {

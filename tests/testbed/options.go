@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// Options configure a control plane. The zero value is a complete one with one node, quick enough for tests.
+// Options configure a control plane. The zero value means a complete one with one node, fast enough for tests.
 type Options struct {
 	// Dir holds the data, credentials and logs. It is created if it does not exist, and kept when the control plane stops. Empty
 	// means a temporary folder that Stop removes.
@@ -17,7 +17,7 @@ type Options struct {
 
 	// ControllerQPS is the rate of requests per second that each controller may make. 0 means 200 (upstream: 20).
 	ControllerQPS int
-	// ControllerBurst is the number of requests that a controller may make at once. 0 means 400 (upstream: 30).
+	// ControllerBurst is the burst of requests that each controller may make. 0 means 400 (upstream: 30).
 	ControllerBurst int
 
 	// WithoutControllers leaves out the controller manager: nothing rolls, and namespaces get no service account.

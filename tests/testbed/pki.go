@@ -17,13 +17,13 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// pki is what the servers prove their identity with, as files. Making it here, and with elliptic curves, takes a
-// millisecond; letting each server make its own RSA certificate takes up to a second for each.
+// pki has the files with which the servers prove their identity. Creating them here, with elliptic curves, takes a
+// millisecond. If each server created its own RSA certificate, that would take up to a second each.
 type pki struct {
-	ca          string // The certificate that clients trust.
-	cert        string // The servers' certificate, for loopback.
+	ca          string // the certificate that clients trust
+	cert        string // the servers' certificate, for loopback
 	key         string
-	accountsKey string // The private key that signs service account tokens.
+	accountsKey string // the private key that signs service account tokens
 	accountsPub string
 }
 
@@ -80,7 +80,7 @@ func (p pki) generate() error {
 	return writeCert(p.cert, leaf, ca, serverKey, caKey)
 }
 
-// newKey makes a private key and writes it to a path, if there is one.
+// newKey creates a private key, and writes it to a path unless that is empty.
 func newKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil || path == "" {

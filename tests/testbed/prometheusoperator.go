@@ -9,7 +9,7 @@ import (
 )
 
 // StartPrometheusOperator applies the custom resource definitions of Prometheus Operator, starts it as [prometheusUser], and waits until it runs,
-// which takes some seconds. It may be started again when the process has ended.
+// which takes some seconds. It may be started again after the process has ended.
 func (cp *ControlPlane) StartPrometheusOperator(ctx context.Context) (*process.Process, error) {
 	port, err := process.FreePort()
 	if err != nil {

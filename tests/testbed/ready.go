@@ -14,16 +14,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ready waits until something that was started serves.
+// ready waits until a server that was started serves.
 type ready func(ctx context.Context) error
 
-// launch starts a server of the control plane and remembers it for Stop. A server that has ended is replaced, and keeps
-// its place in the order.
+// launch starts a server of the control plane, and remembers it for Stop. It replaces a server of the same name that has
+// ended, in the same place of the order.
 func (cp *ControlPlane) launch(name string, args ...string) (*process.Process, error) {
 	return cp.launchWith(nil, name, args...)
 }
 
-// launchWith is [ControlPlane.launch] with additions to the environment.
+// launchWith is like [ControlPlane.launch], with additional environment variables.
 func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*process.Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -36,11 +36,11 @@ func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*
 	}
 	log := name + ".log"
 	if cp.starts++; place >= 0 {
-		log = fmt.Sprintf("%s-%d.log", name, cp.starts) // The log of the one before may say why it had to go.
+		log = fmt.Sprintf("%s-%d.log", name, cp.starts) // the log of the previous process may say why it ended
 	}
 	p, err := process.Start(process.Options{
 		Name: name, Path: cp.binaries[name], Args: args, LogFile: filepath.Join(cp.dir, log),
-		// Some servers look for configuration at home, and the home of a developer has some.
+		// Some servers look for configuration in the home directory, and a developer's home may have some.
 		Env: append([]string{"HOME=" + cp.dir}, env...),
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (cp *ControlPlane) launchWith(env []string, name string, args ...string) (*
 	return p, nil
 }
 
-// healthy waits until a URL of a server answers 200, as [process.Process.WaitFor] does.
+// healthy waits, with [process.Process.WaitFor], until a URL of a server responds with 200.
 func (cp *ControlPlane) healthy(ctx context.Context, p *process.Process, url string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cp.config.CAData)

@@ -15,23 +15,23 @@ import (
 
 // Revision is one version of an object, as etcd has stored it.
 type Revision struct {
-	// Name is that of the object.
+	// Name is the name of the object.
 	Name string
 	// Version is what the API server returns as its resourceVersion.
 	Version int64
-	// Object is the object, without its resourceVersion. Nil: it was deleted.
+	// Object is the object, without its resourceVersion. It is nil if the object was deleted.
 	Object runtime.Object
 }
 
-// ErrCompacted is returned when etcd has dropped revisions that were not read yet, which the API server asks it to after five minutes.
+// ErrCompacted is returned if etcd has dropped revisions that were not read yet. The API server compacts etcd after five minutes.
 var ErrCompacted = errors.New("revisions were compacted")
 
-// reconnectDelay is the pause before etcd is asked again.
+// reconnectDelay is the pause before a new request to etcd.
 const reconnectDelay = 100 * time.Millisecond
 
-// Revisions calls fn for every version of every object of a resource in a namespace since a resourceVersion, in their order and as they are
-// stored, until ctx is done or fn returns an error. It reads them from etcd, and so misses none while the API server or etcd itself is down:
-// a watch of the API server that has to start again only shows what is there then. The resource is the plural of a built-in kind.
+// Revisions calls fn for every stored version of every object of a resource in a namespace since a resourceVersion, in order, until ctx is
+// done or fn returns an error. It reads them from etcd, and so misses none while the API server or etcd itself is down; a watch of the API
+// server that starts again only shows the current state. The resource is the plural of a built-in kind.
 func (cp *ControlPlane) Revisions(ctx context.Context, resource, namespace string, since int64, fn func(Revision) error) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	next := since + 1
@@ -59,7 +59,7 @@ func registryPrefix(resource, namespace string) string {
 	return "/registry/" + resource + "/" + namespace + "/"
 }
 
-// connectionError says that etcd is not there, or is no longer.
+// connectionError means that etcd cannot be reached, or that the connection was lost.
 type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return e.err.Error() }
@@ -97,7 +97,7 @@ func (cp *ControlPlane) watchEtcd(ctx context.Context, client *http.Client, pref
 	}
 }
 
-// NewestRevision returns the resourceVersion of the object of a resource in a namespace that was written last, or 0 if there is none.
+// NewestRevision returns the resourceVersion of the last written object of a resource in a namespace, or 0 if there is none.
 func (cp *ControlPlane) NewestRevision(ctx context.Context, resource, namespace string) (int64, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	prefix := registryPrefix(resource, namespace)
@@ -138,7 +138,7 @@ func (cp *ControlPlane) askEtcd(ctx context.Context, client *http.Client, path s
 	return response, nil
 }
 
-// prefixEnd is the first key after those with a prefix.
+// prefixEnd returns the first key after all keys with a prefix.
 func prefixEnd(prefix string) []byte {
 	end := []byte(prefix)
 	end[len(end)-1]++

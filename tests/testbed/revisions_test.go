@@ -29,7 +29,7 @@ func TestRevisionsMissNothingWhileServersAreDown(t *testing.T) {
 	reading.Go(func() {
 		err := bed.Revisions(ctx, "configmaps", namespace, 0, func(revision Revision) error {
 			if revision.Name != "app" {
-				return nil // The cluster puts one into each namespace.
+				return nil // the cluster adds one to each namespace
 			}
 			mu.Lock()
 			defer mu.Unlock()

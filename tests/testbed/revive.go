@@ -6,9 +6,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// Revive starts those of the controller manager, the scheduler and kwok again that have ended, as a kubelet does, and returns their names.
-// It does not wait until they are ready. A scheduler ends by itself where it finds its cache inconsistent, as it may after the API server or
-// etcd was killed.
+// Revive restarts the controller manager, the scheduler and kwok if they have ended, like a kubelet, and returns the names of those that it
+// has restarted. It does not wait until they are ready. A scheduler exits if it finds its cache inconsistent, which may happen after the API
+// server or etcd was killed.
 func (cp *ControlPlane) Revive() ([]string, error) {
 	var revived []string
 	var failed error

@@ -10,7 +10,7 @@ import (
 )
 
 func TestServersThatHaveEndedAreRevived(t *testing.T) {
-	// Not kwok: the next one waits for 40 seconds until the lease of the last one on the node has expired.
+	// kwok is left out, because a new one waits 40 seconds until the previous one's lease on the node has expired.
 	ended := []string{build.ControllerManager, build.Scheduler}
 	for _, name := range ended {
 		bed.Server(name).Kill()

@@ -11,12 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// tokenLifetime is that of service account tokens: longer than any test or benchmark runs.
+// tokenLifetime is the lifetime of service account tokens. It is longer than any test or benchmark runs.
 const tokenLifetime = 24 * time.Hour
 
-// ServiceAccountConfig returns a configuration with a real token of a service account, which must exist, and so with
-// its rights and no others. The limits on requests are left at client-go's defaults, as a program in a pod would have
-// them.
+// ServiceAccountConfig returns a configuration with a real token of a service account, which must exist, and so with exactly
+// its permissions. The limits of requests are client-go's defaults, as for a program in a pod.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	token, err := cp.serviceAccountToken(ctx, namespace, name)
 	if err != nil {
@@ -25,14 +24,14 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return cp.tokenConfig(token)
 }
 
-// ServiceAccountKubeconfig is [ControlPlane.ServiceAccountConfig] as a file, for a program that runs as a process.
-// The file is there until Stop.
+// ServiceAccountKubeconfig is like [ControlPlane.ServiceAccountConfig], but returns the path of a kubeconfig, for a program
+// that runs as a process. The file exists until Stop.
 func (cp *ControlPlane) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
 	token, err := cp.serviceAccountToken(ctx, namespace, name)
 	if err != nil {
 		return "", err
 	}
-	// Dots and dashes are legal in names, colons are not: no two accounts share a file.
+	// Names may have dots and dashes, but no colons, so no two accounts share a file.
 	path := filepath.Join(cp.dir, "sa:"+namespace+":"+name+".kubeconfig")
 	return path, writeKubeconfig(path, cp.url(), cp.pki.ca, name, token)
 }

@@ -19,8 +19,8 @@ const (
 	controllersUser = "system:kube-controller-manager"
 	schedulerUser   = "system:kube-scheduler"
 
-	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are those of the operators, FluxUser that of Flux's controllers,
-	// and ArgoCDUser that of Argo CD.
+	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are the users of the operators, FluxUser that of Flux's
+	// controllers, and ArgoCDUser that of Argo CD.
 	externalSecretsUser = "testbed-external-secrets"
 	certManagerUser     = "testbed-cert-manager"
 	argoRolloutsUser    = "testbed-argo-rollouts"
@@ -32,8 +32,8 @@ const (
 // mastersGroup may do everything.
 const mastersGroup = "system:masters"
 
-// makeUsers gives each user a random token and a kubeconfig with it, and writes the file by which the API server knows
-// them. The server's own role bindings give those without a group their rights.
+// makeUsers creates a random token and a kubeconfig for each user, and writes the file with which the API server
+// authenticates them. Users without a group get their permissions from the server's default role bindings.
 func (cp *ControlPlane) makeUsers() error {
 	cp.tokens = map[string]string{}
 	var file strings.Builder

@@ -19,8 +19,8 @@ import (
 const modulePath = "github.com/keyturn/keyturn"
 
 // All builds the named servers that are not in the cache yet, one after the other; without names, all servers. A name such as
-// "./cmd/actuator" is a main package of the root module, built beside the servers: linking, which takes one processor, leaves it the others.
-// Progress goes to log. Two processes that want the same server build it once.
+// "./cmd/actuator" is a main package of the root module, which is built concurrently with the servers, because linking uses only one
+// processor. Progress goes to log. If two processes need the same server, it is built once.
 func All(ctx context.Context, log io.Writer, names ...string) error {
 	if len(names) == 0 {
 		names = serverNames()
@@ -46,8 +46,8 @@ func buildPrograms(ctx context.Context, programs []string) error {
 	return nil
 }
 
-// Binary returns the path of the named server's binary: from KUBEBUILDER_ASSETS, or from the cache folder, or built
-// into it now, with progress to log.
+// Binary returns the path of the named server's binary, from KUBEBUILDER_ASSETS or from the cache folder. If necessary, it
+// builds the server into the cache, with progress to log.
 func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 	if err := checkEnvironment(); err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	defer unlock()
 	path := filepath.Join(dir, name)
 	if isFile(path) {
-		return nil // Another process built it while this one waited for the lock.
+		return nil // another process built it while this one waited for the lock
 	}
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
@@ -99,7 +99,7 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	}
 	switch {
 	case s.pkg == "":
-		return os.WriteFile(path, nil, 0o600) // It says that the rest is there.
+		return os.WriteFile(path, nil, 0o600) // this marks the folder as complete
 	case s.program == "":
 		return compile(ctx, s, tools, path)
 	}
@@ -111,12 +111,12 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	return os.Symlink(s.program, path)
 }
 
-// extract copies the further files of a server to the folder of its binary.
+// extract copies the additional files of a server to the folder of its binary.
 func extract(ctx context.Context, s server, tools, dir string) error {
 	if s.extract == nil {
 		return nil
 	}
-	// Building the server would download its source too, but later.
+	// Building the server would download its source, too, but only later.
 	if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
 		return err
 	}
@@ -132,12 +132,12 @@ func compile(ctx context.Context, s server, tools, path string) error {
 	return goBuild(ctx, tools, path, s.pkg, args, "CGO_ENABLED=0")
 }
 
-// goBuild builds a package to a path. The binary is renamed into place, so that the path never holds half of one, and
-// a program that is running from it goes on undisturbed.
+// goBuild builds a package to a path. The binary is renamed into place, so that the path never has an incomplete one, and a
+// program that runs from it is not disturbed.
 func goBuild(ctx context.Context, dir, path, pkg string, args []string, env ...string) error {
 	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
 	defer os.Remove(temp)
-	// What is there already and is what it would build, the go tool leaves as it is: that saves the linking.
+	// If the existing binary is what it would build, the go command keeps it, which saves the linking.
 	if err := copyFile(path, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("copy the binary: %w", err)
 	}
@@ -174,12 +174,12 @@ func moduleDir(ctx context.Context, dir, module string) (string, error) {
 	return out, nil
 }
 
-// goCommand runs the go tool and returns what it printed.
+// goCommand runs the go command and returns its output.
 func goCommand(ctx context.Context, dir string, args []string, env ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// A value, though it says nothing new, keeps both the environment's GOFLAGS and those of "go env -w" out: the
-	// -race of a test run would build every server a second time.
+	// Setting GOFLAGS, even without a new flag, overrides those of the environment and of "go env -w": the -race of a test
+	// run would otherwise build every server a second time.
 	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off"), env...)
 	out, err := process.Capture(cmd)
 	if err != nil {

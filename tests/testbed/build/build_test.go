@@ -70,7 +70,7 @@ func TestBinaryPrefersAssets(t *testing.T) {
 	}
 }
 
-// The version names the folder in the cache: with another one a binary would be taken for what it is not.
+// The version is in the name of the cache folder: with a wrong version, a binary would be mistaken for another one.
 func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 	for _, name := range serverNames() {
 		t.Run(name, func(t *testing.T) { hasTheVersionOfItsTools(t, name) })

@@ -15,17 +15,18 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ErrNoChromium is returned where there is no Chromium, and none can be fetched.
+// ErrNoChromium is returned if there is no Chromium, and none can be fetched.
 var ErrNoChromium = errors.New("there is no Chromium in PATH, and no apt-get")
 
-// Browser is a Chromium. Env is what it needs in its environment.
+// Browser is a Chromium. Env has the environment variables that it needs.
 type Browser struct {
 	Path string
 	Env  []string
 }
 
-// Chromium returns the browser that CHROMIUM_BIN names, or that is in PATH, or Debian's package of it in the cache folder. That is fetched first if
-// it was not yet, with the libraries that are missing here, which needs no root; progress goes to log. It cannot be built: no module has it.
+// Chromium returns the browser that CHROMIUM_BIN names, or that is in PATH, or Debian's package of it in the cache folder. If necessary, the
+// package is fetched first, with missing libraries, which does not need root; progress goes to log. It cannot be built, because it is not a Go
+// module.
 func Chromium(ctx context.Context, log io.Writer) (Browser, error) {
 	for _, name := range []string{os.Getenv("CHROMIUM_BIN"), "chromium", "chromium-headless-shell", "google-chrome"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -42,7 +43,7 @@ func Chromium(ctx context.Context, log io.Writer) (Browser, error) {
 	}
 	defer unlock()
 	if found, err := unpacked(ctx, dir); err == nil {
-		return found, nil // An image of another day may lack what the one had that fetched it.
+		return found, nil // a later image may lack libraries that the one that fetched it had
 	}
 	for _, program := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -55,7 +56,7 @@ func Chromium(ctx context.Context, log io.Writer) (Browser, error) {
 	return unpacked(ctx, dir)
 }
 
-// unpacked returns the newest browser of the cache folder that starts.
+// unpacked returns the newest browser in the cache folder that starts.
 func unpacked(ctx context.Context, dir string) (Browser, error) {
 	found, err := filepath.Glob(filepath.Join(dir, chromiumPackage+"_*", "usr", "lib", "chromium", chromiumPackage))
 	if err != nil || len(found) == 0 {
@@ -73,8 +74,8 @@ func unpacked(ctx context.Context, dir string) (Browser, error) {
 	return b, errors.Join(err, failed)
 }
 
-// libraryFolders returns the folders of the libraries of unpacked packages: those where the linker looks, and those that a library names for its own,
-// such as pulseaudio, by the path that it would have if it were installed.
+// libraryFolders returns the folders with the libraries of unpacked packages: those that the linker searches, and those that a library such as
+// pulseaudio refers to by the path that they would have if they were installed.
 func libraryFolders(root string) ([]string, error) {
 	var folders []string
 	for _, pattern := range []string{"usr/lib/*-linux-gnu*/*.so*", "lib/*-linux-gnu*/*.so*", "usr/lib/*-linux-gnu*/*/*.so*"} {
@@ -97,14 +98,14 @@ const (
 	fontPackage     = "fonts-dejavu-core"
 )
 
-// fontsConfig names the folders of fonts, those of the machine and that of the package.
+// fontsConfig has the folders of fonts: those of the machine, and that of the package.
 const fontsConfig = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig><dir>/usr/share/fonts</dir><dir>%s/usr/share/fonts</dir><cachedir>%s/fontcache</cachedir></fontconfig>
 `
 
-// fetchChromium downloads and unpacks the package, and those that it needs and the machine does not have. apt-get gets folders of its own for its
-// lists, and changes nothing on the machine.
+// fetchChromium downloads and unpacks the package, and those of its dependencies that the machine does not have. apt-get uses separate folders
+// for its lists, and changes nothing on the machine.
 func fetchChromium(ctx context.Context, log io.Writer, dir string) error {
 	start := time.Now()
 	fmt.Fprintln(log, "testbed: fetching Debian's Chromium (once, about 100 MB and half a minute)")
@@ -163,7 +164,7 @@ func fetchChromium(ctx context.Context, log io.Writer, dir string) error {
 	return nil
 }
 
-// wantedPackages returns the packages of the lines of apt-get --print-uris, and the version of Chromium. A line is
+// wantedPackages returns the packages in the output of apt-get --print-uris, and the version of Chromium. A line is
 // 'http://…' <name>_<version>_<architecture>.deb <size> <sum>.
 func wantedPackages(listed string) (names []string, version string) {
 	for line := range strings.Lines(listed) {

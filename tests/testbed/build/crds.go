@@ -11,7 +11,7 @@ import (
 // to its binary.
 func extractCRDs(folder string) func(moduleDir, dir string) error {
 	return func(moduleDir, dir string) error {
-		// What a build that was cut short has left is in the way.
+		// Remove what an interrupted build may have left.
 		if err := os.RemoveAll(CRDsPath(dir)); err != nil {
 			return fmt.Errorf("remove custom resource definitions: %w", err)
 		}
@@ -19,7 +19,7 @@ func extractCRDs(folder string) func(moduleDir, dir string) error {
 		if err := os.CopyFS(CRDsPath(dir), from); err != nil {
 			return fmt.Errorf("copy custom resource definitions: %w", err)
 		}
-		// Some have a list of the files beside them, which is no object of a cluster.
+		// Some folders also have a list of their files, which is not an object of a cluster.
 		if err := os.RemoveAll(filepath.Join(CRDsPath(dir), "kustomization.yaml")); err != nil {
 			return fmt.Errorf("remove the list of custom resource definitions: %w", err)
 		}

@@ -14,11 +14,11 @@ const (
 	oldest         = "oldest"
 )
 
-// Oldest reports whether Kubernetes, Helm, NATS and External Secrets are those of the oldest releases that docs/compatibility.md names,
-// because KEYTURN_TEST_VERSIONS is oldest, and not those of the newest.
+// Oldest reports whether KEYTURN_TEST_VERSIONS is oldest: Kubernetes, Helm, NATS and External Secrets are then of the oldest releases
+// that docs/compatibility.md names, and otherwise of the newest.
 func Oldest() bool { return os.Getenv(versionsVariable) == oldest }
 
-// checkEnvironment refuses what would test another Kubernetes than the one that was asked for.
+// checkEnvironment returns an error if the environment would use another Kubernetes than the one that it selects.
 func checkEnvironment() error {
 	switch chosen := os.Getenv(versionsVariable); {
 	case chosen != "" && chosen != oldest:

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// lockFile takes an exclusive lock on a file, which is made where it is not there, and waits for as long as the
-// context lets it. The kernel drops the lock of a process that ends without having called unlock.
+// lockFile takes an exclusive lock on a file, which is created if needed, and waits for it until ctx ends. The kernel
+// releases the lock if the process ends without having called unlock.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock file: %w", err)
 	}
-	// A blocking flock cannot be interrupted by a context, so it is asked for again and again.
+	// A blocking flock cannot be interrupted by a context, so poll.
 	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Program builds a main package of the root module, such as "./cmd/actuator", and returns the path of the binary,
-// with the race detector in it where race is true. The path is the same each time, and only what has changed since is
-// compiled: with the race detector the flags are those of a plain "go test -race", so that tests and programs share their compiled packages.
-// Without it, it is built without cgo, as a release is, and shares the standard library with the servers.
+// Program builds a main package of the root module, such as "./cmd/actuator", with the race detector if race is true, and returns the path
+// of the binary. The path is the same each time, and only what has changed is compiled. With the race detector, the flags are those of a
+// plain "go test -race", so that tests and programs share their compiled packages. Without it, the binary is built without cgo, like a
+// release, and shares the standard library with the servers.
 func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
@@ -38,7 +38,8 @@ func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	return binary, nil
 }
 
-// programsDir is where the programs of a checkout are kept: two on one machine must not overwrite each other's.
+// programsDir returns the folder for the programs of a checkout. Each checkout has its own, because two on one machine must
+// not overwrite each other's programs.
 func programsDir(root string, elem ...string) (string, error) {
 	checkout := sha256.Sum256([]byte(root))
 	return cacheDir(append([]string{"programs", hex.EncodeToString(checkout[:6])}, elem...)...)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// reminder is how often a build says that it is still at work.
+// reminder is how often a build reports that it is still running.
 const reminder = 30 * time.Second
 
-// tell writes to log that something is being built, and every [reminder] that it still is, until built is called with its end.
+// tell writes to log that something is being built, and again after each [reminder], until built is called with the result.
 func tell(log io.Writer, title, estimate string) (built func(error)) {
 	start := time.Now()
 	fmt.Fprintf(log, "testbed: building %s (once, about %s on two cores)\n", title, estimate)

@@ -12,12 +12,12 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ErrNoCommit is returned where a commit is not in this clone, which may be a shallow one, or where this is no clone.
+// ErrNoCommit is returned if a commit is not in this clone, which may be shallow, or if this is not a clone.
 var ErrNoCommit = errors.New("the commit is not in this clone")
 
 // Commit builds main packages of another commit of the root module, such as "./cmd/actuator" of "HEAD~1", and returns the paths of
-// the binaries in their order. They have the race detector, as what else a test builds has: only what is of this module is compiled
-// again. They are kept until those of another commit are wanted.
+// the binaries in the same order. They have the race detector, like everything that tests build, so that only packages of this
+// module are compiled again. They are kept until those of another commit are built.
 func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
@@ -47,7 +47,7 @@ func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, err
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("build %s: %w", revision, err)
 	}
-	// The same folder for each commit: a package that is the same in both is compiled once.
+	// Use the same folder for every commit, so that a package that is the same in both is compiled once.
 	source := filepath.Join(dir, "source")
 	if err := export(ctx, root, string(commit[:12]), source); err != nil {
 		return nil, fmt.Errorf("build %s: %w", revision, err)

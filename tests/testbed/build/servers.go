@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The servers that [All] knows, and the tools beside them.
+// The servers that [All] knows, and the tools.
 const (
 	Etcd               = "etcd"
 	APIServer          = "kube-apiserver"
@@ -63,19 +63,20 @@ const (
 	natsKeysVersion           = "v0.4.16"
 )
 
-// server is where a binary comes from.
+// server describes how to build a binary.
 type server struct {
 	version string
-	// revision is that of a main package of ours, after the version: it changes with each change of the package, or a
-	// binary in the cache would be taken for what it no longer is. Empty where the main package is the server's own.
+	// revision is the revision of a main package of ours, which follows the version. It must change with each change of the
+	// package, so that an outdated binary in the cache is not used. It is empty if the main package is the server's own.
 	revision string
 	// tools is the folder under tests/tools with the module that pins the server and its dependencies.
 	tools string
-	// module is the server's own.
+	// module is the server's own module.
 	module string
 	// pkg is the main package, as tools sees it.
 	pkg string
-	// program is the binary that is this server when it is called by its name, where several servers are one. Empty: a binary of its own.
+	// program is the binary that acts as this server when it is called by its name, if several servers share one. Empty means that the
+	// server has its own binary.
 	program string
 	// estimate is how long a first build takes on two cores, for the progress line.
 	estimate string
@@ -87,8 +88,8 @@ type server struct {
 	extract func(moduleDir, dir string) error
 }
 
-// kubernetesFlags give the version that a release build would have: without it the servers call themselves
-// v0.0.0-master, and clients and feature gates that look at the version are misled.
+// kubernetesFlags returns the flags that set the version of a release build. Without them the servers report v0.0.0-master,
+// which misleads clients and feature gates that depend on the version.
 func kubernetesFlags(version string) string {
 	numbers := strings.Split(version, ".")
 	return " -X k8s.io/component-base/version.gitVersion=" + version +
@@ -98,7 +99,7 @@ func kubernetesFlags(version string) string {
 // controlPlane is the binary of all servers of the control plane. They share most of their packages, which are compiled and linked once.
 const controlPlane = "control-plane"
 
-// controlPlaneRevision has the version of each of its servers.
+// controlPlaneRevision contains the version of each of its servers.
 const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-kwok-" + kwokVersion + "-1"
 
 func servers() map[string]server {
@@ -162,12 +163,12 @@ func servers() map[string]server {
 			pkg: "github.com/prometheus-operator/prometheus-operator/cmd/operator", estimate: "2 minutes",
 			extract: extractCRDs("example/prometheus-operator-crd"),
 		},
-		// It mounts volumes on nodes, of which there are none: only its kinds are wanted.
+		// It mounts volumes on nodes, and there are none. Only its kinds are needed.
 		SecretsStore: {
 			version: secretsStoreVersion, tools: "secrets-store-csi-driver", module: "sigs.k8s.io/secrets-store-csi-driver",
 			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
 		},
-		// Of these only the kinds are wanted, too: they talk to their pods, or to a registry.
+		// Of these, too, only the kinds are needed: they communicate with their pods, or with a registry.
 		CloudNativePG: {
 			version: cloudNativePGVersion, tools: "cloudnative-pg", module: "github.com/cloudnative-pg/cloudnative-pg",
 			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
@@ -195,7 +196,7 @@ func servers() map[string]server {
 			estimate: "some seconds",
 		},
 		Promtool: {
-			// Without the tag it has a client of every cloud in which Prometheus looks for targets.
+			// Without the tag, it includes a client for every cloud in which Prometheus can discover targets.
 			version: promtoolVersion, tools: "promtool", module: "github.com/prometheus/prometheus", tags: "remove_all_sd",
 			pkg: "github.com/prometheus/prometheus/cmd/promtool", estimate: "3 minutes",
 		},
@@ -228,14 +229,15 @@ func helm() server {
 	s := server{version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", estimate: "3 minutes"}
 	if Oldest() {
 		s.version, s.tools, s.module = oldestHelmVersion, "helm-oldest", "helm.sh/helm/v3"
-		// The version of Kubernetes that it assumes without a cluster, which a release build has from its own Makefile.
+		// These flags set the version of Kubernetes that it assumes without a cluster. A release build sets it in its
+		// Makefile.
 		s.flags = " -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=33"
 	}
 	s.pkg = s.module + "/cmd/helm"
 	return s
 }
 
-// folder returns the name of the folder with the server's binary in the cache, which changes with all that is in the binary.
+// folder returns the name of the cache folder with the server's binary. It changes with everything that is in the binary.
 func (s server) folder(name string) string {
 	if s.program != "" {
 		return s.program + s.revision
@@ -243,7 +245,7 @@ func (s server) folder(name string) string {
 	return name + "-" + s.version + s.revision
 }
 
-// title returns what is built, for the progress line.
+// title returns what is being built, for the progress line.
 func (s server) title(name string) string {
 	if s.program != "" {
 		return "etcd " + etcdVersion + ", kwok " + kwokVersion + " and the servers of Kubernetes " + kubernetesVersion
@@ -251,7 +253,7 @@ func (s server) title(name string) string {
 	return name + " " + s.version
 }
 
-// serverNames returns the names of all servers that the test bed knows, in the order of their names.
+// serverNames returns the names of all servers that the test bed knows, sorted.
 func serverNames() []string { return slices.Sorted(maps.Keys(servers())) }
 
 func findServer(name string) (server, error) {

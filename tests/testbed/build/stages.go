@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// stageFiles are the stages of kwok's own module that a control plane plays: a scheduled pod is ready, and a deleted one gone, within
-// milliseconds. kwok has none built in and does not start without.
+// stageFiles are the files of kwok's module with the stages that a control plane plays: within milliseconds, a scheduled pod becomes
+// ready and a deleted one is gone. kwok has no built-in stages, and does not start without any.
 var stageFiles = []string{
 	"node/fast/node-initialize.yaml", "node/heartbeat/node-heartbeat.yaml",
 	"pod/fast/pod-ready.yaml", "pod/fast/pod-complete.yaml", "pod/fast/pod-delete.yaml",

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// Capture runs a command that ends by itself, and returns what it wrote to stdout. An error holds the end of its stderr.
+// Capture runs a command that ends by itself, and returns its stdout. An error has the end of its stderr.
 func Capture(cmd *exec.Cmd) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,3 +1,3 @@
-// Package process starts programs for tests, and ends them. None outlives the process that started it; on Linux, however that process
-// ends. What a program writes goes to a log file that tests can wait on.
+// Package process starts and ends programs for tests. No program outlives the process that started it; on Linux, this holds however
+// that process ends. The output of a program goes to a log file, and tests can wait for lines in it.
 package process

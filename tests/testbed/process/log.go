@@ -17,7 +17,7 @@ func openLog(opts Options) (*os.File, error) {
 	return os.Create(opts.LogFile)
 }
 
-// Output returns all that the process has written to stdout and stderr, in the order in which it did.
+// Output returns everything that the process has written to stdout and stderr, in order.
 func (p *Process) Output() string {
 	out, err := os.ReadFile(p.logFile)
 	if err != nil {
@@ -26,8 +26,8 @@ func (p *Process) Output() string {
 	return string(out)
 }
 
-// WaitLog waits until a line of the output contains the substring and returns the first such line, which may have been
-// written long ago. It is [ErrExited], with the end of the output, if the process ends without having written one.
+// WaitLog waits until a line of the output contains the substring, and returns the first such line, which may have been
+// written long ago. If the process ends without one, the error is [ErrExited], with the end of the output.
 func (p *Process) WaitLog(ctx context.Context, substring string) (string, error) {
 	file, err := os.Open(p.logFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Process) WaitLog(ctx context.Context, substring string) (string, error)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		// Asked before the log is read: what was written just before the end is still found.
+		// Check this before reading the log, so that lines written just before the end are still found.
 		ended := p.Ended()
 		line, found, err := log.find(substring)
 		switch {
@@ -62,10 +62,10 @@ func (p *Process) WaitLog(ctx context.Context, substring string) (string, error)
 // follower reads the lines of a file that is being written.
 type follower struct {
 	r       *bufio.Reader
-	partial string // The beginning of a line whose end was not there yet.
+	partial string // the beginning of a line that was not complete yet
 }
 
-// find returns the next line with the substring, if the file has one by now.
+// find returns the next line with the substring, if the file already has one.
 func (f *follower) find(substring string) (line string, found bool, err error) {
 	for {
 		read, err := f.r.ReadString('\n')

@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// The ports are taken from below the range that the kernel hands out by itself (32768 and up). A port from that range
-// could become the source port of somebody's outgoing connection while its server is being restarted, even of one to
-// that very port.
+// The ports are below the range from which the kernel assigns ports (32768 and up). A port of that range could become the
+// source port of an outgoing connection while its server is being restarted, even of a connection to that same port.
 const (
 	lowestPort = 20000
 	portBlock  = 64
 	portBlocks = (32768 - lowestPort) / portBlock
 )
 
-// portAllocator hands out each port once. Test binaries run at the same time, and a port that one has found free is free
-// for another too until a server listens on it: so each has blocks of its own, and listens on the first port of a block for as
-// long as it runs to keep the others out.
+// portAllocator returns each port once. Test binaries run concurrently, and a port that one of them finds free looks free to
+// the others, too, until a server listens on it. So each binary claims its own blocks of ports, by listening on the first port
+// of a block for as long as it runs.
 type portAllocator struct {
 	mu     sync.Mutex
 	guards []net.Listener
@@ -48,7 +47,7 @@ func (a *portAllocator) port() (int, error) {
 	return 0, errors.New("find free ports on loopback: too few")
 }
 
-// claim takes a block that no other process has.
+// claim claims a block that no other process has.
 func (a *portAllocator) claim() bool {
 	first := lowestPort + portBlock*rand.IntN(portBlocks)
 	guard, err := listenOn(first)
@@ -75,12 +74,12 @@ func FreePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// FreePort returns a loopback port that nothing listens on and that nobody else is given, neither by the kernel nor by
-// another test binary: it stays free until a server is started on it, and while that is started again.
+// FreePort returns a loopback port that nothing listens on. Neither the kernel nor another test binary assigns it to anyone
+// else, so it stays free until a server is started on it, and while that server is restarted.
 func FreePort() (int, error) { return processPorts.port() }
 
 // Loopback is the address that every server listens on.
 const Loopback = "127.0.0.1"
 
-// Address returns the host and port of a port on loopback.
+// Address returns the host and port for a port on loopback.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }

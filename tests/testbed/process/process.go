@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrExited is returned where something was expected of a process that has ended.
+// ErrExited is returned if something was expected of a process that has ended.
 var ErrExited = errors.New("process has ended")
 
 // Options say what to run.
@@ -21,11 +21,11 @@ type Options struct {
 	Path string
 	// Args are its arguments, without its own name.
 	Args []string
-	// Env is added to the environment of this process, over which it wins.
+	// Env is added to the environment of this process, and takes precedence over it.
 	Env []string
 	// Dir is the working folder. Empty means that of this process.
 	Dir string
-	// Name is what errors call the process. Empty means the base name of Path.
+	// Name is the name of the process in errors. Empty means the base name of Path.
 	Name string
 	// LogFile receives what the process writes to stdout and stderr. It is truncated first. Empty means a file in the
 	// temporary folder (of the test, with Run).
@@ -38,12 +38,12 @@ type Process struct {
 	pid     int
 	logFile string
 	process *os.Process
-	done    chan struct{} // Closed when the process was waited for; err is set by then.
+	done    chan struct{} // closed when the process was waited for; err is set by then
 	err     error
 }
 
-// Start starts a program. It is killed when this process ends, however that happens, and the caller
-// should end it before with [Process.Stop] or [Process.Kill].
+// Start starts a program. The caller should end it with [Process.Stop] or [Process.Kill]. It is killed when this process
+// ends, however that happens.
 func Start(opts Options) (*Process, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Base(opts.Path)
@@ -57,8 +57,8 @@ func Start(opts Options) (*Process, error) {
 	cmd := exec.Command(opts.Path, opts.Args...)
 	cmd.Env = append(os.Environ(), opts.Env...)
 	cmd.Dir = opts.Dir
-	// A file, not a writer: the child writes into it by itself, so nothing has to copy, and a slow reader does not
-	// slow it.
+	// Use a file instead of a writer: the child writes to it directly, so nothing is copied, and a slow reader does not slow
+	// the child down.
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttr()
 
@@ -71,8 +71,8 @@ func Start(opts Options) (*Process, error) {
 	return p, nil
 }
 
-// own starts the command and waits for it. The death signal of a child belongs to the thread that forked it, not to
-// the process, and the Go runtime ends threads as it likes: so this goroutine keeps its thread until the child is gone.
+// own starts the command and waits for it. The death signal of a child is sent when the thread that forked it ends, not the
+// process, and the Go runtime may end threads at any time. So this goroutine keeps its thread until the child is gone.
 func (p *Process) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -86,8 +86,8 @@ func (p *Process) own(cmd *exec.Cmd, started chan<- error) {
 	close(p.done)
 }
 
-// Run is [Start] for a test: it fails the test where the program does not start, stops it at the test's
-// end, and shows the end of its log if the test failed.
+// Run is like [Start], for a test: it fails the test if the program does not start, stops the program at the end of the test,
+// and shows the end of its log if the test failed.
 func Run(t testing.TB, opts Options) *Process {
 	t.Helper()
 	if opts.Name == "" {
@@ -107,7 +107,7 @@ func Run(t testing.TB, opts Options) *Process {
 // StopAfter stops the process at the end of a test, and shows the end of its log if the test failed.
 func (p *Process) StopAfter(t testing.TB) {
 	t.Cleanup(func() {
-		// An error is the exit status of a program that the test has killed.
+		// An error is only the exit status of a program that the test has killed.
 		_ = p.Stop(10 * time.Second)
 		if t.Failed() {
 			t.Logf("%s, the end of its log:\n%s", p.name, p.Tail())
@@ -115,22 +115,22 @@ func (p *Process) StopAfter(t testing.TB) {
 	})
 }
 
-// Name returns what errors call the process.
+// Name returns the name of the process in errors.
 func (p *Process) Name() string { return p.name }
 
-// Pid returns the process id, also of a process that has ended.
+// Pid returns the process id, even after the process has ended.
 func (p *Process) Pid() int { return p.pid }
 
 // Done returns a channel that is closed when the process has ended and was waited for.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the process has ended. The error is an [*exec.ExitError] where its status was not 0.
+// Wait waits until the process has ended. The error is an [*exec.ExitError] if its status is not 0.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Signal sends a signal. The error is [os.ErrProcessDone] where the process has ended.
+// Signal sends a signal. The error is [os.ErrProcessDone] if the process has ended.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.process.Signal(sig); err != nil {
 		return fmt.Errorf("signal %s: %w", p.name, err)
@@ -138,15 +138,15 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Kill ends the process as a crash would, with SIGKILL, and waits for it. It may be called more than once.
+// Kill ends the process like a crash, with SIGKILL, and waits for it. It may be called more than once.
 func (p *Process) Kill() {
-	// The only error is that it has ended already.
+	// The only possible error is that it has already ended.
 	_ = p.process.Kill()
 	<-p.done
 }
 
-// Stop asks the process to end with SIGTERM, kills it when the grace is over, and waits for it. It may be called more
-// than once. The result is that of [Process.Wait].
+// Stop sends SIGTERM to the process, kills it after the grace period, and waits for it. It may be called more than once. The
+// result is that of [Process.Wait].
 func (p *Process) Stop(grace time.Duration) error {
 	_ = p.process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)

@@ -118,7 +118,8 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	testkit.Eventually(t, "the child is gone", func() bool { return !alive(child) })
 }
 
-// alive reports whether a process that is not our child runs. One that has ended stays there until init waits for it.
+// alive reports whether a process that is not our child runs. A process that has ended remains as a zombie until init waits
+// for it.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(stat), ") Z ")

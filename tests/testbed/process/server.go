@@ -16,7 +16,8 @@ const (
 	StopGrace = 3 * time.Second
 )
 
-// MakeDir makes the folder of a server's files, with its parents, and returns its absolute path. Empty means a temporary folder.
+// MakeDir creates the folder for a server's files, with its parents, and returns its absolute path. Empty means a temporary
+// folder.
 func MakeDir(dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "keyturn-testbed-")
@@ -29,7 +30,7 @@ func MakeDir(dir string) (string, error) {
 }
 
 // WaitFor waits until a probe of the process succeeds. It gives up when the process ends or after [StartTimeout], and its error
-// holds the end of the process's log.
+// has the end of the process's log.
 func (p *Process) WaitFor(ctx context.Context, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()

@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// suspendTimeout bounds how long the threads of a process take to stop: one that writes to a disk goes on until that has answered.
+// suspendTimeout bounds how long the threads of a process may take to stop: a thread that writes to a disk continues until the
+// write has completed.
 const suspendTimeout = 10 * time.Second
 
-// Suspend stops the process with SIGSTOP: it keeps its connections and its memory, and does nothing, as on a machine that hangs. On Linux, it
-// returns once all threads have stopped, which may answer requests until then. [Process.Kill] and, after its grace, [Process.Stop] end the
-// process nevertheless.
+// Suspend stops the process with SIGSTOP: it keeps its connections and its memory, but does nothing, as on a machine that hangs. On Linux,
+// Suspend returns once all threads have stopped; until then they may serve requests. [Process.Kill] and, after the grace period,
+// [Process.Stop] end the process nevertheless.
 func (p *Process) Suspend() error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil || runtime.GOOS != "linux" {
 		return err
@@ -49,7 +50,7 @@ func (p *Process) hasStopped() (bool, error) {
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // It has ended meanwhile.
+			continue // it has ended meanwhile
 		}
 		if err != nil {
 			return false, err
@@ -63,5 +64,5 @@ func (p *Process) hasStopped() (bool, error) {
 	return true, nil
 }
 
-// Resume lets a process go on after [Process.Suspend].
+// Resume continues a process after [Process.Suspend].
 func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Memory is what a process has in RAM, in bytes.
+// Memory is how much RAM a process uses, in bytes.
 type Memory struct {
-	// RSS is the resident set now (VmRSS).
+	// RSS is the current size of the resident set (VmRSS).
 	RSS int64
-	// Peak is the largest that it has been (VmHWM).
+	// Peak is the largest size that it has had (VmHWM).
 	Peak int64
 }
 
@@ -51,8 +51,8 @@ func parseMemory(status string) (Memory, error) {
 	return m, nil
 }
 
-// CPU returns the processor time, of users and system, that the process has used so far. Its resolution is 10 ms. It
-// is read from /proc, which only Linux has.
+// CPU returns the user and system processor time that the process has used so far. Its resolution is 10 ms. It is read from
+// /proc, which only Linux has.
 func (p *Process) CPU() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	if err != nil {
@@ -66,8 +66,8 @@ func (p *Process) CPU() (time.Duration, error) {
 }
 
 func parseCPU(stat []byte) (time.Duration, error) {
-	// The second field is the name in parentheses, which may hold anything: count from its end, where the third field
-	// is.
+	// The second field is the name in parentheses, which may contain anything, so count from its end, where the third field
+	// begins.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const user, system, tick = 14 - 3, 15 - 3, 10 * time.Millisecond
 	if len(fields) <= system {

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// AuditSocket enables an audit device that writes its lines to an address, with a network of "tcp" or "unix". Somebody has
-// to listen there by now. While nobody does, and no other device has taken the line, the store refuses every request.
+// AuditSocket enables an audit device that writes its lines to an address, with the network "tcp" or "unix". Something must
+// already listen there. While nothing does, and no other device accepts a line, the store refuses every request.
 func (s *Store) AuditSocket(ctx context.Context, name, network, address string) error {
 	return s.enableAudit(ctx, name, "socket", map[string]string{"socket_type": network, "address": address})
 }
@@ -31,7 +31,7 @@ func (s *Store) enableAudit(ctx context.Context, name, kind string, options map[
 	return nil
 }
 
-// DisableAudit takes an audit device away that was enabled by the API.
+// DisableAudit disables an audit device that was enabled through the API.
 func (s *Store) DisableAudit(ctx context.Context, name string) error {
 	if err := s.client.Sys().DisableAuditWithContext(ctx, name); err != nil {
 		return fmt.Errorf("disable the audit device %s: %w", name, err)
@@ -39,7 +39,7 @@ func (s *Store) DisableAudit(ctx context.Context, name string) error {
 	return nil
 }
 
-// AuditTraceparent lets the header traceparent of requests into the audit log as it is. Without it no header gets there.
+// AuditTraceparent adds the header traceparent of requests to the audit log, unhashed. By default, the log has no headers.
 func (s *Store) AuditTraceparent(ctx context.Context) error {
 	const path = "sys/config/auditing/request-headers/traceparent"
 	if _, err := s.client.Logical().WriteWithContext(ctx, path, map[string]any{"hmac": false}); err != nil {

@@ -20,7 +20,7 @@ import (
 
 const traceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// auditLine is what the tests look at of a line of a store's audit log.
+// auditLine has the parts of a line of a store's audit log that the tests check.
 type auditLine struct {
 	Type    string
 	Request struct {
@@ -39,7 +39,7 @@ func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
 	}
 	tests := []struct{ name, network, address string }{
 		{name: "TCP", network: "tcp", address: process.Address(0)},
-		// A folder of the test would have too long a name.
+		// The path of a folder of the test would be too long.
 		{name: "Unix", network: "unix", address: filepath.Join(store.Dir(), "audit.sock")},
 	}
 	for _, test := range tests {
@@ -121,7 +121,7 @@ func TestStorePostsItsAuditLog(t *testing.T) {
 	}
 }
 
-// receive accepts connections and returns the lines that come in on them, until the test ends.
+// receive accepts connections and returns the lines that they send, until the test ends.
 func receive(t *testing.T, listener net.Listener) <-chan string {
 	t.Helper()
 	lines := make(chan string, 100)
@@ -158,7 +158,7 @@ func writeTraced(t *testing.T, store *Store, path string) {
 	}
 }
 
-// waitTraced waits for the line about what writeTraced wrote.
+// waitTraced waits for the line about the secret of writeTraced.
 func waitTraced(t *testing.T, lines <-chan string, path string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -11,7 +11,7 @@ import (
 
 func (s *Store) configFile() string { return filepath.Join(s.dir, "server.json") }
 
-// writeConfig writes the server's configuration: what "server -dev" would do, but with the data on disk.
+// writeConfig writes the server's configuration. It is like "server -dev", but with the data on disk.
 func (s *Store) writeConfig() error {
 	type object = map[string]any
 	config := object{
@@ -22,14 +22,15 @@ func (s *Store) writeConfig() error {
 		"api_addr": s.Address(),
 	}
 	if OpenBao() {
-		// Since 2.3 the API may enable no audit device, unless the operator says so.
+		// Since 2.3, audit devices cannot be enabled through the API unless the operator permits that.
 		config["unsafe_allow_api_audit_creation"] = true
 	} else {
-		// OpenBao has done away with it. Locking memory is a right that few have.
+		// OpenBao no longer has this setting. Few users have permission to lock memory.
 		config["disable_mlock"] = true
 	}
 	if s.opts.AuditURL != "" {
-		// Of several devices one has to take a line. Without skip_test the server would not unseal while nobody listens.
+		// Of several devices, one must accept each line. Without skip_test, the server would not unseal while nothing
+		// listens.
 		options := map[string]string{"uri": s.opts.AuditURL, "skip_test": "true"}
 		if s.opts.AuditToken != "" {
 			headers, err := json.Marshal(map[string][]string{"Authorization": {"Bearer " + s.opts.AuditToken}})

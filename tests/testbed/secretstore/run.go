@@ -2,7 +2,8 @@ package secretstore
 
 import "testing"
 
-// Run is [Start] for a test: it stops the store when the test ends, and shows the end of the server's log if the test failed.
+// Run is like [Start], for a test: it stops the store when the test ends, and shows the end of the server's log if the test
+// failed.
 func Run(t testing.TB, opts Options) *Store {
 	t.Helper()
 	s, err := Start(t.Context(), opts)

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// initialise makes the keys and the root token of a new store.
+// initialise creates the keys and the root token of a new store.
 func (s *Store) initialise(ctx context.Context) error {
 	made, err := s.client.Sys().InitWithContext(ctx, &api.InitRequest{SecretShares: 1, SecretThreshold: 1})
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) initialise(ctx context.Context) error {
 	return nil
 }
 
-// Seal makes the server refuse all that needs its data, as it does after a start until it is unsealed.
+// Seal makes the server refuse everything that needs its data, as after a start, until it is unsealed.
 func (s *Store) Seal(ctx context.Context) error {
 	if err := s.client.Sys().SealWithContext(ctx); err != nil {
 		return fmt.Errorf("seal the secret store: %w", err)
@@ -29,7 +29,7 @@ func (s *Store) Seal(ctx context.Context) error {
 	return nil
 }
 
-// Unseal returns the server the key to its data, and returns when it serves them.
+// Unseal gives the server the key to its data, and returns when the server serves the data.
 func (s *Store) Unseal(ctx context.Context) error {
 	s.mu.Lock()
 	key := s.key

@@ -18,34 +18,35 @@ import (
 
 // Options configure a secret store. The zero value keeps no audit log.
 type Options struct {
-	// Dir holds the data, the configuration and the logs. It is made where it does not exist and kept when the store
-	// stops. It must hold no older store, which nobody has the key of. Empty means a temporary folder that Stop removes.
+	// Dir has the data, the configuration and the logs. It is created if it does not exist, and kept when the store stops. It
+	// must not have an earlier store, whose key would be unknown. Empty means a temporary folder that Stop removes.
 	Dir string
 	// Log receives the progress of building. Nil means none.
 	Log io.Writer
 
-	// AuditURL is where the server posts its audit log by the http device that only OpenBao has; see [OpenBao]. A file
-	// device is beside it, so that requests succeed also while nobody listens at the URL. Empty means neither.
+	// AuditURL is the URL to which the server posts its audit log, with the http device that only OpenBao has; see [OpenBao].
+	// It also has a file device, so that requests succeed even while nothing listens at the URL. Empty means that it has
+	// neither.
 	AuditURL string
-	// AuditToken is the bearer token that the http device shows. Empty means none.
+	// AuditToken is the bearer token that the http device sends. Empty means none.
 	AuditToken string
 }
 
-// Store is a secret store of one server, Vault or OpenBao, whose data is on disk: it is there again after a restart. Its
-// methods may be called concurrently.
+// Store is a secret store of one server, Vault or OpenBao. Its data is on disk, and survives a restart. Its methods may be
+// called concurrently.
 type Store struct {
 	opts      Options
 	binary    string
 	dir       string
 	port      int
-	cluster   int // The port for other servers, of which there are none.
+	cluster   int // the port for other servers, of which there are none
 	transport *http.Transport
 	client    *api.Client
 
 	mu      sync.Mutex
 	process *process.Process
 	starts  int
-	key     string // The one that unseals. Empty until the store was initialised.
+	key     string // the key that unseals; empty until the store is initialised
 	stopped bool
 }
 
@@ -53,9 +54,9 @@ type Store struct {
 // SCAN and namespaces.
 func OpenBao() bool { return os.Getenv("BAO_BIN") != "" }
 
-// Start starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version
-// 2 at secret/. That takes a second. Vault is built first if it was not yet, which the context bounds as well. The store
-// outlives the context: the caller ends it with [Store.Stop]. An error holds the end of the server's log.
+// Start starts a secret store on loopback, without TLS, initialises and unseals it, and mounts a KV store of version 2 at
+// secret/. That takes a second. If necessary, Vault is built first, which the context also bounds. The store outlives the
+// context: the caller ends it with [Store.Stop]. An error has the end of the server's log.
 func Start(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = io.Discard
@@ -115,14 +116,14 @@ func (s *Store) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	// The environment of a developer may have one.
+	// A developer's environment may set one.
 	s.client.ClearNamespace()
 	s.client.SetCloneToken(true)
 	return nil
 }
 
-// Start starts the server again after [Store.Kill], on the same port and with the same data, and unseals it. It is an
-// error where the server is running.
+// Start starts the server again after [Store.Kill], on the same port and with the same data, and unseals it. It returns an
+// error if the server is running.
 func (s *Store) Start(ctx context.Context) error {
 	if err := s.serve(ctx); err != nil {
 		return fmt.Errorf("start the secret store again: %w", err)
@@ -130,15 +131,14 @@ func (s *Store) Start(ctx context.Context) error {
 	return s.Unseal(ctx)
 }
 
-// Kill ends the server as a crash does and waits until it is gone. It does nothing where the server is down already.
+// Kill ends the server like a crash, and waits until it is gone. It does nothing if the server is already down.
 func (s *Store) Kill() {
 	if p := s.Process(); p != nil {
 		p.Kill()
 	}
 }
 
-// Stop ends the server for good and waits for it. It removes the folder if Start made it. Calling it again does
-// nothing.
+// Stop ends the server for good and waits for it. It removes the folder if Start created it. Calling it again does nothing.
 func (s *Store) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Store) Stop() {
 	}
 	s.stopped = true
 	if s.process != nil {
-		// How it ends is of no interest: all that it wrote goes with it.
+		// How it ends does not matter: everything that it wrote is removed.
 		_ = s.process.Stop(process.StopGrace)
 	}
 	s.transport.CloseIdleConnections()
@@ -163,20 +163,20 @@ func (s *Store) Address() string { return "http://" + process.Address(s.port) }
 func (s *Store) Token() string { return s.client.Token() }
 
 // Client returns a client with the root token, which never retries. It is shared: to use another token, namespace or header, clone it.
-// The clone has the token too.
+// The clone also has the token.
 func (s *Store) Client() *api.Client { return s.client }
 
 // Dir returns the folder with the data, the configuration and the logs.
 func (s *Store) Dir() string { return s.dir }
 
-// Process returns the server as it was started last, or nil where it was not.
+// Process returns the server's last process, or nil if it was never started.
 func (s *Store) Process() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process
 }
 
-// serve starts the server and waits until it answers, sealed or not.
+// serve starts the server and waits until it responds, sealed or not.
 func (s *Store) serve(ctx context.Context) error {
 	p, err := s.launch()
 	if err != nil {
@@ -202,9 +202,9 @@ func (s *Store) launch() (*process.Process, error) {
 		Path: s.binary, Args: []string{"server", "-config=" + s.configFile()},
 		LogFile: filepath.Join(s.dir, fmt.Sprintf("server-%d.log", s.starts)),
 		Env: []string{
-			// The server looks for a token and for plugins at home, and the home of a developer has some.
+			// The server looks for a token and for plugins in the home directory, and a developer's home may have some.
 			"HOME=" + s.dir,
-			// One of the certificates that a dependency of Vault brings along has a negative serial number.
+			// A dependency of Vault has a certificate with a negative serial number.
 			"GODEBUG=x509negativeserial=1",
 		},
 	})

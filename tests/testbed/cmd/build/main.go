@@ -1,4 +1,4 @@
-// Command build builds the servers of the test bed ahead of the tests that need them:
+// Command build builds the servers of the test bed before the tests that need them:
 //
 //	go run ./tests/testbed/cmd/build                  all of them
 //	go run ./tests/testbed/cmd/build vault kubectl    only those that are named
