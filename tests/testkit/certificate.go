@@ -34,7 +34,7 @@ func NewCA(t testing.TB) *CA {
 	return &CA{certificate: create(t, template, template, key, key), key: key}
 }
 
-// Issue writes a certificate for loopback to the files ca.crt, tls.crt and tls.key in a folder, as those of a Secret that is mounted.
+// Issue writes a certificate for loopback to the files ca.crt, tls.crt and tls.key in a folder, like those of a mounted Secret.
 func (a *CA) Issue(t testing.TB, dir string, end time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

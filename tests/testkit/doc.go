@@ -1,6 +1,6 @@
-// Package testkit holds the tools that tests of every package share: waiting for a condition, golden files, running a program under
+// Package testkit has tools that the tests of all packages share: waiting for a condition, golden files, running a program under
 // test, and comparing errors. It imports no package of Keyturn, so that every package can use it in its tests.
 //
-// Tools that need more are packages of their own: natstest runs a NATS server, apitest the API server of an empty cluster, and manifests
-// has the YAML of secret stores and issuers.
+// Tools that need more are separate packages: natstest runs a NATS server, apitest the API server of an empty cluster, and manifests has
+// the YAML of secret stores and issuers.
 package testkit

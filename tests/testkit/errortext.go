@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// WantError compares the text of an error. An empty text means no error.
+// WantError compares the text of an error. An empty text means that there must be no error.
 func WantError(t testing.TB, err error, want string) {
 	t.Helper()
 	got := ""

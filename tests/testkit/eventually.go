@@ -16,7 +16,8 @@ func Eventually(t testing.TB, what string, condition func() bool, details ...fun
 	await(t, 5*time.Millisecond, what, func(context.Context) bool { return condition() }, details...)
 }
 
-// Await is [Eventually] for a condition that asks a server: it polls less often, and its requests end when the wait does.
+// Await is like [Eventually], for a condition that sends requests to a server: it polls less often, and its requests end when
+// the wait does.
 func Await(t testing.TB, what string, condition func(context.Context) bool, details ...func() string) {
 	t.Helper()
 	await(t, 50*time.Millisecond, what, condition, details...)

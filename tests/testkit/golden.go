@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// update is the one -update flag. `make generate` passes it to every package that compares with golden files.
+// update is the flag -update. `make generate` passes it to every package that compares with golden files.
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // Golden compares content with a golden file and reports a difference. With -update, it writes the file instead.

@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// Get returns the answer of an HTTP server of a test. It keeps no connection, so no goroutine of it outlives the test.
+// Get returns the response of an HTTP server of a test. It keeps no connection open, so that none of its goroutines outlives
+// the test.
 func Get(ctx context.Context, url string) (code int, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

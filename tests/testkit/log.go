@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Log is the log of a program that runs in the process of a test: lines of JSON. It is safe for concurrent use.
+// Log is the log, in lines of JSON, of a program that runs in the process of a test. It is safe for concurrent use.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -44,13 +44,13 @@ func (l *Log) Addr(t testing.TB, server string) string {
 	return ""
 }
 
-// AwaitReady waits until the program is ready, and returns its checks, a line each.
+// AwaitReady waits until the program is ready, and returns its checks, one on each line.
 func (l *Log) AwaitReady(t testing.TB) (checks string) {
 	t.Helper()
 	return l.AwaitReadyAt(t, "health")
 }
 
-// AwaitReadyAt is AwaitReady for a program whose probes another of its servers answers.
+// AwaitReadyAt is like AwaitReady, for a program whose probes are served by the given server.
 func (l *Log) AwaitReadyAt(t testing.TB, server string) (checks string) {
 	t.Helper()
 	Await(t, "the program is ready", func(ctx context.Context) bool {

@@ -12,21 +12,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Misdirection tries to have answers of JetStream put where the user who asks may not publish. The server checks the subject of a request and not
-// where it is to answer.
+// Misdirection tries to make JetStream send its responses to subjects on which the requesting user may not publish. The server checks only the
+// subject of a request, not its reply subject.
 type Misdirection struct {
 	Cluster string
-	// Owner is a user of the account of the streams who may do everything that the test needs: the one who declared them.
+	// Owner is the user of the streams' account who has declared them, and who may do everything that the test needs.
 	Owner jetstream.JetStream
 
 	ack string
 }
 
-// NewMisdirection has the actuator's consumer hold one change of a Secret, which the watcher publishes.
+// NewMisdirection publishes a change of a Secret as the watcher, and makes the actuator's consumer hold it.
 func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetStream) *Misdirection {
 	t.Helper()
 	m := &Misdirection{Cluster: cluster, Owner: owner}
-	// Each server of a cluster learns of its own where the streams are, and until then nobody answers for them.
+	// Each server of a cluster learns separately where the streams are, and until then nobody responds for them.
 	var err error
 	why := func() string { return fmt.Sprint(err) }
 	Eventually(t, "the watcher publishes", func() bool {
@@ -53,8 +53,8 @@ func (m *Misdirection) subject(family, rest string) string {
 	return fmt.Sprintf("keyturn.%s.%s.%s", family, m.Cluster, rest)
 }
 
-// Try sends as a user each request that some user may send, with each subject for its answer on which this one may not publish, and reports what
-// came of it. The consumer is one of CHANGES that the user may create, with its filter, or without one if that is "".
+// Try sends, as the given user, each request that some user may send, with each reply subject on which this user may not publish, and reports
+// the effects. The consumer is one of CHANGES that the user may create. An empty filter means that it has none.
 func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, filter string) {
 	t.Helper()
 	targets := []string{
@@ -103,7 +103,7 @@ func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, f
 	}
 }
 
-// create creates the consumer of the user, as a program does.
+// create creates the consumer of the user, like a program.
 func (m *Misdirection) create(t testing.TB, nc *nats.Conn, name, filter string) {
 	t.Helper()
 	subject := "$JS.API.CONSUMER.CREATE.CHANGES." + name
@@ -128,7 +128,7 @@ func (m *Misdirection) create(t testing.TB, nc *nats.Conn, name, filter string) 
 	}
 }
 
-// state returns what no answer may change: the last messages that are not the user's own, and what the actuator holds.
+// state returns what no response may change: the last messages that are not the user's own, and what the actuator holds.
 func (m *Misdirection) state(t testing.TB) map[string]string {
 	t.Helper()
 	state := make(map[string]string)

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Version returns the version of the checkout whose root is a folder, such as "v0.1.0". Its one place is the chart.
+// Version returns the version, such as "v0.1.0", of the checkout with the given root. It is only written in the chart.
 func Version(t testing.TB, root string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "deploy", "chart", "Chart.yaml"))

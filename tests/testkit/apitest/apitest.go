@@ -1,4 +1,5 @@
-// Package apitest runs an API server of an empty cluster in the process of a test: enough for a program to start, become ready and end.
+// Package apitest runs the API server of an empty cluster in the process of a test. That is enough for a program to start, become ready
+// and end.
 package apitest
 
 import (
@@ -14,7 +15,7 @@ import (
 // uid is the UID of the namespace kube-system, the cluster's only object.
 const uid = "0e2b1a4c-empty"
 
-// kinds are the kinds that the cluster has, by their collections.
+// kinds are the kinds that the cluster has, by the paths of their collections.
 var kinds = map[string]struct{ version, kind string }{
 	"/api/v1/secrets":            {"v1", "Secret"},
 	"/api/v1/configmaps":         {"v1", "ConfigMap"},
@@ -26,7 +27,7 @@ var kinds = map[string]struct{ version, kind string }{
 	"/apis/batch/v1/jobs":        {"batch/v1", "Job"},
 }
 
-// Start starts the server, which ends with the test, and returns the path of a kubeconfig for it.
+// Start starts a server that ends with the test, and returns the path of a kubeconfig for it.
 func Start(t testing.TB) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(serve))
@@ -41,7 +42,8 @@ func Start(t testing.TB) (kubeconfig string) {
 	return kubeconfig
 }
 
-// serve answers a list with no objects, holds a watch until its client goes, and has not found anything else.
+// serve responds to lists with no objects, holds watches open until the client goes, and responds to everything else with
+// 404.
 func serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/api/v1/namespaces/kube-system" {
@@ -71,5 +73,5 @@ func object(version, kind string, metadata map[string]any) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata}
 }
 
-// write writes an object as a line of JSON. An error means that the client has gone.
+// write writes an object as a line of JSON. An error means that the client is gone.
 func write(w http.ResponseWriter, object any) { _ = json.NewEncoder(w).Encode(object) }

@@ -1,4 +1,4 @@
-// Package docpages reads the commands of pages of the documentation.
+// Package docpages reads the commands in the pages of the documentation.
 package docpages
 
 import (
@@ -8,29 +8,29 @@ import (
 
 // Command is a command of a page.
 type Command struct {
-	// Line is what a shell would get, without a comment at its end.
+	// Line is the command line for a shell, without a comment at its end.
 	Line string
 	// Inline means that it is part of a sentence, and perhaps only the name of a command.
 	Inline bool
 }
 
-// programs are those whose commands are looked for.
+// programs are the programs whose commands are recognized.
 const programs = `actuator|bao|cmctl|cosign|curl|deploy/nats/render\.sh|docker|flux|git|go|helm|kind|kubectl|make|nats|nats-server|openssl|skopeo|` +
 	`vault|watcher`
 
 var (
 	begins = regexp.MustCompile(`^(?:` + programs + `) `)
 	inline = regexp.MustCompile("`((?:" + programs + ") [^`]+)`")
-	// fence begins or ends a block of code: its second part is the language.
+	// fence begins or ends a block of code. Its submatch is the language.
 	fence   = regexp.MustCompile("^ *```([a-z]*)$")
 	comment = regexp.MustCompile(` +# .*$`)
-	// These begin and end a command of several lines.
+	// These begin and end a command with several lines.
 	opens, closes = regexp.MustCompile(`^(?:for |\{ )`), regexp.MustCompile(`^(?:done|\})`)
 )
 
-// Commands returns the commands of a page in their order: the lines of its code that begin with the name of a program, each with its
-// continuations, the loops and groups of such, and those in its sentences. A console block has commands only after its prompts, and one of
-// another language has none.
+// Commands returns the commands of a page in order: lines of code that begin with the name of a program, with their continuations, loops
+// and groups of such lines, and commands within sentences. A console block has commands only after prompts, and a block in another
+// language has none.
 func Commands(page string) []Command {
 	var all []Command
 	var block string

@@ -4,7 +4,7 @@ import "strings"
 
 // Page says how the commands of a page are tested.
 type Page struct {
-	// Test runs the commands of the page in their order, but for those in NotRun. It is empty if NotRun has all.
+	// Test is the test that runs the commands of the page in order, except those in NotRun. It is empty if NotRun has all.
 	Test string
 	// NotRun has the beginnings of the commands that no test takes from the page, with the reasons.
 	NotRun map[string]string
@@ -23,7 +23,7 @@ const (
 	byHelm         = "TestHelmInstallsUpgradesAndRemovesKeyturn runs it with more values"
 )
 
-// Tested are the pages that have commands, by their path from the root.
+// Tested has the pages with commands, by their path from the root.
 var Tested = map[string]Page{
 	"README.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes the image, and kind is not on every machine that tests", "make demo": long,
@@ -86,7 +86,7 @@ var Tested = map[string]Page{
 	"docs/when.md": {onInstallation, nil},
 }
 
-// Why returns why no test runs a command of the page, or an empty text if one does.
+// Why returns why no test runs a command of the page, or "" if one does.
 func (p Page) Why(command string) string {
 	for beginning, reason := range p.NotRun {
 		if strings.HasPrefix(command, beginning) {

@@ -1,3 +1,3 @@
-// Package kubelet plays a kubelet to tests whose nodes are simulated: it runs a process for each pod, which reads its configuration from a file as
-// pods do, and writes that file as a kubelet does.
+// Package kubelet acts as a kubelet in tests whose nodes are simulated. It runs a process for each pod, which reads its configuration from a file
+// as pods do, and writes that file like a kubelet.
 package kubelet

@@ -12,15 +12,15 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// Exec serves a request that runs a command in a container, as a kubelet does: run gets the command and returns its output. There is no input, no
-// terminal, and no exit code but 0.
+// Exec serves a request to run a command in a container, like a kubelet. Run gets the command and returns its output. There is no input and no
+// terminal, and the exit code is always 0.
 func Exec(w http.ResponseWriter, r *http.Request, run func(command []string) string) {
 	if _, err := httpstream.Handshake(r, w, []string{remotecommand.StreamProtocolV4Name}); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	query := r.URL.Query()
-	expected := 1 // that of errors
+	expected := 1 // the stream of errors
 	for _, name := range []string{"input", "output", "error", "stdin", "stdout", "stderr"} {
 		if value := query.Get(name); value == "1" || value == "true" {
 			expected++
@@ -51,5 +51,5 @@ func Exec(w http.ResponseWriter, r *http.Request, run func(command []string) str
 	for _, stream := range byType {
 		_ = stream.Close()
 	}
-	<-conn.CloseChan() // The client has read everything then.
+	<-conn.CloseChan() // the client has read everything by then
 }

@@ -13,7 +13,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// Forward serves a request that forwards ports to an address, whatever the port, as a kubelet does. It returns when the connection has ended.
+// Forward serves a request for port forwarding, like a kubelet. It forwards every port to the given address, and returns when the connection
+// has ended.
 func Forward(w http.ResponseWriter, r *http.Request, address string) {
 	if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -30,7 +31,7 @@ func Forward(w http.ResponseWriter, r *http.Request, address string) {
 	var forwarding sync.WaitGroup
 	defer forwarding.Wait()
 	defer func() { _ = conn.Close() }()
-	failures := make(map[string]httpstream.Stream) // A connection has two streams, of which one is for what goes wrong.
+	failures := make(map[string]httpstream.Stream) // a connection has two streams, one of which is for errors
 	for {
 		select {
 		case <-conn.CloseChan():

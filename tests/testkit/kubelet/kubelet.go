@@ -16,11 +16,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kubelet runs a process for each of some pods that has an address. It does nothing by itself: Sync and Refresh do.
+// Kubelet runs a process for each selected pod that has an address. It does nothing by itself, only when Sync or Refresh is
+// called.
 type Kubelet struct {
-	// Client reads pods and the Secret that they mount.
+	// Client reads the pods and the Secret that they mount.
 	Client kubernetes.Interface
-	// Namespace and Selector say which pods, and Secret and Key which file their processes read.
+	// Namespace and Selector select the pods, and Secret and Key the file that their processes read.
 	Namespace, Selector, Secret, Key string
 	// Dir has the volumes.
 	Dir string
@@ -35,7 +36,7 @@ type pod struct {
 	process       *process
 }
 
-// Sync starts the processes of pods that run and have none, with the Secret as it is now, and stops those of pods that are gone.
+// Sync starts processes for running pods that have none, with the current Secret, and stops the processes of pods that are gone.
 func (k *Kubelet) Sync(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +97,7 @@ func (k *Kubelet) data(ctx context.Context) (map[string][]byte, error) {
 	return secret.Data, nil
 }
 
-// Refresh writes the Secret as it is now into the volumes of all pods. Their processes do not notice.
+// Refresh writes the current Secret into the volumes of all pods. Their processes do not notice.
 func (k *Kubelet) Refresh(ctx context.Context) error {
 	data, err := k.data(ctx)
 	if err != nil {
@@ -112,7 +113,7 @@ func (k *Kubelet) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Dial connects to the process of the pod that has an address, whatever the port.
+// Dial connects to the process of the pod with the given address. The port is ignored.
 func (k *Kubelet) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -132,7 +133,7 @@ func (k *Kubelet) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return new(net.Dialer).DialContext(ctx, network, to)
 }
 
-// Served returns the content that the process of each pod has, by the name of the pod.
+// Served returns the content that the process of each pod serves, by the name of the pod.
 func (k *Kubelet) Served(ctx context.Context) (map[string]string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

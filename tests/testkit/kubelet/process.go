@@ -16,13 +16,14 @@ import (
 	"time"
 )
 
-// fileVariable has the process of a pod read that file, in a copy of the program that calls Main.
+// fileVariable names the file that the process of a pod reads. The process is a copy of the program that calls Main.
 const fileVariable = "KEYTURN_TEST_POD_FILE"
 
-// ReloadPath is where the process of a pod reads its file again, when that is posted.
+// ReloadPath is the path that makes the process of a pod read its file again. The method is POST.
 const ReloadPath = "/-/reload"
 
-// Main runs the process of a pod, and returns its exit code. It is false if this program is none. Call it first in main or TestMain.
+// Main runs the process of a pod, and returns its exit code. It returns false if this program was not started as one. It must be
+// called first in main or TestMain.
 func Main() (code int, is bool) {
 	file := os.Getenv(fileVariable)
 	if file == "" {
@@ -35,7 +36,7 @@ func Main() (code int, is bool) {
 	return 0, true
 }
 
-// serve has the content of the file, as it was when it was last read, on an address that it writes to out. It ends when in does.
+// serve serves the content of the file, as it was last read, on an address that it writes to out. It ends when in ends.
 func serve(file string, out io.Writer, in io.Reader) error {
 	var mu sync.Mutex
 	var has []byte

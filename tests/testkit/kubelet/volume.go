@@ -9,8 +9,8 @@ import (
 // volume is a folder with the keys of a Secret.
 type volume string
 
-// write writes what the Secret has as the kubelet's AtomicWriter does: into a new folder, to which a link then leads instead of to the one before.
-// The file of a key is a link through that link.
+// write writes the data of the Secret like the kubelet's AtomicWriter: into a new folder, to which it then redirects a symbolic link. The file of
+// a key is a symbolic link through that one.
 func (v volume) write(data map[string][]byte) error {
 	next, err := os.MkdirTemp(string(v), "..")
 	if err != nil {
@@ -40,5 +40,5 @@ func (v volume) write(data map[string][]byte) error {
 	return os.RemoveAll(filepath.Join(string(v), before))
 }
 
-// file is where a pod reads a key.
+// file returns the path at which a pod reads a key.
 func (v volume) file(key string) string { return filepath.Join(string(v), key) }

@@ -2,7 +2,7 @@ package manifests
 
 import "fmt"
 
-// SelfSigned returns an issuer whose certificates sign themselves. An empty namespace means a ClusterIssuer.
+// SelfSigned returns an issuer of self-signed certificates. An empty namespace means a ClusterIssuer.
 func SelfSigned(namespace, name string) string {
 	kind, in := "Issuer", ", namespace: "+namespace
 	if namespace == "" {
@@ -15,8 +15,8 @@ spec: {selfSigned: {}}
 `, kind, name, in)
 }
 
-// Authority returns a certificate authority: its certificate, and the Issuer that signs with it, both of one name. The certificate is
-// signed by an issuer of some kind.
+// Authority returns a certificate authority: its certificate, and the Issuer that signs with it, both with the same name. The
+// certificate is signed by the issuer of the given kind.
 func Authority(namespace, name, issuerKind, issuer string) string {
 	return Join(Certificate{
 		Namespace: namespace, Name: name, Issuer: issuer, IssuerKind: issuerKind, Spec: "isCA: true\n  commonName: " + name,
@@ -32,9 +32,9 @@ type Certificate struct {
 	Namespace, Name string
 	// Secret is the name of the Secret that holds it. Empty means Name.
 	Secret string
-	// Issuer signs it. An empty kind means Issuer.
+	// Issuer signs the certificate. An empty kind means Issuer.
 	Issuer, IssuerKind string
-	// Annotations are those of its metadata, in braces. Empty means none.
+	// Annotations are the annotations, in braces. Empty means none.
 	Annotations string
 	// Spec holds further fields of its spec. Empty means the DNS name <Name>.test.
 	Spec string

@@ -1,5 +1,5 @@
-// Package manifests makes the YAML of the objects that External Secrets, cert-manager and the Secrets Store CSI driver work on. Every
-// value is known to the test and needs no quoting.
+// Package manifests returns the YAML of objects of External Secrets, cert-manager and the Secrets Store CSI driver. The tests must
+// pass only values that need no quoting.
 package manifests
 
 import "strings"

@@ -33,11 +33,11 @@ spec:
 // ExternalSecret copies one property of a secret in a store to the key of the same name in a Secret.
 type ExternalSecret struct {
 	Namespace, Name, Store string
-	// Path is where the secret is in the store.
+	// Path is the path of the secret in the store.
 	Path string
 	// Property is the key to copy. Empty means password.
 	Property string
-	// Refresh is the field that says when to refresh it. Empty means once an hour.
+	// Refresh is the field that says when to refresh. Empty means once an hour.
 	Refresh string
 }
 

@@ -2,7 +2,7 @@ package manifests
 
 import "fmt"
 
-// SecretProviderClass returns one of the Secrets Store CSI driver. Annotations are those of its metadata, in braces.
+// SecretProviderClass returns a SecretProviderClass of the Secrets Store CSI driver. Annotations are in braces.
 func SecretProviderClass(namespace, name, annotations string) string {
 	return fmt.Sprintf(`apiVersion: secrets-store.csi.x-k8s.io/v1
 kind: SecretProviderClass
@@ -11,12 +11,12 @@ spec: {provider: vault, parameters: {roleName: shop}}
 `, name, namespace, annotations)
 }
 
-// PodStatus is what the Secrets Store CSI driver writes about what it has mounted into a pod.
+// PodStatus is the object in which the Secrets Store CSI driver records what it has mounted into a pod.
 type PodStatus struct {
 	Namespace, Pod, Class string
-	// UID is that of the pod, which owns the status: without its owner it would be collected as garbage.
+	// UID is the UID of the pod, which owns the status. Without an existing owner, the status would be garbage-collected.
 	UID string
-	// Version is that of the first of two objects.
+	// Version is the version of the first of two mounted objects.
 	Version string
 }
 

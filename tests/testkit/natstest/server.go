@@ -12,12 +12,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// startTimeout is how long a server may take until it accepts connections. Test machines are slow at times.
+// startTimeout is how long a server may take until it accepts connections. Test machines are sometimes slow.
 const startTimeout = time.Minute
 
 // Options configure a server. The zero value listens on a free port and lets every client in.
 type Options struct {
-	// Host is where it listens. Empty means 127.0.0.1.
+	// Host is the host that it listens on. Empty means 127.0.0.1.
 	Host string
 	// Port is the port it listens on. Zero means any free port, which may be another one after a restart.
 	Port int
@@ -25,7 +25,7 @@ type Options struct {
 	Users []string
 }
 
-// Server is a NATS server of one test, on a store of its own. It ends with the test.
+// Server is a NATS server of one test, with its own store. It ends with the test.
 type Server struct {
 	t       testing.TB
 	options server.Options
@@ -55,7 +55,7 @@ func Start(t testing.TB, options Options) *Server {
 // Start starts the server again after [Server.Stop], on the same store and, if [Options] name one, the same port.
 func (s *Server) Start() {
 	s.t.Helper()
-	options := s.options // The server changes its options.
+	options := s.options // the server changes its options
 	var err error
 	if s.server, err = server.NewServer(&options); err != nil {
 		s.t.Fatal(err)

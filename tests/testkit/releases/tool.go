@@ -12,21 +12,21 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// Root is the root of the repository for a test in a folder of tests.
+// Root is the root of the repository, seen from a test in a subfolder of tests.
 const Root = "../.."
 
-// Tool is the tool, and a key that it signs with.
+// Tool is the tool with a key to sign with.
 type Tool struct {
 	*testing.T
-	// Version is that of the checkout.
+	// Version is the version of the checkout.
 	Version string
 	// Keys is the folder of the key.
 	Keys string
-	// root has what this checkout has for a release, and the public key.
+	// root is a folder with the parts of this checkout that a release needs, and the public key.
 	root, binary string
 }
 
-// New builds the tool, and makes a key.
+// New builds the tool, and creates a key.
 func New(t *testing.T) Tool {
 	t.Helper()
 	if err := testbed.Inputs("../../deploy", "../../CHANGELOG.md", "../../LICENSE", "../tools/image", "../tools/release"); err != nil {
@@ -55,7 +55,7 @@ func (r Tool) In(t *testing.T) Tool {
 	return r
 }
 
-// MakeKey makes a pair of keys in a folder.
+// MakeKey creates a key pair in a folder.
 func (r Tool) MakeKey(dir string) {
 	r.Helper()
 	if out, err := r.TryMakeKey(dir); err != nil {
@@ -63,7 +63,7 @@ func (r Tool) MakeKey(dir string) {
 	}
 }
 
-// TryMakeKey makes a pair of keys in a folder.
+// TryMakeKey creates a key pair in a folder, and returns the error, if any.
 func (r Tool) TryMakeKey(dir string) (string, error) { return r.Command(r.binary, "key", "-out", dir) }
 
 // Make makes a release for a registry, without an image, and returns its folder.
@@ -77,7 +77,8 @@ func (r Tool) Make(registry string, args ...string) string {
 	return dist
 }
 
-// Publish publishes a release, and returns the names that were not there yet, in the order in which they appeared, and the digest of each.
+// Publish publishes a release, and returns the names that did not exist before, in the order in which they appeared, and
+// their digests.
 func (r Tool) Publish(dist string) (names []string, digests map[string]string) {
 	r.Helper()
 	out, err := r.TryPublish(dist)
@@ -99,12 +100,12 @@ func (r Tool) TryPublish(dist string) (string, error) {
 	return r.Command(r.binary, "publish", "-dist", dist)
 }
 
-// Try runs the tool on what this checkout has, unless the arguments name another.
+// Try runs the tool on the files of this checkout, unless the arguments name others.
 func (r Tool) Try(args ...string) (string, error) {
 	return r.Command(r.binary, append([]string{"-root", r.root, "-commit", strings.Repeat("0", 40), "-time", "1763663580"}, args...)...)
 }
 
-// Command runs a program in whose environment are no flags of this run, such as -race, and no credentials of the user.
+// Command runs a program without the flags of this run, such as -race, and without the user's credentials in its environment.
 func (r Tool) Command(program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(r.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "MAKEFLAGS=", "COSIGN_PASSWORD=opens", "DOCKER_CONFIG="+r.Keys)

@@ -1,5 +1,5 @@
-// Package templates counts how often the pod templates of workloads are written. The generation of an object does not: that of a Deployment
-// also grows with a write of its annotations.
+// Package templates counts how often the pod templates of workloads are written. The generation of an object does not show that: that of a
+// Deployment also grows when its annotations are written.
 package templates
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Counter counts the writes of the pod templates in a namespace. Make one with Watch.
+// Counter counts the writes of the pod templates in a namespace. Use Watch to create one.
 type Counter struct {
 	client    kubernetes.Interface
 	namespace string
@@ -31,7 +31,7 @@ type Counter struct {
 	seen map[string]state // by "deployment/web"
 }
 
-// state is what was last seen of a workload.
+// state is the last seen state of a workload.
 type state struct {
 	version  uint64
 	template string
@@ -73,7 +73,8 @@ func (c *Counter) Stop() {
 	c.factory.Shutdown()
 }
 
-// Writes returns how often the template of each workload was written, by "deployment/web": 1 for one that was only created.
+// Writes returns how often the template of each workload was written, by a key such as "deployment/web". It is 1 for a
+// workload that was only created.
 func (c *Counter) Writes(ctx context.Context) (map[string]int64, error) {
 	now, err := c.list(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *Counter) Writes(ctx context.Context) (map[string]int64, error) {
 	return writes, nil
 }
 
-// list returns the resourceVersions of the workloads that the API server has now.
+// list returns the resourceVersions of the workloads that currently exist.
 func (c *Counter) list(ctx context.Context) (map[string]uint64, error) {
 	versions := make(map[string]uint64)
 	add := func(obj any) {
