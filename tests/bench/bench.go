@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// The measurements, as -run knows them.
+// The names of the measurements, for -run.
 const (
 	latency   = "latency"
 	shared    = "shared"
@@ -22,9 +22,9 @@ const (
 	burst1000 = "burst-1000"
 	traced    = "traced"
 	memory    = "memory"
-	// fanOut takes longer than all others, and is not in a run without -run.
+	// fanOut takes longer than all others, and is not part of a run without -run.
 	fanOut = "fan-out"
-	// large is as fanOut.
+	// large is not part of a run without -run, either.
 	large = "large"
 )
 
@@ -75,7 +75,8 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	return &report{results: b.results, cluster: b.cluster, facts: facts, settings: s}, nil
 }
 
-// start starts a control plane, in a folder of that name if it is to be kept, and makes a client of its admin. The caller stops it.
+// start starts a control plane, in a folder with the given name if it is to be kept, and returns it with a client for its admin.
+// The caller must stop it.
 func (b *bench) start(ctx context.Context, options testbed.Options, kept string) (*testbed.ControlPlane, kubernetes.Interface, error) {
 	b.say("starting a control plane")
 	if b.settings.keep != "" {
@@ -99,7 +100,7 @@ func (b *bench) start(ctx context.Context, options testbed.Options, kept string)
 	return cp, client, nil
 }
 
-// measureWithoutPods measures all but the fan-out, on a control plane whose Deployments have no pods.
+// measureWithoutPods measures everything except the fan-out, on a control plane whose Deployments have no pods.
 func (b *bench) measureWithoutPods(ctx context.Context) error {
 	var err error
 	options := testbed.Options{Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true}

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// What there is at scale 1.
+// The number of objects at scale 1.
 const (
 	allNamespaces   = 10
 	allDeployments  = 1000
@@ -23,7 +23,7 @@ const (
 	sharedSecret    = "shared"
 	writersAtOnce   = 32
 	annotationOptIn = "keyturn.dev/roll-on"
-	// annotationRecord is what Keyturn writes on a Deployment that has opted in.
+	// annotationRecord is the annotation that Keyturn writes on a Deployment that has opted in.
 	annotationRecord = "keyturn.dev/rolled"
 )
 
@@ -33,7 +33,7 @@ type cluster struct {
 	client      kubernetes.Interface
 	deployments int
 	perSpace    int
-	// bystanders are Secrets that no workload reads, of so many bytes.
+	// bystanders is the number of Secrets that no workload reads, and bystanderSize their size in bytes.
 	bystanders, bystanderSize int
 }
 
@@ -41,7 +41,7 @@ func newCluster(client kubernetes.Interface, scale float64) *cluster {
 	return clusterOf(client, scale, allDeployments, allBystanders, bystanderSize)
 }
 
-// clusterOf returns a cluster that has so much at scale 1.
+// clusterOf returns a cluster of the given scale. The numbers are those at scale 1.
 func clusterOf(client kubernetes.Interface, scale, deployments, bystanders float64, bystanderSize int) *cluster {
 	perSpace := max(1, int(math.Round(scale*deployments/allNamespaces)))
 	return &cluster{
@@ -52,15 +52,15 @@ func clusterOf(client kubernetes.Interface, scale, deployments, bystanders float
 
 func namespaceOf(i int) string { return "bench-" + strconv.Itoa(i%allNamespaces) }
 
-// number names the things that belong to Deployment i.
+// number returns the number of Deployment i, for the names of its objects.
 func number(i int) string { return fmt.Sprintf("%05d", i) }
 
 func deploymentName(i int) string { return "app-" + number(i) }
 
-// secretName names a Secret of a contender.
+// secretName returns the name of a Secret of a contender.
 func secretName(contender, what string) string { return contender + "-" + what }
 
-// fill makes the namespaces, the Secrets of both contenders and the Deployments.
+// fill creates the namespaces, the Secrets of both contenders and the Deployments.
 func (c *cluster) fill(ctx context.Context) error {
 	for i := range allNamespaces {
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}}
@@ -81,7 +81,8 @@ func (c *cluster) fill(ctx context.Context) error {
 	}
 	return inParallel(ctx, c.deployments, func(ctx context.Context, i int) error {
 		deployment := programs.NewDeployment(namespaceOf(i), deploymentName(i), 0, map[string]string{annotationOptIn: "auto"})
-		// A ReplicaSet is left of each roll. Ten of each, and the control plane would get slower from round to round.
+		// Each roll leaves a ReplicaSet. With ten for each Deployment, the control plane would get slower from round to
+		// round.
 		deployment.Spec.RevisionHistoryLimit = new(int32(1))
 		programs.ReadSecret(&deployment.Spec.Template, secretName(contenderKeyturn, number(i)))
 		if i%allNamespaces == 0 {
@@ -120,7 +121,7 @@ func (c *cluster) change(ctx context.Context, namespace, contender, what string)
 	return nil
 }
 
-// addBystanders makes many large Secrets that no workload reads.
+// addBystanders creates many large Secrets that no workload reads.
 func (c *cluster) addBystanders(ctx context.Context) error {
 	return inParallel(ctx, c.bystanders, func(ctx context.Context, i int) error {
 		value := make([]byte, c.bystanderSize)

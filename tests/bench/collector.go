@@ -11,7 +11,7 @@ import (
 // a backend on the same cores.
 type collector struct {
 	*httptest.Server
-	// received is how many bytes came.
+	// received is the number of bytes received.
 	received atomic.Int64
 }
 
@@ -24,7 +24,7 @@ func startCollector() *collector {
 			http.Error(w, "the body ended early", http.StatusBadRequest)
 			return
 		}
-		// An empty message is the answer that everything was taken.
+		// An empty message means that everything was accepted.
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	return c

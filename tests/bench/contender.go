@@ -14,43 +14,44 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// Those that are compared.
+// The names of the contenders.
 const (
 	contenderFloor   = "floor"
 	contenderKeyturn = "keyturn"
-	// contenderConfined is the floor under the admission policy of the actuator.
+	// contenderConfined is the floor subject to the actuator's admission policy.
 	contenderConfined = "confined floor"
 	// contenderTraced is Keyturn with every span exported.
 	contenderTraced = "traced keyturn"
 	// contenderMode is Keyturn in Reloader's mode, and contenderCommand is the command reloader.
 	contenderMode    = "reloader's mode"
 	contenderCommand = "command reloader"
-	// contenderLabel, on a Secret, says whose it is.
+	// contenderLabel, on a Secret, says which contender it belongs to.
 	contenderLabel = "bench.example.com/contender"
 )
 
 // stopGrace is how long a program may take to end by itself.
 const stopGrace = 20 * time.Second
 
-// contender is one of them, started and stopped as often as one likes.
+// contender is one of the contenders. It can be started and stopped repeatedly.
 type contender interface {
 	// name is one of the constants above.
 	name() string
-	// owner is whose Secrets it acts on: contenderFloor or contenderKeyturn.
+	// owner returns whose Secrets it acts on: contenderFloor or contenderKeyturn.
 	owner() string
-	// users are the names of its service accounts in the audit log.
+	// users returns the names of its service accounts in the audit log.
 	users() []string
-	// start returns when it is ready.
+	// start starts it, and returns when it is ready.
 	start(ctx context.Context) error
 	stop()
-	// processes are its running processes.
+	// processes returns its running processes.
 	processes() []*process.Process
 }
 
-// programsDir is where what the contenders write is kept.
+// programsDir returns the folder for the files that the contenders write.
 func programsDir(cp *testbed.ControlPlane) string { return filepath.Join(cp.Dir(), "programs") }
 
-// newContenders returns the two that are always compared, with their permissions on the control plane. Neither is started.
+// newContenders returns the two contenders that are always compared, with their permissions on the control plane. It starts
+// neither.
 func newContenders(ctx context.Context, cp *testbed.ControlPlane) (*floor, *keyturn, error) {
 	k, err := newKeyturn(ctx, cp, programsDir(cp))
 	if err != nil {
@@ -63,7 +64,7 @@ func newContenders(ctx context.Context, cp *testbed.ControlPlane) (*floor, *keyt
 	return f, k, nil
 }
 
-// floorRights are the permissions of the floor, checked by the same authorizer as those of the programs.
+// floorRights are the permissions of the floor. They are checked by the same authorizer as those of the programs.
 const floorRights = `
 apiVersion: v1
 kind: ServiceAccount
@@ -85,9 +86,10 @@ subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNam
 
 type floor struct {
 	called, binary, kubeconfig, dir string
-	// confined is the kubeconfig of the actuator, with whose account it patches. Empty: with its own.
+	// confined is the kubeconfig of the actuator's account, with which the floor patches. If it is empty, the floor uses its
+	// own account.
 	confined string
-	// limit is how many rollouts may be in progress. Zero is without limit.
+	// limit is how many rollouts may be in progress. Zero means no limit.
 	limit   int
 	process *process.Process
 }
@@ -107,7 +109,7 @@ func newFloor(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
 	return &floor{called: contenderFloor, binary: binary, kubeconfig: kubeconfig, dir: programsDir(cp)}, nil
 }
 
-// confinedAs returns a floor that patches with the account of an actuator.
+// confinedAs returns a floor that patches with the account of the actuator.
 func (f *floor) confinedAs(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
 	kubeconfig, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, "keyturn-actuator")
 	if err != nil {
@@ -143,12 +145,12 @@ func (f *floor) start(ctx context.Context) error {
 
 func (f *floor) stop() {
 	if f.process != nil {
-		// It has no state: how it ends does not matter.
+		// The floor has no state, so it does not matter how it ends.
 		_ = f.process.Stop(stopGrace)
 	}
 }
 
-// The programs as "make build" makes them, and so as they are shipped.
+// The programs as built by "make build", like those that are shipped.
 const (
 	watcherBinary  = "bin/watcher"
 	actuatorBinary = "bin/actuator"
@@ -163,7 +165,7 @@ type keyturn struct {
 	watcher, actuator *programs.Program
 }
 
-// newKeyturn makes a pair of programs with a stream and keys of its own in dir.
+// newKeyturn returns a pair of programs with their own streams and keys in dir.
 func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*keyturn, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
@@ -171,9 +173,10 @@ func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*key
 	p, err := programs.New(ctx, cp, programs.Options{
 		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", ReloaderPolicy: "annotations",
 		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
-		// The floor's Secrets are not for the watcher: they change while it is not running.
+		// The watcher ignores the floor's Secrets, which change while it is not running.
 		WatcherArgs: []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
-		// The floor waits for no rollout either. With a limit, that of the fan-out comes later in the arguments, and holds.
+		// The floor does not wait for rollouts, either. The limit of the fan-out comes later in the arguments, and so takes
+		// precedence.
 		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0", "--max-rollouts", "0"},
 	})
 	if err != nil {
@@ -221,7 +224,7 @@ func (k *keyturn) start(ctx context.Context) error {
 func (k *keyturn) stop() {
 	for _, program := range []*programs.Program{k.watcher, k.actuator} {
 		if program != nil {
-			// Unfinished work is on the stream: how it ends does not matter.
+			// Unfinished work is on the stream, so it does not matter how it ends.
 			_ = program.Stop(stopGrace)
 		}
 	}

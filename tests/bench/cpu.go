@@ -8,10 +8,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ofServers names the processor time of the control plane.
+// ofServers is appended to a name for the processor time of the control plane.
 const ofServers = " of the control plane"
 
-// processorClock measures the processor time of a contender and of the control plane from when it was made.
+// processorClock measures the processor time of a contender and of the control plane since the clock was created.
 type processorClock struct {
 	contender                     contender
 	programs                      []*process.Process
@@ -29,7 +29,8 @@ func (b *bench) startClock(c contender) (*processorClock, error) {
 	return clock, err
 }
 
-// add adds the time for each of n changes, or seconds: of the contender, of each of its programs by name, and of all servers of the control plane.
+// add adds the time per change, or per second, for n of them: of the contender, of each of its programs by name, and of all servers of the
+// control plane.
 func (c *processorClock) add(to results, name string, n int) error {
 	programs, err := used(c.programs)
 	if err != nil {
@@ -69,7 +70,7 @@ func used(processes []*process.Process) ([]time.Duration, error) {
 	return times, nil
 }
 
-// calm waits until processes are idle, because their start is not measured.
+// calm waits until processes are idle, so that their start is not measured.
 func calm(ctx context.Context, processes []*process.Process) error {
 	const look, next = 500 * time.Millisecond, 20 * time.Millisecond
 	last, err := used(processes)

@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endings tells a floor that has a limit when a rollout is complete. They are all that it knows of the Deployments while it runs.
+// endings tells a floor with a limit when a rollout is complete. This is all that the floor knows about the Deployments while it
+// runs.
 type endings struct {
 	mu sync.Mutex
-	// complete has, by namespace and name, the newest generation that was seen rolled out.
+	// complete has the newest generation that was seen rolled out, by namespace and name.
 	complete map[string]int64
-	// waiting is closed when a later one is.
+	// waiting has channels that are closed when a later generation is rolled out.
 	waiting map[string]chan struct{}
 }
 
@@ -24,7 +25,7 @@ func newEndings() *endings {
 	return &endings{complete: make(map[string]int64), waiting: make(map[string]chan struct{})}
 }
 
-// informer returns the watch that e lives on. The caller runs it.
+// informer returns the informer that feeds e. The caller runs it.
 func (e *endings) informer(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
 	informer := informers.NewSharedInformerFactory(client, 0).Apps().V1().Deployments().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: e.see, UpdateFunc: func(_, after any) { e.see(after) }})
@@ -49,7 +50,7 @@ func (e *endings) see(obj any) {
 	}
 }
 
-// wait returns when the rollout of a Deployment as it was patched is complete, or the context ends.
+// wait waits until the rollout of a patched Deployment is complete, or the context ends.
 func (e *endings) wait(ctx context.Context, patched *appsv1.Deployment) {
 	for {
 		news := e.news(patched.Namespace+"/"+patched.Name, patched.Generation)
@@ -64,7 +65,8 @@ func (e *endings) wait(ctx context.Context, patched *appsv1.Deployment) {
 	}
 }
 
-// news returns what is closed at the next ending of a Deployment, or nil if that of a generation was seen.
+// news returns a channel that is closed when the next rollout of a Deployment ends, or nil if that of the generation has
+// ended.
 func (e *endings) news(key string, generation int64) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +79,8 @@ func (e *endings) news(key string, generation int64) <-chan struct{} {
 	return e.waiting[key]
 }
 
-// rolledOut reports whether the rollout of a Deployment is complete, as `kubectl rollout status` and Keyturn say it is.
+// rolledOut reports whether the rollout of a Deployment is complete, by the same rules as `kubectl rollout status` and
+// Keyturn.
 func rolledOut(deployment *appsv1.Deployment) bool {
 	pods, status := int32(1), deployment.Status
 	if deployment.Spec.Replicas != nil {

@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// withPod returns a Deployment of one pod. Updated, replicas and available are of its status.
+// withPod returns a Deployment with one pod. Updated, replicas and available are for its status.
 func withPod(generation, observed int64, updated, replicas, available int32) *appsv1.Deployment {
 	deployment := seen("a", generation, observed)
 	deployment.Spec.Replicas = new(int32(1))
@@ -57,7 +57,7 @@ func TestTheFloorWaitsForTheEndOfARollout(t *testing.T) {
 			state *appsv1.Deployment
 			want  bool
 		}{
-			{state: withPod(2, 2, 1, 1, 1)}, // of an earlier patch
+			{state: withPod(2, 2, 1, 1, 1)}, // for an earlier patch
 			{state: withPod(3, 2, 1, 1, 1)},
 			{state: withPod(3, 3, 1, 2, 1)},
 			{state: withPod(3, 3, 1, 1, 1), want: true},
@@ -74,7 +74,7 @@ func TestTheFloorWaitsForTheEndOfARollout(t *testing.T) {
 				t.Errorf("after generation %d with %+v: it has ended: %v", step.state.Generation, step.state.Status, got)
 			}
 		}
-		e.wait(t.Context(), withPod(3, 2, 0, 1, 1)) // It was seen before it is waited for.
+		e.wait(t.Context(), withPod(3, 2, 0, 1, 1)) // the end was seen before the call
 	})
 }
 

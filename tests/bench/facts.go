@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fact is something about the machine or the programs without which the figures mean little.
+// fact is something about the machine or the programs that is needed to interpret the figures.
 type fact struct{ name, value string }
 
 func (b *bench) facts(ctx context.Context) ([]fact, error) {
@@ -57,7 +57,7 @@ func procText(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// procField is the first value of a name in a file of lines "name: value".
+// procField returns the first value with a name in a file with lines "name: value".
 func procField(path, name string) string {
 	for line := range strings.Lines(procText(path)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -75,7 +75,7 @@ func memoryTotal() string {
 	return fmt.Sprintf("%.1f GiB", float64(kilobytes)/(1<<20))
 }
 
-// loadAverage returns the load average of the last minute, or zero if unknown.
+// loadAverage returns the load average of the last minute, or 0 if unknown.
 func loadAverage() float64 {
 	first, _, _ := strings.Cut(procText("/proc/loadavg"), " ")
 	load, err := strconv.ParseFloat(first, 64)

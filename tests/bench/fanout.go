@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// fanOutNamespace is where all Deployments of the fan-out are.
+	// fanOutNamespace is the namespace of all Deployments of the fan-out.
 	fanOutNamespace = "fan-out"
-	// allFanOut is how many there are at scale 1.
+	// allFanOut is the number of Deployments at scale 1.
 	allFanOut = 2000
-	// fanOutLimit is how many rollouts may be in progress where there is a limit, and fanOutWaves how many waves there are where there are any.
+	// fanOutLimit is how many rollouts may be in progress if there is a limit, and fanOutWaves is the number of waves if there are any.
 	fanOutLimit = 50
 	fanOutWaves = 10
-	// mostFanOutRounds is how often each way is measured at most: a sample is the sum of thousands of rollouts, and takes minutes.
+	// mostFanOutRounds is how often each way is measured at most. A sample covers thousands of rollouts, and takes minutes.
 	mostFanOutRounds = 2
-	// fanOutPause is how long the control plane is left alone between two samples: it deletes ReplicaSets after the last rollout.
+	// fanOutPause is the pause between two samples, in which the control plane deletes ReplicaSets of the last rollouts.
 	fanOutPause = 5 * time.Second
-	// cpuOfPatching, after the name of a way, is the processor time for each Deployment of the process that patches.
+	// cpuOfPatching is appended to the name of a way for the processor time per Deployment of the process that patches.
 	cpuOfPatching = " cpu"
 )
 
 // way is how the Deployments are rolled.
 type way struct {
-	// limit is how many rollouts may be in progress. Zero is without limit.
+	// limit is how many rollouts may be in progress. Zero means no limit.
 	limit int
-	// inWaves says that the Deployments are in waves. The floor knows none.
+	// inWaves says that the Deployments are in waves. The floor ignores waves.
 	inWaves bool
 }
 
-// name is how results know the time until the last rollout is complete, in seconds.
+// name returns the name in results of the time until the last rollout is complete, in seconds.
 func (w way) name() string {
 	name := fmt.Sprintf("%s of %d at a time", fanOut, w.limit)
 	if w.inWaves {
@@ -46,7 +46,8 @@ func (w way) name() string {
 	return name
 }
 
-// comparedWith returns the ways that a sample of a contender counts for. The floor stands beside the waves of its limit, too.
+// comparedWith returns the ways that a sample of a contender counts for. The floor is also compared with the waves of its
+// limit.
 func (w way) comparedWith(owner string) []way {
 	if owner == contenderFloor {
 		return []way{w, {limit: w.limit, inWaves: true}}
@@ -54,7 +55,7 @@ func (w way) comparedWith(owner string) []way {
 	return []way{w}
 }
 
-// fan is a bench of one Secret and all that read it, on a control plane of its own that has pods.
+// fan measures one Secret and its many readers, on its own control plane, which has pods.
 type fan struct {
 	*bench
 	keys    []string
@@ -62,10 +63,10 @@ type fan struct {
 	keyturn *keyturn
 }
 
-// measureFanOut changes one Secret that all Deployments of a namespace read, each of which has a pod.
+// measureFanOut measures a change of one Secret that all Deployments of a namespace read, each with one pod.
 func (b *bench) measureFanOut(ctx context.Context) error {
-	// Millions of requests are made and nobody reads of them, nor the Kubernetes Events. Neither is to fill the disk. The controllers' own limits on
-	// requests would hold both contenders back, and hide their difference.
+	// There are millions of requests, and nobody reads the audit log or the Kubernetes Events, so neither should fill the disk. The controllers'
+	// own request limits would slow down both contenders, and hide their difference.
 	cp, client, err := b.start(ctx, testbed.Options{
 		Log: os.Stdout, ControllerQPS: 2000, ControllerBurst: 4000,
 		APIServerArgs: []string{"--audit-log-path=", "--event-ttl=2m", "--etcd-compaction-interval=1m"},
@@ -83,7 +84,7 @@ func (b *bench) measureFanOut(ctx context.Context) error {
 	}
 	observing, stop := context.WithCancel(ctx)
 	defer stop()
-	// Keyturn writes the first records at 20 a second, and a small machine completes as many rollouts.
+	// Keyturn writes the first records at 20 a second, and a small machine completes about 20 rollouts a second.
 	within := patience + time.Duration(b.settings.fanOut)*200*time.Millisecond
 	if f.observer, err = newObserver(observing, client, within); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (b *bench) measureFanOut(ctx context.Context) error {
 	return nil
 }
 
-// round measures all ways: the limits in turn, each of the floor and of Keyturn, and then the same of Keyturn in waves.
+// round measures all ways: each limit with the floor and with Keyturn, and then the same limits with Keyturn in waves.
 func (f *fan) round(ctx context.Context) error {
 	limits := []int{fanOutLimit, 0}
 	for _, limit := range limits {
@@ -122,7 +123,8 @@ func (f *fan) round(ctx context.Context) error {
 	return f.setWaves(ctx, noWave)
 }
 
-// roll measures one way of a contender: from the API server's response to the write of the Secret until the last rollout is complete.
+// roll measures one way of a contender: the time from the API server's response to the write of the Secret until the last rollout is
+// complete.
 func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	defer func() {
 		if c.stop(); err != nil {
@@ -144,7 +146,7 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	if err != nil {
 		return err
 	}
-	// What was patched twice is known when nothing is left to do.
+	// Only when nothing is left to do is it known whether anything was patched twice.
 	if err := calm(ctx, c.processes()); err != nil {
 		return err
 	}
@@ -161,19 +163,19 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	return errors.Join(f.observer.quiet(ctx, rolled), sleep(ctx, fanOutPause))
 }
 
-// patching returns the process of a contender that patches: the floor, or the actuator.
+// patching returns the process that patches: the floor, or the actuator.
 func patching(c contender) []*process.Process {
 	return slices.DeleteFunc(c.processes(), func(p *process.Process) bool { return p.Name() == "watcher" })
 }
 
-// limited returns a floor that has so many rollouts in progress at most. Zero is without limit.
+// limited returns a floor with at most limit rollouts in progress. Zero means no limit.
 func (f *floor) limited(limit int) *floor {
 	limited := *f
 	limited.limit = limit
 	return &limited
 }
 
-// limited returns the same installation with a limit on the rollouts in progress. Where only one namespace is rolled, that gets all of them.
+// limited returns the same installation with a limit of rollouts in progress. If only one namespace has rollouts, it may use all of them.
 func (k *keyturn) limited(limit int) *keyturn {
 	return &keyturn{
 		called: k.called, programs: k.programs,

@@ -16,7 +16,7 @@ import (
 
 const annotationWave = "keyturn.dev/wave"
 
-// fill makes the namespace, a Secret of each contender, and the Deployments, and waits until all pods are ready.
+// fill creates the namespace, a Secret of each contender, and the Deployments, and waits until all pods are ready.
 func (f *fan) fill(ctx context.Context) error {
 	f.say("creating %d Deployments with a pod each, which read one Secret", f.cluster.deployments)
 	if err := f.makeNamespace(ctx); err != nil {
@@ -33,9 +33,9 @@ func (f *fan) fill(ctx context.Context) error {
 	ready, start := f.observer.expectRollouts(f.keys), time.Now()
 	err := inParallel(ctx, f.cluster.deployments, func(ctx context.Context, i int) error {
 		deployment := programs.NewDeployment(fanOutNamespace, deploymentName(i), 1, map[string]string{annotationOptIn: "auto"})
-		// No ReplicaSet is left of a roll, so that each costs the control plane the same.
+		// Rolls leave no ReplicaSets, so that each costs the control plane the same.
 		deployment.Spec.RevisionHistoryLimit = new(int32(0))
-		// Without limit, most wait for the controllers and not for their pods.
+		// Without a limit, most rollouts wait for the controllers and not for their pods.
 		deployment.Spec.ProgressDeadlineSeconds = new(int32(3600))
 		programs.ReadSecret(&deployment.Spec.Template, secretName(contenderKeyturn, sharedSecret))
 		if _, err := f.cluster.client.AppsV1().Deployments(fanOutNamespace).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
@@ -54,7 +54,7 @@ func (f *fan) fill(ctx context.Context) error {
 	return nil
 }
 
-// makeNamespace makes the namespace, and waits for the service account that its pods need.
+// makeNamespace creates the namespace, and waits for the service account that its pods need.
 func (f *fan) makeNamespace(ctx context.Context) error {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fanOutNamespace}}
 	if _, err := f.cluster.client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
@@ -73,10 +73,10 @@ func (f *fan) makeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// waveOf returns the wave of Deployment i of n, as JSON. All waves have as many, as far as that is possible.
+// waveOf returns the wave of Deployment i of n, as JSON. The waves are of equal size, as far as possible.
 func waveOf(i, n int) string { return strconv.Quote(strconv.Itoa(i * fanOutWaves / n)) }
 
-// noWave returns, for a merge patch, that a Deployment has no wave.
+// noWave returns the value that removes the wave in a merge patch.
 func noWave(int, int) string { return "null" }
 
 // setWaves sets the wave of each Deployment.

@@ -2,10 +2,10 @@ package main
 
 import "fmt"
 
-// fanOutAtMost is how long the fan-out with a limit may take, in floors that have the same limit.
+// fanOutAtMost is how long the fan-out with a limit may take, as a multiple of the floor with the same limit.
 const fanOutAtMost = 1.3
 
-// fanOutLines are the lines of the fan-out. The floor has no waves, so those have no target.
+// fanOutLines returns the lines of the fan-out. The floor has no waves, so their lines have no target.
 func (r *report) fanOutLines() []line {
 	limited, unlimited := way{limit: fanOutLimit}, way{}
 	limitedWaves, unlimitedWaves := way{limit: fanOutLimit, inWaves: true}, way{inWaves: true}

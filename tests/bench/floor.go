@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// floorCommand has this program be the floor, in a process of its own.
+	// floorCommand is the command that makes this program the floor, in a process of its own.
 	floorCommand = "floor"
 	// floorReady is the line that the floor writes when its list is complete.
 	floorReady = "the floor is ready"
-	// floorWorkers is how many patches are under way at most, without -limit: as many as in the actuator.
+	// floorWorkers is the maximum number of concurrent patches without -limit, the same as in the actuator.
 	floorWorkers = 16
-	// floorAnnotation, on the pod template, is the Secret's resourceVersion. Under the actuator's admission policy it is one that Keyturn writes,
-	// and does not read.
+	// floorAnnotation, on the pod template, is the Secret's resourceVersion. Under the actuator's admission policy, the floor uses one that
+	// Keyturn writes but does not read.
 	floorAnnotation         = "bench.example.com/secret"
 	confinedFloorAnnotation = "keyturn.dev/cause"
 	// confinedManager is the field manager that the policy knows.
 	confinedManager = "keyturn"
 )
 
-// floorPatches are how the floor patches.
+// floorPatches configures how the floor patches.
 type floorPatches struct {
 	client     kubernetes.Interface
 	annotation string
@@ -45,9 +45,9 @@ type patchWork struct {
 	namespace, deployment, version string
 }
 
-// runFloor does the minimum: it watches the Secrets, knows in advance which Deployments read each, and sends one merge patch to
-// each. It compares no content, keeps no state, reports nothing, and loses unfinished work when it ends. With a limit it patches the next when a
-// rollout is complete.
+// runFloor does the minimum: it watches the Secrets, knows in advance which Deployments read each of them, and sends one merge patch to each
+// Deployment. It compares no content, keeps no state, reports nothing, and loses unfinished work when it ends. With a limit, it patches the next
+// Deployment when a rollout is complete.
 func runFloor(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file`")
@@ -74,7 +74,7 @@ func runFloor(ctx context.Context, args []string) error {
 	return watchAndPatch(ctx, client, patches, readers, *limit)
 }
 
-// floorClient makes a client as the programs do: with no limit of its own, and protobuf.
+// floorClient returns a client like those of the programs: without a request limit, and with protobuf.
 func floorClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -88,7 +88,7 @@ func floorClient(kubeconfig string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// readReaders finds which Deployments read each Secret, by namespace and name.
+// readReaders returns which Deployments read each Secret, by the Secret's namespace and name.
 func readReaders(ctx context.Context, client kubernetes.Interface) (map[string][]string, error) {
 	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -105,8 +105,8 @@ func readReaders(ctx context.Context, client kubernetes.Interface) (map[string][
 	return readers, nil
 }
 
-// floorTwin names the Secret that stands, for the floor, for one that a pod reads. The two have one each, so that neither
-// is changed while its program is not running.
+// floorTwin returns the name of the Secret that the floor uses instead of one that a pod reads. Each contender has its own
+// Secrets, so that none changes while the contender is not running.
 func floorTwin(secret string) string {
 	return secretName(contenderFloor, strings.TrimPrefix(secret, secretName(contenderKeyturn, "")))
 }
@@ -158,7 +158,7 @@ func watchAndPatch(
 	return nil
 }
 
-// all patches what comes, and waits for the end of each rollout unless ends is nil.
+// all sends the patches that it receives. Unless ends is nil, it waits for the end of each rollout.
 func (p floorPatches) all(ctx context.Context, work <-chan patchWork, ends *endings) {
 	for {
 		select {

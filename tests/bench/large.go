@@ -12,14 +12,14 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// What a large cluster has at scale 1. Each workload reads a Secret of its own, and nobody reads the others.
+// The numbers of objects in a large cluster at scale 1. Each workload reads its own Secret, and nothing reads the others.
 const (
 	largeWorkloads  = 10_000
 	largeSources    = 50_000
 	largeSourceSize = 2_000
 )
 
-// What is measured of one, as results know it. Durations are in seconds, sizes in MB.
+// The names in results of what is measured in a large cluster. Durations are in seconds, sizes in MB.
 const (
 	largeFirst   = "large: first start"
 	largeAgain   = "large: start"
@@ -28,12 +28,12 @@ const (
 	largeLatency = "large: latency"
 )
 
-// largeBelow is how much memory both programs may have together at rest, in MB.
+// largeBelow is how much memory both programs together may use when idle, in MB.
 const largeBelow = 250
 
-// measureLarge measures the start of both programs in a large cluster, their memory, and one change in it.
+// measureLarge measures, in a large cluster, the start of both programs, their memory, and a single change.
 func (b *bench) measureLarge(ctx context.Context) error {
-	// Nobody reads of the requests that make it.
+	// Nobody reads the audit log of the requests that fill it.
 	cp, client, err := b.start(ctx, testbed.Options{
 		Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true, APIServerArgs: []string{"--audit-log-path="},
 	}, "controlplane-large")
@@ -55,7 +55,7 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	}
 	observing, stop := context.WithCancel(ctx)
 	defer stop()
-	// Keyturn writes the first records at 20 a second.
+	// Keyturn writes the first records at a rate of 20 a second.
 	within := patience + time.Duration(l.cluster.deployments)*100*time.Millisecond
 	if l.observer, err = newObserver(observing, client, within); err != nil {
 		return err
@@ -73,8 +73,8 @@ func newLargeCluster(client kubernetes.Interface, scale float64) *cluster {
 	return clusterOf(client, scale, largeWorkloads, largeSources-largeWorkloads, largeSourceSize)
 }
 
-// inLarge starts a contender twice: with nothing from before, and again. The first is over when both programs are ready and Keyturn has
-// written the first record of each workload; the second, when they are ready.
+// inLarge starts a contender twice, the first time without any state. The first start is complete when both programs are ready and
+// Keyturn has written the first record of each workload. The second one is complete when the programs are ready.
 func (b *bench) inLarge(ctx context.Context, c contender) error {
 	defer c.stop()
 	if err := b.timedStart(ctx, c, largeFirst); err != nil {
@@ -109,7 +109,7 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 	return b.singles(ctx, c, largeLatency)
 }
 
-// timedStart adds how long a contender takes until it is ready.
+// timedStart starts a contender, and adds how long it takes until it is ready.
 func (b *bench) timedStart(ctx context.Context, c contender, name string) error {
 	started := time.Now()
 	if err := c.start(ctx); err != nil {
@@ -121,7 +121,7 @@ func (b *bench) timedStart(ctx context.Context, c contender, name string) error 
 	return nil
 }
 
-// largeLines are the lines of a large cluster.
+// largeLines returns the lines about a large cluster.
 func (r *report) largeLines() []line {
 	c := newLargeCluster(nil, r.settings.scale)
 	in := func(what string) string {

@@ -1,5 +1,5 @@
-// The bench measures the programs against the floor: a bare watch and one patch. It runs both on one control plane, one at a
-// time and in turn, so that the noise of the machine is in both, and prints medians and their ratios.
+// The bench compares the programs with the floor: a bare watch and one patch. It runs both on one control plane, one at a
+// time and alternating, so that the noise of the machine affects both, and prints medians and their ratios.
 package main
 
 import (
@@ -25,27 +25,27 @@ func main() {
 	}
 }
 
-// errMissed is the error of a strict run that missed a target.
+// errMissed is the error of a strict run that has missed a target.
 var errMissed = errors.New("a target was missed")
 
 // settings are the values of the flags.
 type settings struct {
-	// write is where the report goes, besides the terminal. Empty: nowhere.
+	// write is the path of the report. If it is empty, the report is only printed.
 	write string
 	// selected selects the measurements by name.
 	selected *regexp.Regexp
-	// scale multiplies how many objects there are and how many of them change.
+	// scale multiplies the number of objects and the number of changes.
 	scale float64
-	// fanOut is how many Deployments read one Secret and have a pod each. Zero: that is not measured.
+	// fanOut is the number of Deployments, each with a pod, that read one Secret. If it is zero, the fan-out is not measured.
 	fanOut int
 	// large also measures a large cluster.
 	large bool
-	// rounds is how often each of the two is started and measured.
+	// rounds is how often each contender is started and measured.
 	rounds int
 	strict bool
-	// reloader also measures what takes Reloader's place.
+	// reloader also measures what replaces Reloader.
 	reloader bool
-	// keep is the folder of the control plane and of the programs' logs and stores. Empty: a temporary one.
+	// keep is the folder of the control plane and of the programs' logs and stores. Empty means a temporary one.
 	keep string
 }
 
@@ -109,7 +109,8 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-// maxFanOut is how many pods of the namespace the one node of the control plane has addresses for, and some more while they are replaced.
+// maxFanOut is the maximum number of Deployments of the fan-out. The single node of the control plane has addresses for so many pods, and
+// for some more while pods are replaced.
 const maxFanOut = 20_000
 
 func (s settings) validate() error {
@@ -142,7 +143,7 @@ func (s settings) measures(step string, c contender) bool {
 // withoutPods reports whether anything but the fan-out is measured.
 func (s settings) withoutPods() bool { return s.roundsNeeded() > 0 || s.selected.MatchString(memory) }
 
-// roundsNeeded is how many rounds there are. None, where nothing that is measured in rounds is selected.
+// roundsNeeded returns the number of rounds. It is 0 if nothing that is measured in rounds is selected.
 func (s settings) roundsNeeded() int {
 	if slices.ContainsFunc([]string{latency, shared, burst300, burst1000, traced}, s.selected.MatchString) {
 		return s.rounds

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// What is measured of the programs among many Secrets, as results know it. Sizes are in MB, 10^6 bytes.
+// The names in results of what is measured among many Secrets. Sizes are in MB, 10^6 bytes.
 const (
 	firstLook     = "first look"
 	peak          = "peak"
@@ -17,12 +17,12 @@ const (
 	resident      = "resident"
 	residentBusy  = "resident after changes"
 	idle          = "idle"
-	// These are appended to the name of what is measured: that of one program alone.
+	// These are appended to a name for the figure of one program alone.
 	ofWatcher  = " of the watcher"
 	ofActuator = " of the actuator"
 )
 
-// ofProgram is what is appended to a name for a program, by what the program is called.
+// ofProgram is what is appended to a name for a program, by the name of the program.
 var ofProgram = map[string]string{"watcher": ofWatcher, "actuator": ofActuator}
 
 const (
@@ -33,7 +33,7 @@ const (
 	idleTime = 20 * time.Second
 )
 
-// memories measures the memory of all contenders but the floor, one after the other, each with a stream of its own in dir.
+// memories measures the memory of all contenders except the floor, one after the other, each with its own streams in dir.
 func (b *bench) memories(ctx context.Context, dir string) error {
 	b.say("making %d Secrets of %d bytes that nobody reads", b.cluster.bystanders, bystanderSize)
 	if err := b.cluster.addBystanders(ctx); err != nil {
@@ -68,7 +68,7 @@ func (b *bench) memories(ctx context.Context, dir string) error {
 }
 
 // measureMemory starts a contender in a cluster with many large Secrets: first with an empty stream, so that each Secret is published and
-// read, and then with the stream that has them, as after any restart.
+// read, and then with the filled stream, as after a restart.
 func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	defer c.stop()
 	now := func(m process.Memory) int64 { return m.RSS }
@@ -119,7 +119,8 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	return calm(ctx, c.processes())
 }
 
-// addMemory adds a size of all processes together, and of each if there are two. The requests and limits of the pods are derived from these.
+// addMemory adds the size of all processes together, and of each if there are two. The requests and limits of the pods are derived from
+// these figures.
 func (b *bench) addMemory(c contender, name string, size func(process.Memory) int64) error {
 	const mb = 1e6
 	total := 0.0
@@ -139,7 +140,7 @@ func (b *bench) addMemory(c contender, name string, size func(process.Memory) in
 	return nil
 }
 
-// idle adds the processor time that all processes use in a second, in milliseconds, and each if there are two.
+// idle adds the processor time per second, in milliseconds, of all processes together, and of each if there are two.
 func (b *bench) idle(ctx context.Context, c contender) error {
 	spent, err := b.startClock(c)
 	if err != nil {

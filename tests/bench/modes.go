@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// atWorst is how much worse what takes Reloader's place may be than Keyturn as it is.
+// atWorst is how much worse what replaces Reloader may be than plain Keyturn.
 const atWorst = 1.2
 
-// modeLine is a line of the table about what takes Reloader's place. All figures are ratios of medians: to the floor, and to Keyturn.
+// modeLine is a line of the table about what replaces Reloader. All figures are ratios of medians, to the floor and to Keyturn.
 type modeLine struct {
 	what string
-	// keyturn, mode and command are to the floor.
+	// keyturn, mode and command are ratios to the floor.
 	keyturn, mode, command string
-	// modeToKeyturn and commandToKeyturn are to Keyturn.
+	// modeToKeyturn and commandToKeyturn are ratios to Keyturn.
 	modeToKeyturn, commandToKeyturn string
 	target, verdict                 string
 }
 
-// modeLines returns the lines of everything that was measured of them. Two have no target: a Kubernetes Event more for each roll
-// is what the mode is for, and the idle time is only a few ticks of the kernel's clock.
+// modeLines returns the lines of everything that was measured of these contenders. Two lines have no target: an additional
+// Kubernetes Event for each roll is the purpose of the mode, and the idle time is only a few ticks of the kernel's clock.
 func (r *report) modeLines() []modeLine {
 	nine := func(values []float64) float64 { return quantile(values, mostSamples) }
 	lines := []modeLine{
@@ -51,12 +51,12 @@ const (
 	noneIsWorse
 )
 
-// misses reports whether a ratio to Keyturn is too far from it.
+// misses reports whether a ratio to Keyturn misses the target.
 func (d direction) misses(ratio float64) bool {
 	return d == higherIsWorse && ratio > atWorst || d == lowerIsWorse && ratio < 1/atWorst
 }
 
-// target returns the target in words, empty for none.
+// target returns the target in words, or "" if there is none.
 func (d direction) target() string {
 	switch d {
 	case higherIsWorse:
@@ -68,7 +68,7 @@ func (d direction) target() string {
 	return ""
 }
 
-// modeLine compares what the function of returns for the samples of each contender.
+// modeLine returns a line that compares what of returns for the samples of each contender.
 func (r *report) modeLine(name, what string, of func([]float64) float64, d direction) modeLine {
 	ratioOf := func(contender, base string) (ratio float64, text string) {
 		below := of(r.results.of(name, base))

@@ -13,15 +13,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer is the third watch: it belongs to neither contender, and sees when a pod template is patched.
+// observer is a watch that belongs to neither contender. It sees when a pod template is patched.
 type observer struct {
 	mu sync.Mutex
 	// generations and observed have, by namespace and name, the generation and the observed generation.
 	generations, observed map[string]int64
-	// templates have the pod template, and writes how often it was written.
+	// templates has the pod templates, and writes how often they were written.
 	templates map[string]string
 	writes    map[string]int64
-	// unrecorded are the Deployments that Keyturn has not written a record on.
+	// unrecorded are the Deployments on which Keyturn has not written a record yet.
 	unrecorded map[string]bool
 	waits      *await
 	// patience is how long anything expected may take.
@@ -37,11 +37,11 @@ func makeObserver(patience time.Duration) *observer {
 
 // await is a wait for some Deployments to be patched.
 type await struct {
-	// rollouts says that each is waited for until its rollout is complete, too.
+	// rollouts says that the wait also includes the rollouts.
 	rollouts bool
 	before   map[string]int64
 	left     map[string]int64
-	// last is when the latest of them was seen.
+	// last is when the last of them was seen.
 	last time.Time
 	done chan struct{}
 }
@@ -92,10 +92,10 @@ func (o *observer) see(obj any, at time.Time) {
 	}
 }
 
-// expect begins to wait for the Deployments to be patched. There is one wait at a time.
+// expect begins a wait for the Deployments to be patched. There is only one wait at a time.
 func (o *observer) expect(keys []string) *await { return o.begin(keys, false) }
 
-// expectRollouts is [observer.expect] for Deployments that are also to be rolled out.
+// expectRollouts is like [observer.expect], but also waits for the rollouts.
 func (o *observer) expectRollouts(keys []string) *await { return o.begin(keys, true) }
 
 func (o *observer) begin(keys []string, rollouts bool) *await {
@@ -110,7 +110,7 @@ func (o *observer) begin(keys []string, rollouts bool) *await {
 	return w
 }
 
-// until returns the time from start until the last Deployment was seen patched, and rolled out if that is expected.
+// until returns the time from start until the last Deployment was seen patched and, if expected, rolled out.
 func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
@@ -143,7 +143,7 @@ func (o *observer) quiet(ctx context.Context, w *await) error {
 	return nil
 }
 
-// recorded waits until Keyturn has written a record on each Deployment, as it does once and slowly.
+// recorded waits until Keyturn has written a record on each Deployment, which it does once and slowly.
 func (o *observer) recorded(ctx context.Context) error {
 	err := poll(ctx, o.patience, 50*time.Millisecond, func() (bool, error) {
 		o.mu.Lock()

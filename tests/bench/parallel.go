@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// inParallel calls fn for 0 to n-1 from as many goroutines as may write at once. The first error ends it.
+// inParallel calls fn for 0 to n-1 from a limited number of goroutines. It stops at the first error.
 func inParallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -8,11 +8,11 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// reloaderBinary is the command as "make build" makes it.
+// reloaderBinary is the command as built by "make build".
 const reloaderBinary = "bin/reloader"
 
-// newReloaders returns what takes Reloader's place: the mode of both programs, and the command. They continue on the streams of
-// Keyturn, so that what it did is no change to them.
+// newReloaders returns the contenders that replace Reloader: the mode of both programs, and the command. They continue on the
+// streams of Keyturn, so that earlier changes are not new to them.
 func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn) ([]contender, error) {
 	command, err := newCommand(ctx, cp, programsDir(cp), k)
 	if err != nil {
@@ -21,14 +21,14 @@ func newReloaders(ctx context.Context, cp *testbed.ControlPlane, k *keyturn) ([]
 	return []contender{k.reloaderMode(), command}, nil
 }
 
-// reloaderMode returns the same installation as the chart has it in Reloader's mode, with the strategy that writes the marker.
+// reloaderMode returns the same installation in Reloader's mode, as in the chart, with the strategy that writes the marker.
 func (k *keyturn) reloaderMode() *keyturn {
 	return &keyturn{called: contenderMode, programs: k.programs.With(
 		"KEYTURN_RELOADER=true", "KEYTURN_RELOADER_STRATEGY=annotations", "KEYTURN_RELOADER_METRICS=true", "KEYTURN_ROLL_ON_CREATE=never",
 	)}
 }
 
-// command is the command reloader with its defaults, one of which is the strategy that writes variables.
+// command is the command reloader with its defaults, which include the strategy that writes variables.
 type command struct {
 	reloader *programs.Reloader
 	cluster  string
@@ -36,7 +36,8 @@ type command struct {
 	program  *programs.Program
 }
 
-// newCommand makes the command with the keys and the streams of an installation in dir, where they are called as in its own folder.
+// newCommand returns the command, with the keys and the streams of an installation. They are in dir, under the names that the
+// command expects.
 func newCommand(ctx context.Context, cp *testbed.ControlPlane, dir string, k *keyturn) (*command, error) {
 	reloader, err := programs.NewReloaderFrom(ctx, cp, "deploy", reloaderBinary)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *command) start(ctx context.Context) error {
 
 func (c *command) stop() {
 	if c.program != nil {
-		// Unfinished work is on the stream: how it ends does not matter.
+		// Unfinished work is on the stream, so it does not matter how it ends.
 		_ = c.program.Stop(stopGrace)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report is what came out.
+// report has the results.
 type report struct {
 	results  results
 	cluster  *cluster
@@ -44,7 +44,7 @@ func (r *report) print(w io.Writer) {
 	for _, f := range r.facts {
 		fmt.Fprintf(table, "%s\t%s\n", f.name, f.value)
 	}
-	// What a terminal that went away has not got helps nobody.
+	// Ignore an error: it means that the terminal is gone.
 	_ = table.Flush()
 	if r.settings.scale != 1 {
 		fmt.Fprintf(w, "\nAt scale %g: the targets are those of scale 1.\n", r.settings.scale)

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// What is counted of the requests, as results know it.
+// The names in results of the counts of requests.
 const (
 	requests   = "requests"
 	kubeEvents = "kubernetes events"
@@ -25,12 +25,12 @@ func (b *bench) startCount(c contender) (count, error) {
 	return count{contender: c, offset: offset}, err
 }
 
-// endCount adds how many requests a contender made for each workload that it rolled since startCount.
+// endCount adds the number of requests that a contender has made since startCount, per rolled workload.
 func (b *bench) endCount(ctx context.Context, c count, rolled int) error {
 	if rolled == 0 {
 		return nil
 	}
-	// An entry is written a moment after the response.
+	// Entries are written a moment after the response.
 	if err := sleep(ctx, 200*time.Millisecond); err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (b *bench) endCount(ctx context.Context, c count, rolled int) error {
 	return nil
 }
 
-// countRequests counts the requests of users, and of these the Kubernetes Events apart. Two are not counted: those about
-// the Lease, and watches, which are renewed every few minutes whether anything changes or not.
+// countRequests counts the requests of users, and separately those for Kubernetes Events. It ignores requests for the Lease,
+// and watches, which are renewed every few minutes even if nothing changes.
 func countRequests(entries []testbed.AuditEntry, users []string) (counted, kubeEvents int) {
 	for _, entry := range testbed.Requests(entries, "") {
 		switch {

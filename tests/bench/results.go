@@ -14,10 +14,10 @@ func (r results) add(name string, c contender, value float64) {
 
 func (r results) of(name, contender string) []float64 { return r[name][contender] }
 
-// median is the middle of the values, or of the two in the middle. Of none it is zero.
+// median returns the median of the values, or 0 if there are none.
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// quantile is the value below which a part of the values is, interpolated between two of them.
+// quantile returns the value below which the given part of the values lies, interpolated between two of them.
 func quantile(values []float64, part float64) float64 {
 	if len(values) == 0 {
 		return 0

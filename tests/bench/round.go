@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// warmUps are the changes of a round that come first and are not counted.
+	// warmUps is the number of changes at the start of a round that are not counted.
 	warmUps = 5
-	// samplesInRound are how many single changes are counted in a round.
+	// samplesInRound is how many single changes are counted in a round.
 	samplesInRound = 10
 	// sharedInRound is how often the shared Secret is changed in a round.
 	sharedInRound = 3
-	// smallBurstsInRound is how often 300 Secrets are changed at once in a round; 1,000 are once.
+	// smallBurstsInRound is how often 300 Secrets are changed at once in a round. 1,000 Secrets are changed at once only one
+	// time.
 	smallBurstsInRound = 3
 )
 
@@ -59,8 +60,8 @@ func (b *bench) round(ctx context.Context, c contender) error {
 	return b.endCount(ctx, counter, rolled)
 }
 
-// one changes the Secret of one Deployment, and returns the time from the API server's response to the moment at which the
-// observer sees the template patched.
+// one changes the Secret of one Deployment, and returns the time from the API server's response until the observer sees the
+// patched template.
 func (b *bench) one(ctx context.Context, c contender, i int) (time.Duration, error) {
 	w := b.observer.expect([]string{b.key(i)})
 	if err := b.cluster.change(ctx, namespaceOf(i), c.owner(), number(i%b.cluster.deployments)); err != nil {
@@ -73,7 +74,7 @@ func (b *bench) one(ctx context.Context, c contender, i int) (time.Duration, err
 	return took, b.observer.quiet(ctx, w)
 }
 
-// key is how the observer knows Deployment i.
+// key returns the observer's key of Deployment i.
 func (b *bench) key(i int) string {
 	return namespaceOf(i) + "/" + deploymentName(i%b.cluster.deployments)
 }
@@ -105,7 +106,7 @@ func (b *bench) singles(ctx context.Context, c contender, name string) error {
 	return nil
 }
 
-// shareds changes the Secret that all Deployments of the first namespace read.
+// shareds repeatedly changes the Secret that all Deployments of the first namespace read.
 func (b *bench) shareds(ctx context.Context, c contender) (int, error) {
 	var keys []string
 	for i := 0; i < b.cluster.deployments; i += allNamespaces {
@@ -140,14 +141,14 @@ func (b *bench) bursts(ctx context.Context, c contender, name string, atScaleOne
 	return rolled, nil
 }
 
-// The processor time of a burst, after its name.
+// These are appended to the name of a burst for its processor time.
 const (
 	untilPatched = " cpu until patched"
 	untilQuiet   = " cpu until quiet"
 )
 
-// burst changes the Secrets of many Deployments at once. The rate is over the time from the first write to when the last
-// template is seen to be patched.
+// burst changes the Secrets of many Deployments at once. The rate is over the time from the first write until the last
+// template is seen patched.
 func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne int) (int, error) {
 	n := min(max(1, int(float64(atScaleOne)*b.settings.scale)), b.cluster.deployments)
 	spent, err := b.startClock(c)
@@ -170,7 +171,7 @@ func (b *bench) burst(ctx context.Context, c contender, name string, atScaleOne 
 	return n, spent.add(b.results, name+untilQuiet, n)
 }
 
-// atOnce changes the Secrets of n Deployments at once. It returns the time from the first write to when the last template is seen to be patched.
+// atOnce changes the Secrets of n Deployments at once. It returns the time from the first write until the last template is seen patched.
 func (b *bench) atOnce(ctx context.Context, c contender, n int) (*await, time.Duration, error) {
 	keys := make([]string, n)
 	for i := range keys {
@@ -188,9 +189,9 @@ func (b *bench) atOnce(ctx context.Context, c contender, n int) (*await, time.Du
 	return w, took, err
 }
 
-// rollAll rolls each Deployment once, which is not counted. The contender before may have written other annotations on the templates, and what
-// comes first of some annotations is judged in full by the admission policy (docs/adr/0042). Each contender is measured as one that has been there
-// for long.
+// rollAll rolls each Deployment once, which is not counted. The previous contender may have written other annotations on the templates, and the
+// admission policy fully evaluates the first write of some annotations (docs/adr/0042). So each contender is measured as if it had been running
+// for a long time.
 func (b *bench) rollAll(ctx context.Context, c contender) error {
 	w, _, err := b.atOnce(ctx, c, b.cluster.deployments)
 	if err == nil {

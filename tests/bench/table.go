@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// line is one line of the report: a figure of both, or of Keyturn alone.
+// line is one line of the report, with a figure of both contenders or of Keyturn alone.
 type line struct {
 	what           string
 	floor, keyturn string
@@ -28,7 +28,7 @@ func verdict(holds bool) string {
 	return missed
 }
 
-// lines are the lines of everything that was measured.
+// lines returns the lines of everything that was measured.
 func (r *report) lines() []line {
 	lines := []line{
 		r.atMost(latency, "One change: Secret written to template patched", "%.1f ms", 3),
@@ -80,7 +80,7 @@ func (r *report) among(what string) string {
 	return fmt.Sprintf("%s, among %d Secrets of %d kB", what, r.cluster.bystanders, bystanderSize/1000)
 }
 
-// figure is the median of samples, and their range if they differ. Of none it is empty.
+// figure formats the median of samples, and their range if they differ. It returns "" if there are none.
 func figure(format string, samples []float64) string {
 	if len(samples) == 0 {
 		return ""
@@ -93,7 +93,7 @@ func figure(format string, samples []float64) string {
 	return middle + " (" + bare(least) + " to " + bare(most) + ")"
 }
 
-// info is a line without a target: the medians and ranges.
+// info returns a line without a target, with medians and ranges.
 func (r *report) info(name, what, format string) line {
 	l := line{what: what}
 	l.floor, l.keyturn = figure(format, r.results.of(name, contenderFloor)), figure(format, r.results.of(name, contenderKeyturn))
@@ -103,10 +103,10 @@ func (r *report) info(name, what, format string) line {
 	return l
 }
 
-// mostSamples is the part of the samples that a line of quantiles is about.
+// mostSamples is the part of the samples that lines of quantiles are about.
 const mostSamples = 0.9
 
-// quantiles is a line of what nine of ten samples are below.
+// quantiles returns a line with the values below which nine of ten samples are.
 func (r *report) quantiles(name, what, format string) line {
 	l := line{what: what}
 	floor, keyturn := r.results.of(name, contenderFloor), r.results.of(name, contenderKeyturn)
@@ -118,7 +118,7 @@ func (r *report) quantiles(name, what, format string) line {
 	return l
 }
 
-// ratio is Keyturn's median in floors.
+// ratio returns the ratio of Keyturn's median to that of the floor.
 func (r *report) ratio(name string) float64 {
 	floor := median(r.results.of(name, contenderFloor))
 	if floor == 0 {
@@ -139,8 +139,8 @@ func (r *report) atLeast(name, what, format string, least float64) line {
 	return l
 }
 
-// cost is the line of what tracing costs: the rate with every span exported against the rate without, which is the line's
-// ratio.
+// cost returns the line about the cost of tracing. Its ratio is that of the rate with every span exported to the rate
+// without.
 func (r *report) cost(least float64) line {
 	with, without := r.results.of(burst300, contenderTraced), r.results.of(burst300, contenderKeyturn)
 	if len(with) == 0 || len(without) == 0 {
@@ -154,7 +154,7 @@ func (r *report) cost(least float64) line {
 	}
 }
 
-// underThePolicy is a line that has the confined floor in place of the floor.
+// underThePolicy returns a line with the confined floor instead of the floor.
 func (r *report) underThePolicy(name, what, format string) line {
 	floor, keyturn := r.results.of(name, contenderConfined), r.results.of(name, contenderKeyturn)
 	if len(floor) == 0 || len(keyturn) == 0 {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// patience is how long anything expected may take, unless thousands of rollouts are.
+// patience is how long anything expected may take, except thousands of rollouts.
 const patience = 3 * time.Minute
 
-// poll calls done repeatedly until it reports true, or as long as within.
+// poll calls done repeatedly until it returns true, but not longer than within.
 func poll(ctx context.Context, within, every time.Duration, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -26,7 +26,7 @@ func poll(ctx context.Context, within, every time.Duration, done func() (bool, e
 	}
 }
 
-// sleep returns after a time, or with an error when the context ends first.
+// sleep waits for a duration. It returns an error if the context ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
