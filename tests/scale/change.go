@@ -14,10 +14,11 @@ import (
 // dataKeys is how many data keys a source has.
 const dataKeys = 4
 
-// firstVersion is less than every resource version.
+// firstVersion is less than every resourceVersion.
 const firstVersion = 1_000_000
 
-// change returns a watcher's event about a source: first that it was observed, then that one of its keys has changed.
+// change returns a watcher's event about a source: at first, that it was observed, and later, that one of its keys has
+// changed.
 func (c *cluster) change(i int) events.Change {
 	version := strconv.Itoa(firstVersion + i + c.versions[i]*len(c.versions))
 	change := events.Change{
@@ -40,7 +41,7 @@ func (c *cluster) change(i int) events.Change {
 	return change
 }
 
-// last is the event of the cluster that the stream stored last.
+// last returns the cluster's last event on the stream.
 func (c *cluster) last() events.Change {
 	var last int
 	for i, seq := range c.sequences {
@@ -51,7 +52,7 @@ func (c *cluster) last() events.Change {
 	return c.change(last)
 }
 
-// errID is the error of an id that the generator cannot have made.
+// errID is the error of an id that cannot be from the generator.
 var errID = errors.New("the id is not one of the generator's")
 
 // parseID returns the source that an event of the cluster is about, and how often the source had changed. The id is that of the message.
@@ -65,7 +66,7 @@ func (c *cluster) parseID(id string) (source, version int, err error) {
 	if err != nil || index >= uint64(len(c.versions)) {
 		return 0, 0, errID
 	}
-	// An event whose first storing was lost has a number behind its id.
+	// If an event was lost and stored again, its id is followed by a number.
 	text, _, _ := strings.Cut(parts[2], "@")
 	resource, err := strconv.Atoi(text)
 	if err != nil {

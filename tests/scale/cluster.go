@@ -12,18 +12,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// workers is how many events a watcher publishes at once, by default.
+// workers is how many events a watcher publishes concurrently, by default.
 const workers = 8
 
 const (
-	// maxTries is how often an event is published until the run is given up. Each try waits for five seconds, if the hub does not say at once that
-	// the stream has no leader.
+	// maxTries is how often the publication of an event is tried before the run is given up. Each try waits for five seconds, unless the hub
+	// reports immediately that the stream has no leader.
 	maxTries = 12
-	// tryPause is how long after a try the next one comes.
+	// tryPause is the pause between two tries.
 	tryPause = time.Second
 )
 
-// maxReads is how often the state is asked for.
+// maxReads is how often reading the state is tried.
 const maxReads = 6
 
 // cluster is the publishing side of one cluster's watcher.
@@ -31,10 +31,10 @@ type cluster struct {
 	name       string
 	connection *nats.Conn
 	bus        *events.Bus
-	// versions has the number of changes of each source, sequences the sequence of its last event on the stream.
+	// versions has the number of changes of each source, and sequences the sequence of its last event on the stream.
 	versions  []int
 	sequences []uint64
-	// retried counts the publications that were made again.
+	// retried counts the publications that were retried.
 	retried atomic.Int64
 }
 
@@ -51,7 +51,7 @@ func names(n int) []string {
 	return list
 }
 
-// connect begins as a watcher does: it connects, and verifies the streams.
+// connect starts like a watcher: it connects, and verifies the streams.
 func (c *cluster) connect(ctx context.Context, h *hub) error {
 	var err error
 	if c.connection, err = events.Connect(ctx, h.options(c.name, "watcher")); err != nil {
@@ -100,7 +100,7 @@ func (c *cluster) readState(ctx context.Context) error {
 	}
 }
 
-// publish publishes the next event of some sources, and hands the time that each takes to took.
+// publish publishes the next event of some sources, and calls took with the time that each takes.
 func (c *cluster) publish(ctx context.Context, sources []int, took func(time.Duration)) error {
 	queue := make(chan int)
 	var wg sync.WaitGroup
@@ -131,7 +131,8 @@ feed:
 	return context.Cause(ctx)
 }
 
-// next publishes the next event of a source. One that the hub does not answer in time is published again, as a watcher does.
+// next publishes the next event of a source. Like a watcher, it publishes the event again if the hub does not respond in
+// time.
 func (c *cluster) next(ctx context.Context, i int) error {
 	c.versions[i]++
 	change := c.change(i)

@@ -13,13 +13,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// declarePatience is how long it may take until the hub has taken a stream, which it is asked for again and again.
+// declarePatience is how long declaring a stream may take, with retries.
 const declarePatience = 2 * time.Minute
 
-// ofCluster are the files that render.sh writes for the streams in the account of a cluster, without its name.
+// ofCluster are the files that render.sh writes for the streams in the account of a cluster, without the name of the cluster.
 var ofCluster = []string{"-changes", "-history", "-deadletters"}
 
-// join declares what clusters need on the hub, as an operator does: one cluster after the other, and FLEET once at the end.
+// join declares what clusters need on the hub, like an operator: one cluster after the other, and FLEET once at the end.
 func (h *hub) join(ctx context.Context, clusters []*cluster) error {
 	if h.shared {
 		return nil
@@ -51,7 +51,7 @@ func (h *hub) joinOne(ctx context.Context, name string) error {
 	return h.untilDeclared(ctx, h.operator, "fleet/"+name)
 }
 
-// untilDeclared declares a stream. A hub that is busy, or elects a leader, answers late, and is asked again.
+// untilDeclared declares a stream. It retries, because a hub that is busy or elects a leader responds late.
 func (h *hub) untilDeclared(ctx context.Context, operator jetstream.JetStream, file string) error {
 	return untilAnswered(ctx, func(ctx context.Context) error { return h.Declare(ctx, operator, file) })
 }
@@ -72,7 +72,7 @@ func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	return err
 }
 
-// declareFleet makes FLEET as render.sh has it, but for the clusters that are not there yet.
+// declareFleet declares FLEET as render.sh has written it, but without the clusters that have not joined yet.
 func (h *hub) declareFleet(ctx context.Context) error {
 	config, err := h.StreamConfig("fleet")
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *hub) declareFleet(ctx context.Context) error {
 	})
 }
 
-// reserved is how many bytes the streams reserve on each server: those of a cluster, and FLEET.
+// reserved returns how many bytes the streams of a cluster and FLEET reserve on each server.
 func (h *hub) reserved(name string) (cluster, fleet int64, err error) {
 	files := []string{"fleet/" + name, "fleet"}
 	for _, suffix := range ofCluster {

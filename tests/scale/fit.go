@@ -8,13 +8,13 @@ type point struct{ x, y float64 }
 // line is y = base + slope·x.
 type line struct {
 	base, slope float64
-	// off is how far it is from the measurement that it fits worst, as a share of it.
+	// off is the relative error at the measurement that the line fits worst.
 	off float64
 }
 
 func (l line) at(x float64) float64 { return l.base + l.slope*x }
 
-// fitLine returns the line with the least squares. Of one point it is the one through the origin.
+// fitLine returns the line with the least squares. For a single point, it is the line through the origin.
 func fitLine(points []point) line {
 	if len(points) == 1 {
 		points = append([]point{{}}, points...)
@@ -39,7 +39,7 @@ type power struct{ factor, exponent, off float64 }
 
 func (p power) at(x float64) float64 { return p.factor * math.Pow(x, p.exponent) }
 
-// fitPower returns the power with the least squares of the logarithms. Of one point it is the one with exponent 1.
+// fitPower returns the power with the least squares of the logarithms. For a single point, the exponent is 1.
 func fitPower(points []point) power {
 	fit := power{exponent: 1, factor: points[0].y / points[0].x}
 	if len(points) > 1 {

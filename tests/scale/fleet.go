@@ -20,10 +20,11 @@ const collectPatience = 10 * time.Minute
 // fleet compares the stream FLEET with what the clusters have published.
 type fleet struct {
 	reader jetstream.JetStream
-	// next is the sequence from which the stream is read the next time, stored how many events it had before.
+	// next is the sequence from which to read the stream the next time, and stored is how many events it had before that.
 	next   uint64
 	stored int
-	// clusters are those that have joined, by name, and versions what FLEET last had of each source, zero for none.
+	// clusters has the clusters that have joined, by name, and versions the last version in FLEET of each source, or 0 if
+	// there is none.
 	clusters map[string]*cluster
 	versions map[string][]int
 }
@@ -36,12 +37,12 @@ func (f *fleet) add(c *cluster) {
 	f.clusters[c.name], f.versions[c.name] = c, make([]int, len(c.versions))
 }
 
-// sources reports whether FLEET collects a stream by now.
+// sources reports whether FLEET already collects a stream.
 func (f *fleet) sources(stream string) bool {
 	return f.clusters[strings.TrimPrefix(stream, "FLEET-")] != nil
 }
 
-// collected waits until FLEET has the last event of each cluster, and returns when it had them. The events of a cluster keep their order.
+// collected waits until FLEET has the last event of each cluster, and returns the time of that. The events of a cluster keep their order.
 func (f *fleet) collected(ctx context.Context) (time.Time, error) {
 	var at time.Time
 	stream, err := f.stream(ctx)
@@ -71,7 +72,7 @@ func (f *fleet) collected(ctx context.Context) (time.Time, error) {
 	return at, nil
 }
 
-// ignoreAbsence returns the errors that do not go by themselves.
+// ignoreAbsence returns the error, or nil if it is a temporary one.
 func ignoreAbsence(err error) error {
 	if errors.Is(err, jetstream.ErrMsgNotFound) || events.IsSilence(err) {
 		return nil
@@ -88,8 +89,8 @@ func (f *fleet) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, err
 }
 
-// verify reads what FLEET has since the last time, once everything is collected. The error says what is lost or doubled. Of several events of
-// a source in quick succession FLEET may have the last one only: CHANGES keeps no other.
+// verify reads what FLEET has received since the last call, once everything is collected. The error says what is lost or doubled. Of several
+// events of a source in quick succession, FLEET may have only the last one, because CHANGES keeps no others.
 func (f *fleet) verify(ctx context.Context) error {
 	stream, err := f.stream(ctx)
 	if err != nil {
@@ -123,7 +124,7 @@ func (f *fleet) verify(ctx context.Context) error {
 	return f.complete()
 }
 
-// note takes the id of the next message of FLEET. The error says that the event comes out of order, or a second time.
+// note records the id of the next message of FLEET. It returns an error if the event is out of order or a duplicate.
 func (f *fleet) note(id string) error {
 	name, _, _ := strings.Cut(id, "/")
 	c := f.clusters[name]

@@ -6,7 +6,7 @@ import (
 )
 
 func TestFleetIsComparedWithWhatWasPublished(t *testing.T) {
-	// The cluster a has two sources: the first was published once, the second three times.
+	// The cluster a has two sources. The first one was published once, the second one three times.
 	id := func(source, version int) string {
 		c := newCluster("a", 2)
 		c.versions[source] = version

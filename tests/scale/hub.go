@@ -15,11 +15,11 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// replicas is the number of servers of the hub, and of replicas of each stream.
+// replicas is the number of servers of the hub, and the number of replicas of each stream.
 const replicas = 3
 
-// memoryLimit is how much memory a server may take before it looks for garbage more often. Without a limit it takes twice what it uses, and three of
-// them more than most machines have. With 5 GiB, 200 clusters had the servers do little else.
+// memoryLimit is how much memory a server may use before it collects garbage more often. Without a limit, it takes twice the live memory, and
+// three servers need more than most machines have. With 5 GiB and 200 clusters, the servers did little else than collect garbage.
 const memoryLimit = "7GiB"
 
 // hub is the NATS of all clusters: three servers.
@@ -28,7 +28,8 @@ type hub struct {
 	stores []string
 	// shared is true if all clusters share one set of streams in one account. Otherwise each has its own, as render.sh has it.
 	shared bool
-	// operator declares streams in the account of FLEET, and fleet checks what it has. Nil if the streams are shared, for then there is none.
+	// operator declares streams in the account of FLEET, and fleet checks the content of FLEET. They are nil if the streams are shared,
+	// because there is no FLEET then.
 	operator jetstream.JetStream
 	fleet    *fleet
 
@@ -64,7 +65,7 @@ func startHub(ctx context.Context, deployed, dir string, names []string, shared 
 	return h, nil
 }
 
-// launch starts the servers, and connects to them what is not of a cluster.
+// launch starts the servers, and makes the connections that do not belong to a cluster.
 func (h *hub) launch(ctx context.Context) error {
 	if err := testbed.LaunchNATS(ctx, h.Servers...); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (h *hub) launch(ctx context.Context) error {
 	return err
 }
 
-// options are those of a connection as one of the users of a cluster.
+// options returns the options of a connection as one of the users of a cluster.
 func (h *hub) options(cluster, role string) events.ConnectOptions {
 	options := events.ConnectOptions{URL: h.URL(), CAFile: h.Certificates.CA, Name: "scale", Cluster: cluster, Role: role}
 	if !h.shared {
@@ -96,7 +97,7 @@ func (h *hub) options(cluster, role string) events.ConnectOptions {
 	return options
 }
 
-// jetstream connects as a user until the hub is stopped.
+// jetstream connects as a user. The connection stays open until the hub is stopped.
 func (h *hub) jetstream(ctx context.Context, cluster, role string) (jetstream.JetStream, error) {
 	connection, err := events.Connect(ctx, h.options(cluster, role))
 	if err != nil {
@@ -115,7 +116,7 @@ func (h *hub) stop() {
 	}
 }
 
-// usage is the average usage of a server of the hub.
+// usage is the average resource usage of a server of the hub.
 type usage struct {
 	memory, disk int64
 	cpu          time.Duration
@@ -135,12 +136,12 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// sizeOf is how many bytes the files of a folder have. One that goes meanwhile has none.
+// sizeOf returns the total size of the files in a folder. Files that are removed meanwhile count as empty.
 func sizeOf(dir string) (int64, error) {
 	var size int64
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil //nolint:nilerr // it is gone
+			return nil //nolint:nilerr // the file is gone
 		}
 		if info, err := entry.Info(); err == nil {
 			size += info.Size()

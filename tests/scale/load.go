@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// load has the results of changes that are published without a pause.
+// load has the results of publishing changes without a pause.
 type load struct {
-	// sustained is the rate at which they were stored, in events per second.
+	// sustained is the rate at which events were stored, in events per second.
 	sustained float64
-	// median and late are how long one publication takes meanwhile: of a half, and of 99 of 100.
+	// median and late are the 50th and the 99th percentile of the time that one publication takes.
 	median, late time.Duration
-	// cores is how many cores each server has used meanwhile.
+	// cores is how many cores each server has used during that time.
 	cores float64
 }
 
-// sustain has every cluster publish changes for a time.
+// sustain makes every cluster publish changes for a while.
 func sustain(ctx context.Context, h *hub, clusters []*cluster, s settings) (load, error) {
 	before, err := h.usage()
 	if err != nil {
@@ -34,7 +34,7 @@ func sustain(ctx context.Context, h *hub, clusters []*cluster, s settings) (load
 	elapsed, err := timed(func() error {
 		return each(clusters, func(c *cluster) error {
 			for time.Now().Before(deadline) {
-				// Few at a time, so that all end together.
+				// Publish only a few at a time, so that all clusters end together.
 				if err := c.publish(ctx, some(s.sources, 2*workers), took); err != nil {
 					return err
 				}

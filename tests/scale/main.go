@@ -1,6 +1,6 @@
-// The scale program drives the publishing side of many watchers against one NATS of three servers, and says what that costs.
-// The clusters are not there: what their watchers would say is made up, and goes through the codec and the bus that the
-// watcher uses. The servers are real, with the accounts, users and streams that deploy/nats/render.sh writes, and so is every message.
+// The scale program runs the publishing side of many watchers against one NATS of three servers, and reports what that costs. The
+// clusters are simulated: the events of their watchers are generated, and go through the codec and the bus that the watcher uses. The
+// servers and all messages are real, with the accounts, users and streams that deploy/nats/render.sh writes.
 package main
 
 import (
@@ -29,17 +29,17 @@ func main() {
 
 // settings are the values of the flags.
 type settings struct {
-	// sizes are how many clusters there are, step by step.
+	// sizes are the numbers of clusters, step by step.
 	sizes []int
-	// sources is how many each of them has.
+	// sources is the number of sources of each cluster.
 	sources int
 	// sustain is how long changes are published without a pause.
 	sustain time.Duration
-	// changed is the share of the sources that change while half of the clusters are away.
+	// changed is the share of the sources that change while half of the clusters are disconnected.
 	changed float64
-	// shared is true if clusters that share one set of streams are measured, too.
+	// shared says that clusters that share one set of streams are measured, too.
 	shared bool
-	// write is the path of the report. Empty: it is only printed.
+	// write is the path of the report. If it is empty, the report is only printed.
 	write string
 }
 
@@ -73,7 +73,7 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-// run measures. Deployed is the path of deploy/nats.
+// run runs all measurements. Deployed is the path of deploy/nats.
 func run(ctx context.Context, deployed string, args []string) error {
 	s, err := parse(args)
 	if err != nil {
@@ -95,7 +95,7 @@ func run(ctx context.Context, deployed string, args []string) error {
 	return os.WriteFile(s.write, []byte(r.page()), 0o644)
 }
 
-// runHub measures a hub whose clusters share one set of streams, or have their own.
+// runHub measures a hub whose clusters either share one set of streams or have their own.
 func runHub(ctx context.Context, deployed string, s settings, shared bool) (*result, error) {
 	dir, err := os.MkdirTemp("", "keyturn-scale-")
 	if err != nil {

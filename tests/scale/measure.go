@@ -15,30 +15,32 @@ import (
 type result struct {
 	shared bool
 	rows   []row
-	// clusterBytes is what the streams of a cluster reserve on each server, fleetBytes what FLEET does. Zero if the streams are shared.
+	// clusterBytes is how much the streams of a cluster reserve on each server, and fleetBytes how much FLEET does. They are zero if
+	// the streams are shared.
 	clusterBytes, fleetBytes int64
 }
 
 // row has the results for one number of clusters.
 type row struct {
 	clusters, sources int
-	// declared is how long it took to declare the streams of one cluster. Zero if they are shared.
+	// declared is how long it took to declare the streams of one cluster. It is zero if they are shared.
 	declared time.Duration
 	// fill is the rate at which new sources were stored on the stream, in events per second.
 	fill float64
 	load
-	// behind is how long FLEET took, at most, to have everything when nobody published any more. Zero if the streams are shared.
+	// behind is the longest time that FLEET took to collect everything after publishing had stopped. It is zero if the streams
+	// are shared.
 	behind time.Duration
-	// events is how many were published so far, and stored how many of them FLEET has.
+	// events is how many events have been published so far, and stored how many of them FLEET has.
 	events, stored int
-	// usage is what each server takes.
+	// usage is what each server uses.
 	usage usage
 	outage
-	// retried is how many publications, and readings of the state, were made again, for the hub did not answer in time.
+	// retried is how many publications and readings of the state were retried because the hub did not respond in time.
 	retried int64
 }
 
-// measure goes through the sizes.
+// measure measures each of the sizes.
 func measure(ctx context.Context, h *hub, s settings) (*result, error) {
 	r := &result{shared: h.shared}
 	var err error
@@ -70,7 +72,8 @@ func measure(ctx context.Context, h *hub, s settings) (*result, error) {
 	return r, nil
 }
 
-// measure goes through one step: some clusters join, all are under load, half of them are away for a while, and FLEET has it all.
+// measure measures one step: some clusters join, all are under load, half of them are disconnected for a while, and in the end
+// FLEET must have everything.
 func (row *row) measure(ctx context.Context, h *hub, clusters, joining []*cluster, s settings) error {
 	if err := row.join(ctx, h, joining, s); err != nil {
 		return err
@@ -127,7 +130,7 @@ func (row *row) verify(ctx context.Context, h *hub) error {
 	return err
 }
 
-// join has clusters come: their streams are declared, and they publish all of their sources at once.
+// join makes clusters join: it declares their streams, and they publish all of their sources at once.
 func (row *row) join(ctx context.Context, h *hub, joining []*cluster, s settings) error {
 	elapsed, err := timed(func() error { return h.join(ctx, joining) })
 	if err != nil {
@@ -146,10 +149,10 @@ func (row *row) join(ctx context.Context, h *hub, joining []*cluster, s settings
 	return err
 }
 
-// shown is of how many clusters an error says what is wrong.
+// shown is for how many clusters an error says what is wrong.
 const shown = 3
 
-// each does something for each cluster at once.
+// each calls do for all clusters concurrently.
 func each(clusters []*cluster, do func(*cluster) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(clusters))
@@ -174,7 +177,7 @@ func timed(do func() error) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// progress tells who waits how far the run is.
+// progress reports how far the run is.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

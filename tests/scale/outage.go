@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// outage has the results of clusters that come back after a while.
+// outage has the results of clusters that reconnect after a while.
 type outage struct {
-	// away is the number of disconnected clusters, missed the number of events they then had to publish, and catchUp how long that
-	// took.
+	// away is the number of disconnected clusters, missed the number of events that they had to publish afterwards, and catchUp
+	// how long that took.
 	away, missed int
 	catchUp      time.Duration
 }
 
-// comeBack takes half of the clusters away, has some of their sources change, and brings them back all at once, as watchers
-// that start: each reads the state of its cluster from the stream, and says what differs.
+// comeBack disconnects half of the clusters, changes some of their sources, and reconnects them all at once, like starting
+// watchers: each reads the state of its cluster from the stream, and publishes what differs.
 func comeBack(ctx context.Context, h *hub, clusters []*cluster, s settings) (outage, error) {
 	away := clusters[:len(clusters)/2]
 	for _, c := range away {
@@ -42,7 +42,7 @@ func comeBack(ctx context.Context, h *hub, clusters []*cluster, s settings) (out
 	return o, err
 }
 
-// slowest is how long the slowest of some took.
+// slowest records the longest duration.
 type slowest struct {
 	mu   sync.Mutex
 	took time.Duration

@@ -11,14 +11,15 @@ import (
 // report has the results of a run.
 type report struct {
 	settings settings
-	// own is of clusters with streams of their own. shared is of those that share one set of streams, nil if it was not measured.
+	// own is the result for clusters with their own streams. shared is that for clusters that share one set of streams, or nil if
+	// it was not measured.
 	own, shared *result
 }
 
-// projected is the number of clusters that the arithmetic is for.
+// projected is the number of clusters that the projection is for.
 const projected = 2000
 
-// tables is for the terminal.
+// tables returns the tables for the terminal.
 func (r *report) tables() string {
 	if r.shared == nil {
 		return r.own.table()
@@ -26,7 +27,7 @@ func (r *report) tables() string {
 	return "streams of their own\n" + r.own.table() + "\none set of streams\n" + r.shared.table()
 }
 
-// page is docs/scale.md.
+// page returns the content of docs/scale.md.
 func (r *report) page() string {
 	s := r.settings
 	var out strings.Builder
@@ -67,7 +68,7 @@ func (r *report) page() string {
 	return out.String()
 }
 
-// project writes what the numbers say about many more clusters, with the laws that they are taken to follow.
+// project writes what the numbers mean for many more clusters, with the laws that they are assumed to follow.
 func (r *report) project(say func(string, ...any)) {
 	rows := r.own.rows
 	last := rows[len(rows)-1]
@@ -109,12 +110,12 @@ func (r *report) compare(say func(string, ...any)) {
 	say("%s", r.shared.markdown())
 }
 
-// catchUp is how long the clusters that reconnect take, in seconds, by their number.
+// catchUp returns how long reconnecting clusters take, in seconds, depending on their number.
 func (r *result) catchUp() power {
 	return fitPower(points(r.rows, func(row *row) (x, y float64) { return float64(row.away), row.catchUp.Seconds() }))
 }
 
-// points are what a law is fitted to.
+// points returns the points to which a law is fitted.
 func points(rows []row, of func(*row) (x, y float64)) []point {
 	list := make([]point, len(rows))
 	for i := range rows {

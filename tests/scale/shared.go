@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// sharedConfig is deploy/nats/hub/server.conf without accounts: all clusters share the streams.
+// sharedConfig is deploy/nats/hub/server.conf without accounts, because all clusters share the streams.
 const sharedConfig = `server_name: $NATS_NAME
 listen: $NATS_LISTEN
 http: $NATS_MONITOR
@@ -35,13 +35,14 @@ func (h *hub) writeShared() error {
 	return os.WriteFile(config, []byte(sharedConfig), 0o600)
 }
 
-// declareShared makes the streams that all clusters share.
+// declareShared declares the streams that all clusters share.
 func (h *hub) declareShared(ctx context.Context) error {
 	js, err := h.jetstream(ctx, "shared", "operator")
 	if err != nil {
 		return err
 	}
-	// A request from before the servers have elected a leader is never answered, so that one attempt would take all of the time.
+	// A request that is sent before the servers have elected a leader is never answered, so a single attempt would use up all of
+	// the time.
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -11,7 +11,7 @@ import (
 // column is a column of the tables.
 type column struct {
 	title string
-	// ofOwn is true if it is only of clusters with streams of their own.
+	// ofOwn says that the column is only for clusters with their own streams.
 	ofOwn bool
 	cell  func(*row) string
 }
@@ -41,7 +41,7 @@ func columnsOf(shared bool) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.ofOwn && shared })
 }
 
-// lines returns the lines of a table, the titles first.
+// lines returns the lines of a table, beginning with the titles.
 func (r *result) lines() [][]string {
 	columns := columnsOf(r.shared)
 	titles := make([]string, len(columns))
@@ -59,7 +59,7 @@ func (r *result) lines() [][]string {
 	return lines
 }
 
-// table is for the terminal.
+// table returns the table for the terminal.
 func (r *result) table() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -72,7 +72,7 @@ func (r *result) table() string {
 	return out.String()
 }
 
-// markdown is for the page.
+// markdown returns the table for the page.
 func (r *result) markdown() string {
 	var out strings.Builder
 	for i, cells := range r.lines() {
@@ -84,12 +84,12 @@ func (r *result) markdown() string {
 	return out.String()
 }
 
-// short writes a duration in milliseconds.
+// short formats a duration, rounded to milliseconds.
 func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 func mebibytes(n float64) string { return thousands(int(n/(1<<20))) + " MiB" }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
